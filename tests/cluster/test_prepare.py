@@ -26,7 +26,6 @@ from dragoman.catalogue import Recipe, Run
 from dragoman.cluster import command
 from dragoman.cluster.driver import Console
 from dragoman.cluster.prepare import command as prepare_command
-from dragoman.cluster.prepare import later_stages
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.forms.form import Pair
@@ -269,7 +268,7 @@ def test_vocabularies_are_learned_from_the_lines_of_a_training_whatever_ends_the
     run(recipe, tmp_path / "to")
     store, plan = FolderStore(tmp_path / "to"), make_plan(recipe, 60)
     for name, sides in sides_of_vocabularies(recipe).items():
-        found = list(later_stages.training_lines(store, plan, name))
+        found = list(prepare_command.training_lines(store, plan, name))
         assert found == list(training_lines(recipe, sides))
         assert "sip\u2028neu ak" in found
 

@@ -1,11 +1,18 @@
-"""``dragoman prepare``: stage after stage, until the folder can be trained on."""
+"""``dragoman prepare``: stage after stage, until the folder can be trained on.
+
+The vocabularies are learned of what cleaning has kept, as a training learns them. One process reads
+all their lines and draws the sample, which is all that is in memory (``text.sample_sentences``):
+which lines are drawn depends on how many come before them.
+"""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -14,32 +21,28 @@ from dragoman.base.wording import plural
 from dragoman.catalogue import Recipe
 from dragoman.cluster.command import Command
 from dragoman.cluster.plan import stored_plan
-from dragoman.cluster.prepare.data_plan import (
-    DATA_PLANS,
-    DataPlan,
-    PlanStage,
-    check_same,
-    make_plan,
-    object_name,
-)
-from dragoman.cluster.prepare.first_stages import (
+from dragoman.cluster.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_plan
+from dragoman.cluster.prepare.stages import (
     FINGERPRINTS,
-    Duplicates,
-    Fingerprints,
-    PartReading,
-    read,
-    report_of,
-)
-from dragoman.cluster.prepare.later_stages import (
     HELD,
+    LINES,
+    READ,
     VOCABULARIES,
+    Duplicates,
     Encoding,
+    Fingerprints,
     Forms,
     Lines,
+    PartReading,
+    PlanStage,
     Shards,
+    duplicates_of,
     encoded,
+    examples,
     forms_of,
-    learn,
+    kept,
+    object_name,
+    read,
     sides_as_text,
 )
 from dragoman.cluster.work import NOTES
@@ -47,11 +50,14 @@ from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
 from dragoman.data.checks.corpus_checks import Doubt, find_doubts
 from dragoman.data.chunks import ChunkSums, CorpusRange
+from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
-from dragoman.runs.corpora import sides_of_vocabularies
+from dragoman.forms.form import Pair
+from dragoman.runs.corpora import learn_vocabularies, sides_of_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
+from dragoman.stores.store import Store
 
 _SAMPLED = 128
 """Parts of a corpus that are looked at for what is wrong with it."""
@@ -111,6 +117,72 @@ def _do(command: Command, stage: PlanStage) -> None:
     others = [number for number in missing if not command.share.has(number)]
     random.shuffle(others)  # two shares do not do the same ones in the same order
     command.drive(stage, [*own, *others], range(stage.parts))
+
+
+def report_of(store: Store, plan: DataPlan) -> CleaningReport:
+    """What was dropped, as one process would tell it. Errors: ``DataError`` for a corpus of which
+    nothing is left."""
+    cleaner = Cleaner(plan.recipe.data.cleaning, plan.recipe.spec.texts)
+    corpus = before = 0
+    for number, part in enumerate(plan.parts):
+        if part.corpus != corpus:
+            if cleaner.report.kept == before:
+                raise nothing_left(cleaner.report, plan.names[corpus])
+            corpus, before = part.corpus, cleaner.report.kept
+        found = json.loads(read(store, object_name(READ, number, "json")))
+        cleaner.report.add(CleaningReport.from_dict(found))
+        again = duplicates_of(store, plan, number)
+        if not len(again):
+            continue
+        dropped = cleaner.report.filters["duplicates"]
+        cleaner.report.kept -= len(again)
+        total = dropped.count + len(again)
+        if dropped.has_room:
+            pairs = examples(store, number)
+            for place in again.tolist():
+                cleaner.drop("duplicates", pairs[place], plan.names[part.corpus])
+                if not dropped.has_room:
+                    break
+        dropped.count = total
+    if cleaner.report.kept == before:
+        raise nothing_left(cleaner.report, plan.names[corpus])
+    return cleaner.report
+
+
+def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
+    """Learn what a training learns before it begins, and write it beside the store; ``Lines`` is
+    complete.
+
+    Errors: as ``learn_vocabularies``.
+    """
+    if store.stat(VOCABULARIES) is not None:
+        return
+    with TemporaryDirectory() as given:
+        folder = Path(given)
+        learn_vocabularies(
+            plan.recipe, folder, say,
+            examples=lambda: named_examples(store, plan),
+            lines=lambda name: training_lines(store, plan, name),
+        )  # fmt: skip
+        files = sorted(path.name for path in folder.iterdir())
+        for name in files:
+            store.create(name, (folder / name).read_bytes())
+    store.create(VOCABULARIES, json.dumps(files).encode())
+
+
+def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
+    """The training examples of all parts in order, each with the name of its corpus."""
+    for number, part in enumerate(plan.parts):
+        for side, _, pair in kept(store, plan, number):
+            if side == "train":
+                yield plan.names[part.corpus], pair
+
+
+def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
+    """As ``runs.corpora`` has them, for the vocabulary of that name."""
+    for number in range(len(plan.parts)):
+        data = read(store, object_name(LINES, number, name))
+        yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]
 
 
 def _finish(

@@ -3,13 +3,12 @@ stages in which their parts are done."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -19,7 +18,6 @@ from dragoman.cluster.files import File, files_of
 from dragoman.cluster.kinds import KINDS, check_count, cut_together, kind_of
 from dragoman.cluster.plan import VERSION
 from dragoman.cluster.rows import Stretch, decoded, lines_of, place_of
-from dragoman.cluster.work import NOTES, Way, Work
 from dragoman.data.files import corpora
 from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs
@@ -27,7 +25,7 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import far_too_long
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
-from dragoman.stores.store import Content, InputChanged
+from dragoman.stores.store import InputChanged
 
 _BY_LINES = ("lines", "tsv", "jsonl")
 """Formats that are cut; a corpus of any other is one part."""
@@ -194,52 +192,3 @@ def _lines(file: File, stretch: Stretch) -> Iterator[str]:
         if raw.data is None:
             raise far_too_long(file.place, number, f"{raw.size:,}")
         yield decoded(raw.data, first=number == 1)
-
-
-@dataclass(frozen=True)
-class PlanStage(Work):
-    """One stage of a plan. A part of it is some objects, of which the last one says that it is
-    done. The same part gives the same bytes, so it does not matter who wrote which."""
-
-    plan: DataPlan
-
-    folder: ClassVar[str]
-    last: ClassVar[str] = "json"
-    """The ending of the object that is written last."""
-
-    @property
-    def parts(self) -> int:
-        """How many there are."""
-        return len(self.plan.parts)
-
-    @abstractmethod
-    def result(self, number: int, tools: Any) -> Mapping[str, Content]:
-        """The objects of a part by their names, the last one last."""
-
-    def name(self, number: int) -> str:
-        return object_name(self.folder, number, self.last)
-
-    def place(self, number: int) -> str:
-        return self.plan.place(number)
-
-    def lines(self, number: int) -> int:
-        return self.plan.lines_of(number)
-
-    def tools(self) -> Any:
-        """What a worker needs for all its parts."""
-        return None
-
-    def begun(self) -> tuple[Any, Way, str]:
-        check_versions(self.plan, self.to)
-        return self.tools(), Way(), self.folder
-
-    def do(self, number: int, tools: Any, way: Way) -> tuple[None, bool]:
-        own = False
-        for name, content in self.result(number, tools).items():
-            own = self.store.create(name, content)
-        return None, own
-
-
-def object_name(folder: str, number: int, ending: str) -> str:
-    """The name of one object of a part."""
-    return f"{NOTES}/{folder}/{number:07}.{ending}"

@@ -1,0 +1,408 @@
+"""The stages of a plan, and what is read of those that are complete.
+
+fingerprints   of each corpus
+read           lines -> examples that pass the filters, and a hash of each
+duplicates     hashes of one range, of all parts -> which examples are there already
+lines          examples -> the lines of each vocabulary
+encode         examples -> tokens, by vocabularies that were learned of a sample before
+shards         tokens of several parts -> the files of one shard of the store
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.cluster.prepare.data_plan import DataPlan, check_versions
+from dragoman.cluster.work import NOTES, Way, Work
+from dragoman.data.cleaning import Cleaner, pair_hash
+from dragoman.data.files.corpora import corpus_fingerprint
+from dragoman.data.split import Side, side_of_pair
+from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
+from dragoman.forms.form import Form, Pair
+from dragoman.recipe.recipe import Recipe
+from dragoman.runs.corpora import lines_of_text, moses_of, sides_of_vocabularies
+from dragoman.runs.prepared import TOKENS, summed
+from dragoman.runs.run import load_forms
+from dragoman.stores.store import BLOCK, Content, Store, StoreError
+
+FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
+LINES, ENCODED, SHARDS = "lines", "encoded", "shards"
+MOSES = "moses"
+"""The ending of what Moses makes of the examples of a part."""
+VOCABULARIES = f"{NOTES}/vocabularies.json"
+"""The names of the files that were learned; they lie beside the store."""
+HELD = ("dev", "test")
+_TOGETHER = 4096
+_PLACE = np.dtype(np.uint32)
+_HASH = np.dtype([("hash", np.uint64), ("place", _PLACE)])
+"""Of an example: its hash, and its place in its part."""
+Places = npt.NDArray[np.uint32]
+Forms = Mapping[str, Form]
+"""Of each side that the store has."""
+
+
+@dataclass(frozen=True)
+class PlanStage(Work):
+    """One stage of a plan. A part of it is some objects, of which the last one says that it is
+    done. The same part gives the same bytes, so it does not matter who wrote which."""
+
+    plan: DataPlan
+
+    folder: ClassVar[str]
+    last: ClassVar[str] = "json"
+    """The ending of the object that is written last."""
+
+    @property
+    def parts(self) -> int:
+        """How many there are."""
+        return len(self.plan.parts)
+
+    @abstractmethod
+    def result(self, number: int, tools: Any) -> Mapping[str, Content]:
+        """The objects of a part by their names, the last one last."""
+
+    def name(self, number: int) -> str:
+        return object_name(self.folder, number, self.last)
+
+    def place(self, number: int) -> str:
+        return self.plan.place(number)
+
+    def lines(self, number: int) -> int:
+        return self.plan.lines_of(number)
+
+    def tools(self) -> Any:
+        """What a worker needs for all its parts."""
+        return None
+
+    def begun(self) -> tuple[Any, Way, str]:
+        check_versions(self.plan, self.to)
+        return self.tools(), Way(), self.folder
+
+    def do(self, number: int, tools: Any, way: Way) -> tuple[None, bool]:
+        own = False
+        for name, content in self.result(number, tools).items():
+            own = self.store.create(name, content)
+        return None, own
+
+
+def object_name(folder: str, number: int, ending: str) -> str:
+    """The name of one object of a part."""
+    return f"{NOTES}/{folder}/{number:07}.{ending}"
+
+
+class Fingerprints(PlanStage):
+    """Of each corpus, by which a store of its tokens is found again."""
+
+    folder = FINGERPRINTS
+    last: ClassVar[str] = "txt"
+
+    @property
+    def parts(self) -> int:
+        return len(self.plan.files)
+
+    def place(self, number: int) -> str:
+        return self.plan.names[number]
+
+    def lines(self, number: int) -> int:
+        return 0
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        found = corpus_fingerprint(self.plan.recipe.data.train[number])
+        return {self.name(number): found.encode()}
+
+
+class PartReading(PlanStage):
+    """The examples of a part that pass all filters but that of duplicates, and their hashes."""
+
+    folder = READ
+    last: ClassVar[str] = "hashes"
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        recipe = self.plan.recipe
+        settings = recipe.data.cleaning.model_copy(update={"duplicates": False})
+        cleaner = Cleaner(settings, recipe.spec.texts)
+        name = self.plan.names[self.plan.parts[number].corpus]
+        pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
+        hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
+        found: dict[str, Content] = {object_name(READ, number, "pairs"): written(pairs)}
+        prepared = moses_of(recipe)
+        if prepared is not None:
+            found[object_name(READ, number, MOSES)] = written([*map(prepared, pairs)])
+        found[object_name(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
+        found[self.name(number)] = by_range(hashes, self.plan.partitions)
+        return found
+
+
+class Duplicates(PlanStage):
+    """Which examples of each part have a hash, of one range, that an earlier one has."""
+
+    folder = DUPLICATES
+    last: ClassVar[str] = "places"
+
+    @property
+    def parts(self) -> int:
+        return self.plan.partitions
+
+    def place(self, number: int) -> str:
+        return f"range {number + 1} of {self.parts} of all hashes"
+
+    def lines(self, number: int) -> int:
+        return 0
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        parts = len(self.plan.parts)
+        names = (object_name(READ, part, PartReading.last) for part in range(parts))
+        found = [one_of(self.store, name, number, self.parts, _HASH) for name in names]
+        every = np.concatenate([of_part["hash"] for of_part in found])
+        _, first = np.unique(every, return_index=True)  # the first of equals
+        again = np.ones(len(every), np.bool_)
+        again[first] = False
+        by_part = np.split(again, np.cumsum([*map(len, found)])[:-1])
+        places = [of_part["place"][some] for of_part, some in zip(found, by_part, strict=True)]
+        return {self.name(number): joined(places)}
+
+
+def by_range(hashes: npt.NDArray[np.uint64], ranges: int) -> bytes:
+    """Hashes in their ranges, each with its place."""
+    found = np.empty(len(hashes), _HASH)
+    found["hash"], found["place"] = hashes, np.arange(len(hashes))
+    return joined([found[hashes % np.uint64(ranges) == number] for number in range(ranges)])
+
+
+def joined(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
+    """Where each array begins, and where the last one ends; then all of them."""
+    offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+    return offsets.tobytes() + b"".join(array.tobytes() for array in arrays)
+
+
+def one_of(store: Store, name: str, number: int, of: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An array of those that ``joined`` wrote. ``of``: how many they are."""
+    first, last = np.frombuffer(read_range(store, name, 8 * number, 16), np.int64).tolist()
+    start = 8 * (of + 1) + kind.itemsize * first
+    return np.frombuffer(read_range(store, name, start, kind.itemsize * (last - first)), kind)
+
+
+def read(store: Store, name: str) -> bytes:
+    """All of an object. Errors: ``StoreError`` where there is none."""
+    data = store.content(name)
+    if data is None:
+        raise StoreError(f"{store.place(name)} is not there any more: give the same command again")
+    return data
+
+
+def read_range(store: Store, name: str, start: int, length: int) -> bytes:
+    """Some bytes of an object. Errors: ``StoreError`` where there are fewer."""
+    data = store.read(name, start, length) if length else b""
+    if len(data) != length:
+        raise StoreError(f"{store.place(name)} is damaged: it ends too early")
+    return data
+
+
+def written(pairs: list[Pair]) -> bytes:
+    """Examples as JSON Lines."""
+    lines = [json.dumps(list(pair), ensure_ascii=False) for pair in pairs]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+
+
+def read_examples(data: bytes) -> Iterator[Pair]:
+    """What ``written`` wrote."""
+    for line in data.decode("utf-8", "surrogatepass").split("\n")[:-1]:
+        yield Pair(*json.loads(line))
+
+
+def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
+    """The places of the examples of a part that were there before, in order."""
+    found = [
+        one_of(store, object_name(DUPLICATES, number, "places"), part, len(plan.parts), _PLACE)
+        for number in range(plan.partitions)
+    ]
+    return np.sort(np.concatenate([np.empty(0, _PLACE), *found]))
+
+
+def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
+    """All that ``PartReading`` kept of a part; ``MOSES``: as Moses prepares it."""
+    return list(read_examples(read(store, object_name(READ, part, ending))))
+
+
+def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
+    """The examples of a part without duplicates: the side of the split of each, what was read, and
+    what is learned from, which is the same unless Moses prepares it."""
+    again = set(duplicates_of(store, plan, part).tolist())
+    pairs = examples(store, part)
+    learned = examples(store, part, MOSES) if plan.recipe.data.moses else pairs
+    for place, (pair, prepared) in enumerate(zip(pairs, learned, strict=True)):
+        if place not in again:
+            yield side_of_pair(pair, plan.recipe.data.split), pair, prepared
+
+
+class Lines(PlanStage):
+    """What each vocabulary is learned from, of the training examples of a part."""
+
+    folder = LINES
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        pairs = [pair for side, _, pair in kept(self.store, self.plan, number) if side == "train"]
+        found: dict[str, Content] = {}
+        for name, sides in sides_of_vocabularies(self.plan.recipe).items():
+            texts = (getattr(pair, side) for pair in pairs for side in sides)
+            # No line has a line feed in it, whatever else ends lines.
+            lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
+            found[object_name(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
+        found[self.name(number)] = b"{}"
+        return found
+
+
+class Encoding(PlanStage):
+    """The tokens and the text of each side, and what is held out."""
+
+    folder = ENCODED
+
+    def tools(self) -> Forms:
+        return forms_of(self.store, self.plan)
+
+    def result(self, number: int, tools: Forms) -> Mapping[str, Content]:
+        by_side: dict[str, list[Pair]] = {"train": [], "dev": [], "test": []}
+        pairs: list[Pair] = []
+        for stands, pair, learned in kept(self.store, self.plan, number):
+            by_side[stands].append(pair)
+            if stands == "train":
+                pairs.append(learned)
+        found: dict[str, Content] = {}
+        for side, form in tools.items():
+            raws = [getattr(pair, side) for pair in pairs]
+            encoded = [
+                values
+                for first in range(0, len(raws), _TOGETHER)
+                for values in form.encode(raws[first : first + _TOGETHER])
+            ]
+            texts = [raw.encode("utf-8", "surrogatepass") for raw in raws]
+            kind = np.dtype(type_of(form))
+            contents = {
+                "tokens": b"".join(values.astype(kind).tobytes() for values in encoded),
+                "lengths": np.array([*map(len, encoded)], np.int32).tobytes(),
+                "text": b"".join(texts),
+                "text-lengths": np.array([*map(len, texts)], np.int64).tobytes(),
+            }
+            for what, content in contents.items():
+                found[object_name(ENCODED, number, f"{side}.{what}")] = content
+        for side in sides_as_text(self.plan.recipe):
+            found[object_name(ENCODED, number, side)] = written(by_side[side])
+        counts = {side: len(of_side) for side, of_side in by_side.items()}
+        found[self.name(number)] = json.dumps(counts).encode()
+        return found
+
+
+def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
+    """The sides whose examples stand beside the store, as they were read: those that are held out,
+    and those to train on where the store has them as Moses prepares them."""
+    return ("train", *HELD) if recipe.data.moses else HELD
+
+
+@dataclass(frozen=True)
+class Shards(PlanStage):
+    """The files of a shard, of the parts whose examples it has."""
+
+    counts: tuple[int, ...] = ()
+    """Training examples of each part."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Of the values of each side."""
+    size: int = SHARD_EXAMPLES
+    """Examples of a shard."""
+
+    folder = SHARDS
+
+    @property
+    def parts(self) -> int:
+        return -(-sum(self.counts) // self.size)
+
+    def place(self, number: int) -> str:
+        return f"examples from {number * self.size + 1:,} on"
+
+    def lines(self, number: int) -> int:
+        return min(self.size, sum(self.counts) - number * self.size)
+
+    def result(self, number: int, tools: None) -> Mapping[str, Content]:
+        spans = spans_of(self.counts, number * self.size, self.lines(number))
+        found: dict[str, Content] = {}
+        sums: dict[str, str] = {}
+        for side, kind in self.types:
+            name = f"{TOKENS}/{number:05}.{side}"
+            for values, offsets, lengths, stored, width in (
+                ("tokens", "offsets", "lengths", np.int32, np.dtype(kind).itemsize),
+                ("text", "text-offsets", "text-lengths", np.int64, 1),
+            ):
+                names = (_of(part, side, lengths) for part, _, _ in spans)
+                sizes = [np.frombuffer(read(self.store, one), stored) for one in names]
+                blocks = _values(self.store, side, values, width, spans, sizes)
+                for file, content in ((values, blocks), (offsets, [_offsets(spans, sizes)])):
+                    found[f"{name}.{file}"] = summed(sums, f"{name}.{file}", content)
+        # When all sums are known.
+        found[self.name(number)] = (json.dumps(one).encode() for one in [sums])
+        return found
+
+    def sums(self) -> dict[str, str]:
+        """The checksums of the files of all shards, which are complete."""
+        found: dict[str, str] = {}
+        for number in range(self.parts):
+            found |= json.loads(read(self.store, self.name(number)))
+        return found
+
+
+Span = tuple[int, int, int]
+"""A part, and which of its training examples: from the first to the last, last excluded."""
+
+
+def spans_of(counts: Sequence[int], first: int, examples: int) -> list[Span]:
+    """The parts that some examples, counted over all of them, are in."""
+    found, before, last = [], 0, first + examples
+    for part, count in enumerate(counts):
+        begin, end = max(first - before, 0), min(last - before, count)
+        if begin < end:
+            found.append((part, begin, end))
+        before += count
+    return found
+
+
+def _values(
+    store: Store, side: str, what: str, width: int, spans: Sequence[Span], sizes: Sequence[Any]
+) -> Iterator[bytes]:
+    for (part, first, last), of_part in zip(spans, sizes, strict=True):
+        start = int(of_part[:first].sum()) * width
+        end = start + int(of_part[first:last].sum()) * width
+        for at in range(start, end, BLOCK):
+            yield read_range(store, _of(part, side, what), at, min(BLOCK, end - at))
+
+
+def _offsets(spans: Sequence[Span], sizes: Sequence[Any]) -> bytes:
+    found = [of_part[first:last] for (_, first, last), of_part in zip(spans, sizes, strict=True)]
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(found))]).tobytes()
+
+
+def _of(part: int, side: str, what: str) -> str:
+    return object_name(ENCODED, part, f"{side}.{what}")
+
+
+def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
+    """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
+    ``sides_as_text``, or how many examples each side of the split has (``Encoding.last``)."""
+    for part in range(parts):
+        yield read(store, object_name(ENCODED, part, ending))
+
+
+def forms_of(store: Store, plan: DataPlan) -> Forms:
+    """The forms of the sides that the store has, with what was learned."""
+    recipe = plan.recipe
+    with TemporaryDirectory() as folder:
+        for name in json.loads(read(store, VOCABULARIES)):
+            (Path(folder) / name).write_bytes(read(store, name))
+        forms = load_forms(recipe, Path(folder), prepared=True)
+    return {side: form for side, form in forms._asdict().items() if side in recipe.spec.sides}
