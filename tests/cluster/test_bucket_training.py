@@ -19,7 +19,7 @@ from tiny_recipe import TINY
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.catalogue import Recipe, Run
 from dragoman.cluster import command
-from dragoman.cluster.driver import Console
+from dragoman.cluster.driver import ProgressConsole
 from dragoman.cluster.prepare import command as prepare_command
 from dragoman.data import store_writer
 from dragoman.runs import prepared
@@ -57,7 +57,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
         patched.setattr(store_writer, "SHARD_EXAMPLES", 100)
-        quiet = Console(lambda text: None, False)
+        quiet = ProgressConsole(lambda text: None, False)
         prepare_command.run(command.Command(str(here / "prepared"), None, None, quiet), recipe, 60)
     return here / "prepared"
 

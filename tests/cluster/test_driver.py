@@ -12,7 +12,7 @@ from inline_workers import InlineWorkers
 
 from dragoman.base.errors import DragomanError
 from dragoman.cluster import command
-from dragoman.cluster.driver import Console, ProgressLine, duration
+from dragoman.cluster.driver import ProgressConsole, ProgressLine, duration
 from dragoman.cluster.lines import LineMapper
 from dragoman.cluster.work import Way, agreed_way
 
@@ -123,7 +123,7 @@ def test_progress_tells_lines_speed_and_time_left(monkeypatch: pytest.MonkeyPatc
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     told: list[str] = []
-    progress = ProgressLine(50_000, 10_000, Console(told.append, True))
+    progress = ProgressLine(50_000, 10_000, ProgressConsole(told.append, True))
     progress.show(1)
     progress.begin()
     now[0] = 100.0

@@ -24,7 +24,7 @@ from tiny_tasks import tiny_recipe_of
 from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe, Run
 from dragoman.cluster import command
-from dragoman.cluster.driver import Console
+from dragoman.cluster.driver import ProgressConsole
 from dragoman.cluster.prepare import command as prepare_command
 from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
@@ -113,7 +113,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
 def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     told: list[str] = []
     on, part = options.get("on"), options.get("part")
-    given = command.Command(str(to), on, part, Console(told.append, False))
+    given = command.Command(str(to), on, part, ProgressConsole(told.append, False))
     prepare_command.run(given, recipe, lines)
     return "".join(told)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from loud import loud
 
 from dragoman.cluster import command
-from dragoman.cluster.driver import Console
+from dragoman.cluster.driver import ProgressConsole
 from dragoman.cluster.files import files_of
 from dragoman.cluster.lines import MakeMapper
 from dragoman.cluster.plan import Asked
@@ -54,7 +54,7 @@ def wanted(
 def run(one: Wanted) -> str:
     """Do it, and give what was told."""
     told: list[str] = []
-    given = command.Command(one.to, one.on, one.part, Console(told.append, False))
+    given = command.Command(one.to, one.on, one.part, ProgressConsole(told.append, False))
     command.run(given, one.what, one.make, mixed=one.mixed)
     return "".join(told)
 

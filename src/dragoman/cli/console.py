@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -18,6 +18,7 @@ import typer
 from dragoman.base.errors import DragomanError
 
 if TYPE_CHECKING:
+    from dragoman.cluster.driver import ProgressConsole
     from dragoman.runs.run import Run
     from dragoman.training.trainer import Outcome
 
@@ -56,15 +57,16 @@ def say(text: str) -> None:
     console.print(text, markup=False, emoji=False, soft_wrap=not console.is_terminal)
 
 
-def writer(quiet: bool) -> Callable[[str], None]:
-    """What writes text on standard error at once, or nothing if ``quiet``."""
+def progress_console(quiet: bool) -> ProgressConsole:
+    """Standard error, on which text is written at once; nowhere if ``quiet``."""
+    from dragoman.cluster.driver import ProgressConsole
 
     def write(text: str) -> None:
         if not quiet:
             sys.stderr.write(text)
             sys.stderr.flush()
 
-    return write
+    return ProgressConsole(write, sys.stderr.isatty())
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -11,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import writer
+from dragoman.cli.console import progress_console
 from dragoman.cli.options import arguments
 
 if TYPE_CHECKING:
-    from dragoman.cluster.driver import Console
     from dragoman.cluster.lines import LineMapper
     from dragoman.runs.run import Run
 
@@ -114,15 +112,9 @@ def in_parts(
         )
     given = _absolute(args)
     asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
-    command = Command(args.to, args.on, args.part, console(getattr(args, "quiet", False)))
+    console = progress_console(getattr(args, "quiet", False))
+    command = Command(args.to, args.on, args.part, console)
     run(command, asked, partial(_mapper, make, given, reads), mixed=args.mixed, seen=seen)
-
-
-def console(quiet: bool) -> Console:
-    """Standard error, or nowhere."""
-    from dragoman.cluster.driver import Console
-
-    return Console(writer(quiet), sys.stderr.isatty())
 
 
 def _mapper(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr
-from dragoman.cli.in_parts import console
+from dragoman.cli.console import log_to_stderr, progress_console
 from dragoman.cli.options import Quiet, argument, arguments, option
 
 
@@ -61,4 +60,4 @@ def prepare(args: PrepareArguments) -> None:
         )
     log_to_stderr(args.quiet)
     recipe = catalogue.Recipe.load(args.recipe, args.set_)
-    run(Command(args.to, args.on, args.part, console(args.quiet)), recipe, args.lines)
+    run(Command(args.to, args.on, args.part, progress_console(args.quiet)), recipe, args.lines)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural, shortened
-from dragoman.cluster.driver import Console, Driver, duration
+from dragoman.cluster.driver import Driver, ProgressConsole, duration
 from dragoman.cluster.lines import (
     BAD_LINES,
     Job,
@@ -79,7 +79,7 @@ def workers_at(place: Place) -> Workers:
 class Command:
     """Where a command in parts writes to, who works, and which share of the parts it does."""
 
-    def __init__(self, to: str, on: str | None, part: str | None, console: Console) -> None:
+    def __init__(self, to: str, on: str | None, part: str | None, console: ProgressConsole) -> None:
         """Errors: ``DragomanError`` for what cannot be."""
         self.part, self.share, self._place = part, share_of(part), place_of(on)
         self.to = whole_address(to)

@@ -35,7 +35,7 @@ _EVERY_IN_LOGS = 30.0
 
 
 @dataclass(frozen=True)
-class Console:
+class ProgressConsole:
     """Where people read what a command does."""
 
     write: Callable[[str], object]
@@ -64,7 +64,8 @@ class Driver:
 
     def __init__(
         self, work: Work, workers: Workers, parts: Sequence[int], of_command: Sequence[int],
-        console: Console, *, mixed: bool = False, seen: Callable[[Any], None] = lambda seen: None,
+        console: ProgressConsole, *, mixed: bool = False,
+        seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
         """``parts``: those that are to be done, of all that the command is for; ``mixed``: whether
         workers may compute in different ways; ``seen``: gets what was seen in each part."""
@@ -228,7 +229,7 @@ class Driver:
 class ProgressLine:
     """How far all parts are: one line, written anew on a terminal, and now and then into a log."""
 
-    def __init__(self, total: int, before: int, console: Console) -> None:
+    def __init__(self, total: int, before: int, console: ProgressConsole) -> None:
         """``total``: lines."""
         self._total, self._console = total, console
         self.before = before

@@ -144,9 +144,6 @@ class OpenedFile(RawIOBase):
         self._at = max(0, beginnings[whence] + offset)
         return self._at
 
-    def tell(self) -> int:
-        return self._at
-
     def readinto(self, buffer: Any) -> int:
         data = self._file.read(self._at, len(buffer), self._store)
         buffer[: len(data)] = data

@@ -109,7 +109,8 @@ class Watch:
                     self._set_aside(name, file, str(error).replace(str(source), file.place))
                     return True
                 self._check_same(file)
-                own = self._store.create(name, _blocks(output))
+                with output.open("rb") as made:
+                    own = self._store.create(name, iter(lambda: made.read(BLOCK), b""))
         except InputChanged:
             self._seen.pop(name, None)
             return False
@@ -174,9 +175,3 @@ def _shown(place: str) -> str:
 
 def _note(name: str) -> str:
     return f"{BAD}/{name}.json"
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            yield block
