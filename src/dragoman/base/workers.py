@@ -34,8 +34,8 @@ class WorkerProcess:
         self._processes = set(active_children()) - before
 
     def ask(self, do: Callable[..., Answer], *given: Any) -> Future[Answer]:
-        """What ``do``, a function of a module, gives there. A future with ``BrokenExecutor``: the
-        process has died."""
+        """Call ``do``, a function of a module, there. The future has what it returns, or
+        ``BrokenExecutor`` if the process has died."""
         try:
             return self._pool.submit(do, *given)
         except BrokenExecutor as error:  # it died between two things

@@ -33,7 +33,7 @@ _SHOWN = 1_000
 _SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")
 
 Place = tuple[str, int | None]
-"""Where workers are, and how many; None for as many as there are cores."""
+"""The kind of the workers, and their number; None for as many as there are cores."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Share:
 
 
 def share_of(given: str | None) -> Share:
-    """Of ``--part 17/500``. Errors: ``DragomanError``."""
+    """Read ``--part 17/500``. Errors: ``DragomanError``."""
     if given is None:
         return Share()
     found = _SHARE.match(given)
@@ -63,7 +63,7 @@ def share_of(given: str | None) -> Share:
 
 
 def place_of(given: str | None) -> Place:
-    """Of ``--on local:4``; without it one process. Errors: ``DragomanError``."""
+    """Read ``--on local:4``; nothing means one process. Errors: ``DragomanError``."""
     found = _PLACE.match(given or "local:1")
     if found is None:
         raise DragomanError(f"--on {given}: give local, local:4, ray or ray:40")
@@ -71,13 +71,13 @@ def place_of(given: str | None) -> Place:
 
 
 def workers_at(place: Place) -> Workers:
-    """Those of a place. Errors: ``DragomanError`` where Ray is not there."""
+    """The workers of a place. Errors: ``DragomanError`` if Ray is not installed."""
     name, number = place
     return actors(number) if name == "ray" else processes(number)
 
 
 class Command:
-    """Where a command in parts writes to, who works, and which share of the parts it does."""
+    """A command in parts: where it writes to, who works, and which share of the parts it does."""
 
     def __init__(self, to: str, on: str | None, part: str | None, console: ProgressConsole) -> None:
         """Errors: ``DragomanError`` for what cannot be."""
@@ -87,7 +87,7 @@ class Command:
 
     @cached_property
     def store(self) -> Store:
-        """Where the parts go."""
+        """The store that the parts go to."""
         return opened(self.to)
 
     def drive(

@@ -36,7 +36,7 @@ _EVERY_IN_LOGS = 30.0
 
 @dataclass(frozen=True)
 class ProgressConsole:
-    """Where people read what a command does."""
+    """The place where people read what a command does."""
 
     write: Callable[[str], object]
     """Writes text as it is."""
@@ -56,7 +56,7 @@ class _Begun:
     """Whether it was told how to compute."""
     is_open: bool = False
     part: int | None = None
-    """What it is at."""
+    """The part that it works on."""
 
 
 class Driver:
@@ -75,7 +75,7 @@ class Driver:
         self._progress = ProgressLine(self._total, self._total - missing, console)
         self._mixed, self._seen = mixed, seen
         self._asked: dict[Future[Answer], _Begun] = {}
-        """What is under way -> who is at it."""
+        """The answers that are awaited, each with the worker that will give it."""
         self._workers: list[_Begun] = []
         self._tries: Counter[int] = Counter()
         """Part -> workers that died with it."""
@@ -112,7 +112,7 @@ class Driver:
             )
 
     def _tell(self) -> None:
-        """What was done, in one line."""
+        """Tell what was done, in one line."""
         progress = self._progress
         told = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
         if progress.rate:
@@ -135,8 +135,8 @@ class Driver:
         begun.worker.stop()
 
     def _give(self) -> None:
-        """As many workers as there are to be, and no more than there are parts; and parts to those
-        that have none."""
+        """Start as many workers as there are to be, but no more than there are parts, and give
+        parts to those that have none."""
         if self._work.way is not None:
             busy = sum(begun.part is not None for begun in self._workers)
             for _ in range(min(self._number, len(self._waiting) + busy) - len(self._workers)):
@@ -256,7 +256,7 @@ class ProgressLine:
         return self.fresh / self.seconds if self.seconds else 0.0
 
     def show(self, workers: int) -> None:
-        """If it is time again."""
+        """Show how far it is, if it is time again."""
         now, terminal = time.monotonic(), self._console.terminal
         if self._began is None or now - self._told < (_EVERY if terminal else _EVERY_IN_LOGS):
             return
@@ -275,7 +275,7 @@ class ProgressLine:
             self._width = 0
 
     def say(self, line: str) -> None:
-        """Another line."""
+        """Write another line."""
         self.clear()
         self._console.say(line)
 

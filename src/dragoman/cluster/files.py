@@ -23,7 +23,7 @@ _HIDDEN = (".", "_")
 """Names that begin so are none of the data: of temporary files, and of what programs note."""
 
 Compression = Literal["", "gz", "zst"]
-"""As the name of a file ends; nothing for plain bytes."""
+"""The ending of the name of such a file; nothing for plain bytes."""
 _MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _LEVEL = 6
 _AT_ONCE = 1 << 20
@@ -67,7 +67,7 @@ class File:
         return data
 
     def blocks(self, start: int = 0, length: int | None = None) -> Iterator[bytes]:
-        """The bytes of it, or of a stretch of it, block by block."""
+        """The stored bytes of it, or of a stretch of it, block by block."""
         store = self.open()
         end = self.stat.size if length is None else start + length
         while start < end and (block := self.read(start, min(BLOCK, end - start), store)):
@@ -75,7 +75,7 @@ class File:
             yield block
 
     def plain(self, length: int | None = None) -> Iterator[bytes]:
-        """What was compressed in all of it, or in its first bytes."""
+        """The plain bytes of it, or of its first ``length`` bytes, block by block."""
         return plain_blocks(self.blocks(0, length), self.compression, self.place)
 
 
@@ -152,12 +152,12 @@ class OpenedFile(RawIOBase):
 
 
 def compression_of(beginning: bytes) -> Compression:
-    """By the first bytes of a file."""
+    """The compression of a file, by its first bytes."""
     return next((name for magic, name in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
 def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -> Iterator[bytes]:
-    """What was compressed. ``name``: of the file, for messages.
+    """Decompress the blocks of a file. ``name``: of the file, for messages.
 
     Errors: ``DataError`` for a file that is damaged, or that ends too early.
     """

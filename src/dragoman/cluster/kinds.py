@@ -26,7 +26,7 @@ from dragoman.cluster.rows import (
 from dragoman.data.files.bilingual import different_counts
 
 _MAGIC = b"PAR1"
-"""What a file of Parquet begins with."""
+"""The beginning of each file of Parquet."""
 
 
 class ParquetRows(InputKind):

@@ -1,5 +1,5 @@
-"""What is done to lines, one part and all: a model that workers make anew, alike in all; the output
-of a part; which parts stand; and what is written beside them when all stand.
+"""A verb's work on lines: the model that each worker makes anew, the output of a part, the parts
+that stand, and the files beside them when all stand.
 
 The note about a part is written before the part itself, under a name that holds the digest of the
 output: so a part that stands has a note, whoever wrote it and whenever that process was killed.
@@ -39,7 +39,7 @@ _AT_ONCE = 16
 """Requests for small objects."""
 
 Texts = tuple[str, ...]
-"""Of one row: its text, or its source and translation."""
+"""The texts of one row: a text, or a source and its translation."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class BadLine:
 
 @dataclass(frozen=True)
 class PartNote:
-    """What is noted about a part."""
+    """A note about a part."""
 
     number: int
     name: str
@@ -87,7 +87,7 @@ class PartNote:
     way: str
     """How it was computed, in words."""
     seen: Any = None
-    """What the mapper has seen in it."""
+    """The notes that the mapper made of it."""
 
 
 PART_NOTES = TypeAdapter(PartNote)
@@ -149,7 +149,7 @@ class Job(Work):
 
 
 def version(name: str) -> str:
-    """Of an installed distribution; torch's without its build."""
+    """The version of an installed distribution; torch's without its build."""
     return metadata.version(name).partition("+")[0]
 
 
@@ -227,8 +227,8 @@ def missing(job: Job, listed: Iterable[int]) -> list[int]:
 
 
 def was_done(job: Job, listed: Mapping[int, Stat]) -> int | None:
-    """How many lines were bad, as ``finish`` found, where all parts stand as they did then; else
-    None."""
+    """The number of bad lines, as ``finish`` counted them, if all parts stand as they did then;
+    else None."""
     found = job.store.content(DONE)
     if found is None or len(listed) < len(job.parts):
         return None
@@ -262,7 +262,7 @@ def finish(job: Job) -> int:
 
 
 def notes_of_all(job: Job) -> list[PartNote]:
-    """What is noted about each part that stands, in order. Errors: ``StoreError``."""
+    """The notes about all parts, in order. Errors: ``StoreError``."""
     by_part: dict[str, list[str]] = {}
     for name, _ in job.store.names(f"{NOTES}/parts/"):
         by_part.setdefault(name.rpartition("-")[0] + "-", []).append(name)

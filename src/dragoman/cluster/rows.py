@@ -131,7 +131,7 @@ class PartOfInput:
 
 
 def place_of(file: File, stretch: Stretch) -> str:
-    """What messages call some lines of a file."""
+    """The name of some lines of a file in messages."""
     return f"{file.place}, lines {stretch.first + 1:,} to {stretch.first + stretch.lines:,}"
 
 
@@ -139,7 +139,7 @@ class InputKind(ABC):
     """How inputs of one kind are cut, read and written."""
 
     ending: str
-    """Of the names of parts: ``txt``."""
+    """The ending of the names of parts: ``txt``."""
 
     @abstractmethod
     def check(self, file: File, fields: Fields, language: str | None) -> None:
@@ -200,7 +200,7 @@ def lines_of(file: File, stretch: Stretch) -> Iterator[RawLine]:
 
 
 def decoded(line: bytes, *, first: bool) -> str:
-    """As ``data.lines`` reads one; ``first``: of its file."""
+    """Decode a line as ``data.lines`` does; ``first``: whether it is the first of its file."""
     if first:
         line = line.removeprefix(_UTF8_MARK)
     return line.decode("utf-8", "surrogateescape").removesuffix("\r")

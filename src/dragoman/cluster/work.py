@@ -1,5 +1,4 @@
-"""What is done in parts, whatever it is: what the driver and the workers know of it, and how all
-workers compute."""
+"""Work in parts, as the driver and the workers know it; and how all workers compute."""
 
 from __future__ import annotations
 
@@ -86,20 +85,20 @@ class Work(ABC):
 
     @cached_property
     def store(self) -> Store:
-        """Where parts go; each process opens it for itself."""
+        """The store that the parts go to; each process opens it for itself."""
         return opened(self.to)
 
     @abstractmethod
     def name(self, number: int) -> str:
-        """What stands in the store when a part is done."""
+        """The object that stands in the store when a part is done."""
 
     @abstractmethod
     def place(self, number: int) -> str:
-        """What messages call the input of a part."""
+        """The input of a part, in messages."""
 
     @abstractmethod
     def lines(self, number: int) -> int:
-        """Of a part, by which progress is told."""
+        """The lines of a part, by which progress is told."""
 
     def with_way(self, way: Way | None) -> Self:
         """The same, to be computed so."""
@@ -107,7 +106,7 @@ class Work(ABC):
 
     @abstractmethod
     def begun(self) -> tuple[Any, Way, str]:
-        """What a worker begins with: its tools, how they compute, and a line for people."""
+        """Begin in a worker: its tools, how they compute, and a line for people."""
 
     @abstractmethod
     def do(self, number: int, tools: Any, way: Way) -> tuple[Any, bool]:

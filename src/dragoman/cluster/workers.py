@@ -58,7 +58,7 @@ class Worker(ABC):
 
 
 Workers = tuple[int, Callable[[], Worker]]
-"""How many work at once, and what starts another."""
+"""The number of those that work at once, and a function that starts another."""
 
 
 class LocalWorker(Worker):
@@ -75,7 +75,7 @@ class LocalWorker(Worker):
 
 
 _hand = Hand()
-"""That of this process, where it is a worker."""
+"""The hand of this process, if it is a worker."""
 
 
 def _answer(asked: Work | int) -> Answer:

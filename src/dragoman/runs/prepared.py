@@ -124,7 +124,7 @@ def recipe_of_prepared(
 
 def take_learned(recipe: Recipe, folder: Path, known: Collection[str] = ()) -> list[str]:
     """Copy what was learned of the text into the folder of a run -> the names of the files."""
-    prepared = _folder(recipe)
+    prepared = local_folder(_place(recipe))
     names = [name for name in read_prepared(_place(recipe)).learned if name not in known]
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -148,7 +148,7 @@ def store_of(recipe: Recipe, key: str, sizes: dict[str, int]) -> TokenStore:
 
 def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
     """The text of "train", "dev" or "test"."""
-    prepared = _folder(recipe)
+    prepared = local_folder(_place(recipe))
     if side == "train" and not recipe.data.moses:
         store = _opened(recipe)
         for example in range(len(store)):
@@ -166,16 +166,11 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
 
 
 def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
-    folder = _folder(recipe)
+    folder = local_folder(_place(recipe))
     mend = "prepare the text again, in another folder"
     if is_remote(_place(recipe)):
         mend = f"delete {folder}, and it is fetched again"
     return TokenStore(folder / TOKENS, sizes, mend)
-
-
-def _folder(recipe: Recipe) -> Path:
-    """The folder of the text on this machine."""
-    return local_folder(_place(recipe))
 
 
 def _place(recipe: Recipe) -> str:
@@ -227,11 +222,10 @@ def _fetch(store: Store, folder: Path) -> None:
     for left in (folder, folder / TOKENS):  # by a process that was killed
         sweep(left)
     place = store.place(SUMS_OF_FILES)
-    stat = store.stat(SUMS_OF_FILES)
-    if stat is None:
+    data = store.content(SUMS_OF_FILES)
+    if data is None:
         raise RunError(f"{place} is missing. Prepare the text again, in another folder")
-    lines = store.read(SUMS_OF_FILES, 0, stat.size, stat.tag).decode(errors="replace").splitlines()
-    found = [_LINE.fullmatch(line) for line in lines]
+    found = [_LINE.fullmatch(line) for line in data.decode(errors="replace").splitlines()]
     sums = {one[2]: one[1] for one in found if one is not None}
     if not found or None in found:
         raise DataError(f"{place} is damaged. Prepare the text again, in another folder")

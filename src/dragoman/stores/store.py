@@ -15,7 +15,7 @@ from dragoman.base.errors import DataError, DragomanError
 BLOCK = 8 << 20
 """Bytes of one request to a store."""
 Content = bytes | Iterable[bytes]
-"""Of an object; in blocks where it may be large."""
+"""The content of an object; in blocks if it may be large."""
 
 
 class StoreError(DragomanError):

@@ -120,8 +120,10 @@ def _do(command: Command, stage: PlanStage) -> None:
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:
-    """What was dropped, as one process would tell it. Errors: ``DataError`` for a corpus of which
-    nothing is left."""
+    """The report of the cleaning, as one process would make it.
+
+    Errors: ``DataError`` for a corpus of which nothing is left.
+    """
     cleaner = Cleaner(plan.recipe.data.cleaning, plan.recipe.spec.texts)
     corpus = before = 0
     for number, part in enumerate(plan.parts):
@@ -179,7 +181,7 @@ def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
 
 
 def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
-    """As ``runs.corpora`` has them, for the vocabulary of that name."""
+    """The lines that a vocabulary is learned from, as ``runs.corpora`` has them."""
     for number in range(len(plan.parts)):
         data = read(store, object_name(LINES, number, name))
         yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]

@@ -44,10 +44,10 @@ HELD = ("dev", "test")
 _TOGETHER = 4096
 _PLACE = np.dtype(np.uint32)
 _HASH = np.dtype([("hash", np.uint64), ("place", _PLACE)])
-"""Of an example: its hash, and its place in its part."""
+"""An example by its hash, and its place in its part."""
 Places = npt.NDArray[np.uint32]
 Forms = Mapping[str, Form]
-"""Of each side that the store has."""
+"""The form of each side that the store has."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PlanStage(Work):
 
     @property
     def parts(self) -> int:
-        """How many there are."""
+        """The number of its parts."""
         return len(self.plan.parts)
 
     @abstractmethod
@@ -80,7 +80,7 @@ class PlanStage(Work):
         return self.plan.lines_of(number)
 
     def tools(self) -> Any:
-        """What a worker needs for all its parts."""
+        """The tools that a worker needs for all its parts."""
         return None
 
     def begun(self) -> tuple[Any, Way, str]:
@@ -100,7 +100,7 @@ def object_name(folder: str, number: int, ending: str) -> str:
 
 
 class Fingerprints(PlanStage):
-    """Of each corpus, by which a store of its tokens is found again."""
+    """A hash of each corpus, by which a store of its tokens is known again."""
 
     folder = FINGERPRINTS
     last: ClassVar[str] = "txt"
@@ -179,7 +179,7 @@ def by_range(hashes: npt.NDArray[np.uint64], ranges: int) -> bytes:
 
 
 def joined(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
-    """Where each array begins, and where the last one ends; then all of them."""
+    """Arrays in one: where each begins, and where the last one ends; then all of them."""
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
     return offsets.tobytes() + b"".join(array.tobytes() for array in arrays)
 
@@ -214,7 +214,7 @@ def written(pairs: list[Pair]) -> bytes:
 
 
 def read_examples(data: bytes) -> Iterator[Pair]:
-    """What ``written`` wrote."""
+    """Read what ``written`` wrote."""
     for line in data.decode("utf-8", "surrogatepass").split("\n")[:-1]:
         yield Pair(*json.loads(line))
 
@@ -245,7 +245,7 @@ def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, 
 
 
 class Lines(PlanStage):
-    """What each vocabulary is learned from, of the training examples of a part."""
+    """The lines that each vocabulary is learned from, in the training examples of a part."""
 
     folder = LINES
 
@@ -314,7 +314,7 @@ class Shards(PlanStage):
     counts: tuple[int, ...] = ()
     """Training examples of each part."""
     types: tuple[tuple[str, str], ...] = ()
-    """Of the values of each side."""
+    """The type of the values of each side."""
     size: int = SHARD_EXAMPLES
     """Examples of a shard."""
 

@@ -85,7 +85,7 @@ class DocumentWorkers:
         self._idle: list[_Worker] = []
         self._at_work: set[_Worker] = set()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
-        """Of each client that has some work here."""
+        """The turn of each client that has some work here."""
 
     async def read(
         self,
