@@ -8,7 +8,6 @@ overwritten in place (``cp new old``) would take a process that has it mapped wi
 
 from __future__ import annotations
 
-import csv
 import difflib
 import hashlib
 import json
@@ -115,6 +114,8 @@ def _no_number(word: str) -> NoReturn:
 
 def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Each row that holds anything, with the line on which it begins. Errors: ``DataError``."""
+    import csv  # no command that reads none waits for it
+
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         begins = rows.line_num + 1

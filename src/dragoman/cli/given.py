@@ -80,8 +80,7 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.sources.picture.idx import is_idx, read_idx
     from dragoman.sources.picture.picture_file import pictures_in_zip
-    from dragoman.sources.shared.file_kind import checked, shown_in
-    from dragoman.sources.shared.files import is_zip
+    from dragoman.sources.shared.files import checked, is_zip, shown_in
 
     kind, found = KINDS[source], list[str]()
     for one in given:

@@ -14,9 +14,10 @@ tokens that are asked for.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +34,46 @@ Values = npt.NDArray[Any]
 """(length,) tokens of a source, or (length, F) rows."""
 
 
+class ExampleBatch(ABC):
+    """Examples that go through a model at once: a dataclass of packed sequences and tensors."""
+
+    ids: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """B, the number of examples."""
+        return len(self.ids)
+
+    @property
+    @abstractmethod
+    def measured(self) -> Layout:
+        """The layout by whose rows the work of a batch is told."""
+
+    @abstractmethod
+    def part(self, first: int, last: int) -> Self:
+        """Examples ``first`` to ``last`` alone."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same batch on another device."""
+        moved = {name: _moved(value, device) for name, value in vars(self).items()}
+        return replace(self, **moved)  # type: ignore[type-var]
+
+    def split(self) -> tuple[Self, Self]:
+        """Two batches with about half of the rows each, in the same order.
+
+        For a batch that did not fit into memory. Raises ValueError if there is but one example.
+        """
+        cut = half_of(self.measured)
+        return self.part(0, cut), self.part(cut, len(self))
+
+
+def _moved(value: Any, device: torch.device | str) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device, non_blocking=True)
+    return value if value is None or isinstance(value, tuple) else value.to(device)
+
+
 @dataclass(frozen=True)
-class Batch:
+class Batch(ExampleBatch):
     """One micro-batch: what an objective takes (``training/losses/objectives.py``)."""
 
     source: Sequences
@@ -46,31 +85,14 @@ class Batch:
     ids: tuple[int, ...]
     """Which example of the store each sentence is."""
 
-    def __len__(self) -> int:
-        """B, the number of examples."""
-        return self.source.layout.batch
+    @property
+    def measured(self) -> Layout:
+        return self.target_in.layout
 
     @property
     def target_tokens(self) -> int:
         """Target tokens, EOS counted: what the loss is summed over."""
         return self.target_in.layout.total
-
-    def to(self, device: torch.device | str) -> Batch:
-        """The same batch on another device."""
-        return Batch(
-            self.source.to(device),
-            self.target_in.to(device),
-            self.target_out.to(device, non_blocking=True),
-            self.ids,
-        )
-
-    def split(self) -> tuple[Batch, Batch]:
-        """Two batches with about half of the target tokens each, in the same order.
-
-        For a batch that did not fit into memory. Raises ValueError if there is but one sentence.
-        """
-        cut = half_of(self.target_in.layout)
-        return self._part(0, cut), self._part(cut, len(self))
 
     def summary(self) -> str:
         """How large it is."""
@@ -80,7 +102,7 @@ class Batch:
             f"the longest {max(source.longest, target.longest)}"
         )
 
-    def _part(self, first: int, last: int) -> Batch:
+    def part(self, first: int, last: int) -> Batch:
         target_in = rows_of(self.target_in, first, last)
         begin = sum(self.target_in.layout.lengths[:first])
         target_out = self.target_out[begin : begin + target_in.layout.total]
@@ -189,7 +211,7 @@ def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:
 
 
 @dataclass(frozen=True)
-class MaskedBatch:
+class MaskedBatch(ExampleBatch):
     """One micro-batch of masked pieces (``training/losses/objectives.py``)."""
 
     source: Sequences
@@ -201,26 +223,9 @@ class MaskedBatch:
     ids: tuple[int, ...]
     """Which example each piece is."""
 
-    def __len__(self) -> int:
-        """B, the number of examples."""
-        return self.source.layout.batch
-
-    def to(self, device: torch.device | str) -> MaskedBatch:
-        """The same batch on another device."""
-        return MaskedBatch(
-            self.source.to(device),
-            self.places.to(device, non_blocking=True),
-            self.wanted.to(device, non_blocking=True),
-            self.ids,
-        )
-
-    def split(self) -> tuple[MaskedBatch, MaskedBatch]:
-        """Two batches with about half of the tokens each, in the same order.
-
-        For a batch that did not fit into memory. Raises ValueError if there is but one piece.
-        """
-        cut = half_of(self.source.layout)
-        return self._part(0, cut), self._part(cut, len(self))
+    @property
+    def measured(self) -> Layout:
+        return self.source.layout
 
     def summary(self) -> str:
         """How large it is."""
@@ -230,7 +235,7 @@ class MaskedBatch:
             f"longest {layout.longest}"
         )
 
-    def _part(self, first: int, last: int) -> MaskedBatch:
+    def part(self, first: int, last: int) -> MaskedBatch:
         source = rows_of(self.source, first, last)
         begin = sum(self.source.layout.lengths[:first])
         inside = (self.places >= begin) & (self.places < begin + source.layout.total)

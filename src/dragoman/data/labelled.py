@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.wording import plural
-from dragoman.data.batches import Values, first_row_keys_of, half_of, join, join_rows, rows_of
+from dragoman.data.batches import ExampleBatch, Values, first_row_keys_of, join, join_rows, rows_of
 from dragoman.data.hashing import hashes
 from dragoman.forms.form import Form
 from dragoman.nn.layout import Layout, Sequences
@@ -68,7 +68,7 @@ class TextLayout:
 
 
 @dataclass(frozen=True)
-class LabelledBatch:
+class LabelledBatch(ExampleBatch):
     """One micro-batch: what ``LabelObjective`` of ``training/losses/objectives.py`` takes."""
 
     source: Sequences
@@ -82,26 +82,9 @@ class LabelledBatch:
     shares: Tensor | None = None
     """(B,) how much of each is of its own label, from 0 to 1."""
 
-    def __len__(self) -> int:
-        """B, the number of texts."""
-        return len(self.ids)
-
-    def to(self, device: torch.device | str) -> LabelledBatch:
-        """The same batch on another device."""
-        labels, others, shares = (
-            None if one is None else one.to(device, non_blocking=True)
-            for one in (self.labels, self.others, self.shares)
-        )
-        assert labels is not None
-        return LabelledBatch(self.source.to(device), labels, self.ids, others, shares)
-
-    def split(self) -> tuple[LabelledBatch, LabelledBatch]:
-        """Two batches with about half of the tokens each, in the same order.
-
-        Raises ValueError if there is but one text.
-        """
-        cut = half_of(self.source.layout)
-        return self._part(0, cut), self._part(cut, len(self))
+    @property
+    def measured(self) -> Layout:
+        return self.source.layout
 
     def summary(self) -> str:
         """How large it is."""
@@ -109,7 +92,7 @@ class LabelledBatch:
         read = f"{plural(len(self), 'text')}, {plural(layout.total, 'token')}"
         return f"{read}, the longest {layout.longest}"
 
-    def _part(self, first: int, last: int) -> LabelledBatch:
+    def part(self, first: int, last: int) -> LabelledBatch:
         return LabelledBatch(
             rows_of(self.source, first, last), self.labels[first:last], self.ids[first:last],
             None if self.others is None else self.others[first:last],
@@ -254,7 +237,7 @@ class WordRows:
 
 
 @dataclass(frozen=True)
-class TaggedBatch:
+class TaggedBatch(ExampleBatch):
     """One micro-batch."""
 
     read: WordRows
@@ -263,21 +246,9 @@ class TaggedBatch:
     ids: tuple[int, ...]
     """Which example of the store each sentence is."""
 
-    def __len__(self) -> int:
-        """B, the number of sentences."""
-        return len(self.ids)
-
-    def to(self, device: torch.device | str) -> TaggedBatch:
-        """The same batch on another device."""
-        return TaggedBatch(self.read.to(device), self.tags.to(device, non_blocking=True), self.ids)
-
-    def split(self) -> tuple[TaggedBatch, TaggedBatch]:
-        """Two batches with about half of the tokens each, in the same order.
-
-        Raises ValueError if there is but one sentence.
-        """
-        cut = half_of(self.read.source.layout)
-        return self._part(0, cut), self._part(cut, len(self))
+    @property
+    def measured(self) -> Layout:
+        return self.read.source.layout
 
     def summary(self) -> str:
         """How large it is."""
@@ -285,7 +256,7 @@ class TaggedBatch:
         read = f"{plural(len(self), 'sentence')}, {plural(layout.total, 'token')}"
         return f"{read}, the longest {layout.longest}"
 
-    def _part(self, first: int, last: int) -> TaggedBatch:
+    def part(self, first: int, last: int) -> TaggedBatch:
         begin, end = (sum(self.read.counts[:place]) for place in (first, last))
         return TaggedBatch(self.read.part(first, last), self.tags[begin:end], self.ids[first:last])
 

@@ -27,8 +27,16 @@ from dragoman.sources.frames.recording_file import RECORDINGS
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.idx import is_idx, picture_at
 from dragoman.sources.picture.picture_file import PICTURES
-from dragoman.sources.shared.file_kind import FileKind, checked, shown_in
-from dragoman.sources.shared.files import file_of, is_zip, names_in, place_of, unusable
+from dragoman.sources.shared.files import (
+    FileKind,
+    checked,
+    file_of,
+    is_zip,
+    names_in,
+    place_of,
+    shown_in,
+    unusable,
+)
 
 KINDS = {"frames": RECORDINGS, "picture": PICTURES, "line": PICTURES}
 """By the kind of source that reads them (``source.kind``)."""

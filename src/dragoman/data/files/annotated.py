@@ -20,17 +20,16 @@ from typing import Literal
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural, shortened
+from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
 
 
-def read_examples(
-    files: Iterable[tuple[Path, Iterator[str]]], ends: str
-) -> Iterator[tuple[int, str, str]]:
+def read_examples(files: Iterable[tuple[Path, Iterator[str]]], ends: str) -> Iterator[Pair]:
     """Of the trees of some files, each with its lines: the line that one begins on, its words, and
     the tree itself on one line. Errors: as ``plain_trees``."""
     for path, lines in files:
         for line, tree in plain_trees(lines, path, ends):
-            yield line, " ".join(tree.words), str(tree)
+            yield Pair(line, " ".join(tree.words), str(tree))
 
 
 def plain_trees(
@@ -56,9 +55,6 @@ def plain_trees(
 
 
 Layout = Literal["columns", "underscore", "trees"]
-Example = tuple[int, str, str]
-"""The line (from 1) that a sentence begins on, its words and its tags, separated by spaces."""
-
 _LOOKED_AT = 200
 """Lines by which the layout of a file is told."""
 _TREE = re.compile(r"\s*\(\s*([^\s()]+\s*|)\(\s*[^\s()]")
@@ -74,8 +70,9 @@ CONLLU_COLUMNS = (2, 4)
 
 def read_tagged(
     files: Iterable[tuple[Path, Iterator[str]]], columns: tuple[int, int], label_ends: str
-) -> Iterator[Example]:
-    """The sentences of some files, each with its lines. ``columns``: of words and of tags, from 1,
+) -> Iterator[Pair]:
+    """The sentences of some files, each with its lines: words and tags, separated by spaces.
+    ``columns``: of words and of tags, from 1,
     where a file has columns; ``label_ends``: where it has trees, as ``tree.plain`` takes them.
 
     Errors: ``DataError`` with file and line for a file without tags, a word without one, and lines
@@ -88,7 +85,7 @@ def read_tagged(
             case "trees":
                 for line, tree in plain_trees(rest, path, label_ends):
                     tags = " ".join(leaf.label for leaf in tree.leaves())
-                    yield line, " ".join(tree.words), tags
+                    yield Pair(line, " ".join(tree.words), tags)
             case "underscore":
                 yield from _underscored(rest, path)
             case "columns":
@@ -146,7 +143,7 @@ def _has_tag(word: str) -> bool:
     return bool(before and tag)
 
 
-def _underscored(lines: Iterable[str], path: Path) -> Iterator[Example]:
+def _underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
     for number, line in enumerate(lines, 1):
         parts = [word.rpartition("_") for word in line.split()]
         for before, _, tag in parts:
@@ -157,12 +154,12 @@ def _underscored(lines: Iterable[str], path: Path) -> Iterator[Example]:
                 )
         if parts:
             words, _, tags = zip(*parts, strict=True)
-            yield number, " ".join(words), " ".join(tags)
+            yield Pair(number, " ".join(words), " ".join(tags))
 
 
 def _columns(
     lines: Iterable[str], path: Path, columns: tuple[int, int], universal: bool, tabbed: bool
-) -> Iterator[Example]:
+) -> Iterator[Pair]:
     """``universal``: whether they are of CoNLL-U; ``tabbed``: whether tabs separate them."""
     words: list[str] = []
     tags: list[str] = []
@@ -171,7 +168,7 @@ def _columns(
         comment = (universal and not words and line.startswith("#")) or _is_comment(line, tabbed)
         if not line.strip() or line.startswith(_DOCUMENT) or comment:
             if words:
-                yield begun, " ".join(words), " ".join(tags)
+                yield Pair(begun, " ".join(words), " ".join(tags))
             words, tags = [], []
             continue
         parts = _split(line)

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 from xml.parsers import expat
 
 from dragoman.base.errors import DataError
@@ -28,9 +28,6 @@ from dragoman.formats.xliff import Xliff
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 
-Found: TypeAlias = tuple[int, str, str]
-"""The line or the number of an entry, its text and its translation."""
-
 _BLOCK = 1 << 20
 _MOST_BYTES = 1 << 28
 """Of a catalogue or an XLIFF, which are held whole."""
@@ -40,14 +37,14 @@ _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*+"')
 
 
-def read_messages(file: BinaryIO, name: str, how: str) -> Iterator[Found]:
+def read_messages(file: BinaryIO, name: str, how: str) -> Iterator[Pair]:
     """The messages of a PO, or the segments of an XLIFF, that are translated; each with its number.
     Errors: ``DataError``."""
     for number, (source, target) in enumerate(_held(file, name, how).pairs, 1):
-        yield number, _on_one_line(source), _on_one_line(target)
+        yield Pair(number, _on_one_line(source), _on_one_line(target))
 
 
-def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Found]:
+def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pair]:
     """Rows, which may hold line breaks; ``source`` and ``target``: columns, from 1. Errors:
     ``DataError``."""
     lines = decode_lines(file, name)
@@ -61,10 +58,10 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Fo
                 f"{name}, line {begins}: column {max(source, target)} is wanted, and there are "
                 f"{len(row)}"
             )
-        yield begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1])
+        yield Pair(begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1]))
 
 
-def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) -> Iterator[Found]:
+def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) -> Iterator[Pair]:
     """Entries of a translation memory, in flat memory. ``source`` and ``target``: codes of
     languages; None: those of the file, where it has two. Errors: ``DataError``."""
     memory = _Memory(name, source, target)
@@ -114,7 +111,7 @@ class _Memory:
         """Whether the text that is read is learned from."""
         self._text: list[str] | None = None
         self._inside_code = 0
-        self._read: list[Found] = []
+        self._read: list[Pair] = []
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -122,7 +119,7 @@ class _Memory:
         self._parser.EntityDeclHandler = self._entity
         self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
 
-    def feed(self, data: bytes, *, is_last: bool = False) -> Sequence[Found]:
+    def feed(self, data: bytes, *, is_last: bool = False) -> Sequence[Pair]:
         """The entries that end in some bytes more."""
         try:
             self._parser.Parse(data, is_last)
@@ -180,7 +177,7 @@ class _Memory:
                 f"({named}): say which by --keys SOURCE TARGET, in a recipe by source_key and "
                 "target_key"
             )
-        self._read.append((self._line, self._entry[source], self._entry[target]))
+        self._read.append(Pair(self._line, self._entry[source], self._entry[target]))
 
     def _own_source(self) -> str:
         """The language of the source, as the file says, as the first entry has it, or that of the

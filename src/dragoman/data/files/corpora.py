@@ -16,7 +16,7 @@ import json
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from itertools import chain, starmap
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -45,8 +45,7 @@ from dragoman.sources.frames.spoken import read_spoken
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
-from dragoman.sources.shared.file_kind import listed
-from dragoman.sources.shared.files import is_zip, unusable
+from dragoman.sources.shared.files import is_zip, listed, unusable
 
 _GZIP = b"\x1f\x8b"
 
@@ -90,11 +89,11 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             assert corpus.target is not None
             return read_idx_pairs(Path(corpus.source), Path(corpus.target))
         case "trees":
-            return starmap(Pair, read_examples(_lines_of_files(corpus.source), corpus.label_ends))
+            return read_examples(_lines_of_files(corpus.source), corpus.label_ends)
         case "tags":
             columns = corpus.source_column, corpus.target_column
             files = _lines_of_files(corpus.source)
-            return starmap(Pair, read_tagged(files, columns, corpus.label_ends))
+            return read_tagged(files, columns, corpus.label_ends)
         case "tmx" | "xliff" | "po" | "csv" as how:
             return _read_translated(corpus, how)
         case _:
@@ -117,19 +116,17 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     if corpus.format == "folders" and not is_zip(corpus.source):  # in which names are labels
         for path in files_in(Path(corpus.source)):
             digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
-    if corpus.lists_files:
-        for pair in listed(_read_pairs(corpus), Path(corpus.source), KINDS.values()):
-            digest.update(content_of(pair.source).encode())
+    pairs: Iterator[Pair] = iter(())
     sides: tuple[str | None, ...] = (corpus.source, corpus.target)
     if corpus.format == "spoken":
-        sides = ()
-        for pair in _read_pairs(corpus):
-            told = f"{content_of(pair.source)} {pair.target}\n"
-            digest.update(told.encode("utf-8", "surrogateescape"))
+        pairs, sides = _read_pairs(corpus), ()
     elif corpus.format == "coco":
-        sides = (str(annotations_in(Path(corpus.source))),)
-        for pair in _read_pairs(corpus):
-            digest.update(content_of(pair.source).encode())
+        pairs, sides = _read_pairs(corpus), (str(annotations_in(Path(corpus.source))),)
+    elif corpus.lists_files:
+        pairs = listed(_read_pairs(corpus), Path(corpus.source), KINDS.values())
+    for pair in pairs:
+        said = f" {pair.target}\n" if corpus.format == "spoken" else ""
+        digest.update(f"{content_of(pair.source)}{said}".encode("utf-8", "surrogateescape"))
     for path in chain.from_iterable(map(files_of, sides)):
         with _opened(path, packed=True) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())  # type: ignore[arg-type]
@@ -240,7 +237,7 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
             case _:
                 columns = corpus.source_column, corpus.target_column
                 found = read_csv(file, str(path), *columns)
-        yield from starmap(Pair, found)
+        yield from found
 
 
 def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:

@@ -16,8 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, install
 from dragoman.sources.frames.sound_containers import check_length, check_pages, several
-from dragoman.sources.shared.file_kind import FileKind
-from dragoman.sources.shared.files import InMemory, conversion, unusable
+from dragoman.sources.shared.files import FileKind, InMemory, conversion, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -19,8 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.reading import csv_rows
 from dragoman.forms.form import Pair
 from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS, RECORDINGS
-from dragoman.sources.shared.file_kind import checked, listed, shown_in
-from dragoman.sources.shared.files import unusable
+from dragoman.sources.shared.files import checked, listed, shown_in, unusable
 
 Layout = Literal["folder", "table", "lines", "kaldi"]
 Lines: TypeAlias = Callable[[Path], Iterator[str]]

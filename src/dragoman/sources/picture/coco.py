@@ -23,8 +23,7 @@ from dragoman.base.wording import plural, shortened
 from dragoman.forms.boxes import Box, Scene
 from dragoman.forms.form import Pair
 from dragoman.sources.picture.picture_file import picture_size
-from dragoman.sources.shared.file_kind import checked
-from dragoman.sources.shared.files import unusable
+from dragoman.sources.shared.files import checked, unusable
 
 _EDGE = 1.0
 """Pixels by which a box may stand out of its picture: tools round differently."""

@@ -15,8 +15,7 @@ import numpy as np
 from dragoman.base.errors import DataError, install
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_parts import MOST_EXIF, check_parts
-from dragoman.sources.shared.file_kind import FileKind
-from dragoman.sources.shared.files import File, InMemory, conversion, names_in, unusable
+from dragoman.sources.shared.files import File, FileKind, InMemory, conversion, names_in, unusable
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.data.batches import Values, join_rows, rows_of
+from dragoman.data.batches import ExampleBatch, Values, join_rows, rows_of
 from dragoman.data.store import TokenStore
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
@@ -41,7 +41,7 @@ from dragoman.training.records import Evaluation
 
 
 @dataclass(frozen=True)
-class PictureBatch:
+class PictureBatch(ExampleBatch):
     """One micro-batch: whole pictures."""
 
     source: Sequences
@@ -49,27 +49,16 @@ class PictureBatch:
     ids: tuple[int, ...]
     """Which example of the store each picture is."""
 
-    def __len__(self) -> int:
-        """B, the number of pictures."""
-        return len(self.ids)
-
-    def to(self, device: torch.device | str) -> PictureBatch:
-        """The same batch on another device."""
-        return PictureBatch(self.source.to(device), self.ids)
-
-    def split(self) -> tuple[PictureBatch, PictureBatch]:
-        """Two batches with half of the pictures each. Raises ValueError if there is but one."""
-        if len(self) < 2:
-            raise ValueError("a batch of one example cannot be split")
-        cut = len(self) // 2
-        return self._part(0, cut), self._part(cut, len(self))
+    @property
+    def measured(self) -> Layout:
+        return self.source.layout
 
     def summary(self) -> str:
         """How large it is."""
         patches = plural(self.source.layout.total, "patch", "patches")
         return f"{plural(len(self), 'picture')}, {patches}"
 
-    def _part(self, first: int, last: int) -> PictureBatch:
+    def part(self, first: int, last: int) -> PictureBatch:
         return PictureBatch(rows_of(self.source, first, last), self.ids[first:last])
 
 
