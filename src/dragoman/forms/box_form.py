@@ -25,10 +25,9 @@ from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_json
 from dragoman.base.settings import Settings
 from dragoman.forms.boxes import Box, Scene, scene_of
-from dragoman.forms.form import Booleans, Rules
+from dragoman.forms.form import SPECIAL, Booleans, Rules, Symbols, WrittenForm
 from dragoman.forms.labels import LONGEST, MOST
 from dragoman.forms.pieces import SPACE
-from dragoman.forms.written_form import SPECIAL, Symbols, WrittenForm
 
 PER_BOX = 5
 """Symbols of a box."""

@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.forms.form import Booleans, Rules
+from dragoman.forms.form import Booleans, Rules, WrittenForm
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.tree import DEEPEST, Tree, TreeError, read_trees
 from dragoman.forms.tree_symbols import TreeSymbols
-from dragoman.forms.written_form import WrittenForm
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
 

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_json
 from dragoman.base.settings import Settings
+from dragoman.forms.form import SPECIAL, Symbols
 from dragoman.forms.tree import DEEPEST, Tree
-from dragoman.forms.written_form import SPECIAL, Symbols
 
 NO_TAG = "XX"
 """The tag of every word where tags are not learned."""

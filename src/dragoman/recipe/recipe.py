@@ -43,7 +43,7 @@ from dragoman.recipe.sections import (
 from dragoman.recipe.spec import Spec
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.known import SOURCES, AnySource
-from dragoman.sources.text.settings import TextSource
+from dragoman.sources.shared.settings import TextSource
 from dragoman.training.settings import TrainingSettings
 
 FORMAT = 1

@@ -51,7 +51,7 @@ from dragoman.recipe.spec import Spec
 from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
 from dragoman.runs.user_cache import packed_folder
-from dragoman.sources.forms import rows_form
+from dragoman.sources.file_examples import rows_form
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

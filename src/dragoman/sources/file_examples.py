@@ -1,6 +1,6 @@
-"""Examples whose source is the name of a file: a recording, a picture.
+"""Sources that are no text: the form of each, and its files, which are examples.
 
-They come as a folder for each label with its files inside, as a ZIP file with such folders of
+Files come as a folder for each label with its files inside, as a ZIP file with such folders of
 pictures, as a pair of IDX files, or as a list: a tab-separated file or JSON Lines that names one
 file an example, relative to where the list lies.
 What a file holds, and not its name, says which side of a split it stands on and what has changed;
@@ -15,16 +15,19 @@ import re
 import shlex
 import stat
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import CODES
+from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.recording_file import RECORDINGS
-from dragoman.sources.line.form import DRAWN
+from dragoman.sources.line.form import DRAWN, LinesForm
+from dragoman.sources.picture.form import PicturesForm
 from dragoman.sources.picture.idx import is_idx, picture_at
 from dragoman.sources.picture.picture_file import PICTURES
 from dragoman.sources.shared.files import (
@@ -37,7 +40,15 @@ from dragoman.sources.shared.files import (
     shown_in,
     unusable,
 )
+from dragoman.sources.shared.rows_form import RowsForm
+from dragoman.sources.shared.settings import SourceSettings
 
+FORMS: dict[str, Callable[[Any], RowsForm]] = {
+    "frames": FramesForm,
+    "picture": PicturesForm,
+    "line": LinesForm,
+}
+"""The form of each kind of source that is rows of numbers."""
 KINDS = {"frames": RECORDINGS, "picture": PICTURES, "line": PICTURES}
 """By the kind of source that reads them (``source.kind``)."""
 _SIDES = {
@@ -49,6 +60,12 @@ _KEPT = 1 << 17
 """Files whose hashes are kept, some 300 bytes each: a training asks for them eight times."""
 _TREES = (".mrg", ".ptb", ".parse")
 _TEXTS = (".txt", ".md")
+
+
+def rows_form(source: SourceSettings) -> RowsForm | None:
+    """The form of a source that is rows; None for text, which has a vocabulary."""
+    made = FORMS.get(source.kind)
+    return None if made is None else made(source)
 
 
 def kind_among(files: Collection[Path]) -> FileKind:

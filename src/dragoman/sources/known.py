@@ -1,4 +1,5 @@
-"""The settings of all kinds of sources, by the kind in a recipe; ``forms.py`` has their forms."""
+"""The settings of all kinds of sources, by the kind in a recipe; their forms are in
+``file_examples.py``."""
 
 from __future__ import annotations
 
@@ -9,8 +10,7 @@ from pydantic import Discriminator, Tag
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.line.settings import LineSource
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.sources.shared.settings import SourceSettings
-from dragoman.sources.text.settings import TextSource
+from dragoman.sources.shared.settings import SourceSettings, TextSource
 
 SOURCES: dict[str, type[SourceSettings]] = {
     "text": TextSource,

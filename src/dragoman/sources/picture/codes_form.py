@@ -24,9 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
-from dragoman.forms.form import Booleans, Rules
+from dragoman.forms.form import SPECIAL, Booleans, Rules, Symbols, WrittenForm
 from dragoman.forms.pieces import SPACE
-from dragoman.forms.written_form import SPECIAL, Symbols, WrittenForm
 from dragoman.sources.picture.form import PicturesForm, pixels_from
 from dragoman.sources.picture.settings import PictureSource
 

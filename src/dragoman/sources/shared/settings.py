@@ -1,4 +1,5 @@
-"""What the settings of all sources share. They stand in the section ``source`` of a recipe.
+"""What the settings of all sources share, which stand in the section ``source`` of a recipe; and
+those of text, of which a vocabulary knows the rest.
 
 The settings of a source that is no text also describe the model's front end, which makes rows of
 the model's width of the source's rows.
@@ -9,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 from dragoman.base.settings import Settings
 from dragoman.base.task import Task
@@ -99,6 +100,26 @@ class SourceSettings(Settings):
         """Whether it tells each word of a text in the language ``target`` that is written of it;
         ``source`` is its own."""
         return False
+
+
+class TextSource(SourceSettings):
+    """Text, as tokens of a vocabulary."""
+
+    kind: Literal["text"] = "text"
+    """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
+    pictures, as patches; line: a line of text in a picture, as columns of pixels."""
+
+    sections: ClassVar[frozenset[str]] = frozenset()
+    units: ClassVar[str] = "tokens"
+    raws: ClassVar[str] = "texts"
+    to_measure: ClassVar[str] = "two files: dragoman evaluate {run} test.source test.reference"
+
+    def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
+        if names_files:
+            raise ValueError(
+                f"{name} names files, and text is read: set source.kind to frames (recordings), "
+                "picture or line"
+            )
 
 
 class RowsSource(SourceSettings):

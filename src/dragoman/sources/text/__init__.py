@@ -1,1 +1,0 @@
-"""Text, which is read as tokens of a vocabulary."""
