@@ -1,6 +1,8 @@
-"""What is to be known of languages, by their codes ("en", "pt-BR")."""
+"""What is to be known of languages, by their codes ("en", "pt-BR"), and of their scripts."""
 
 from __future__ import annotations
+
+import re
 
 WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 """Languages written without spaces between words: each token is shown as a word."""
@@ -24,6 +26,12 @@ CODES = frozenset(_CODES.split())
 letters (ISO 639-3) those that parallel texts often have."""
 
 
+SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+"""A character of a script without spaces between words."""
+
+
 def base(code: str) -> str:
     """The language of a code without its region: "pt-BR" -> "pt"."""
     return code.replace("_", "-").split("-")[0].lower()
@@ -32,6 +40,11 @@ def base(code: str) -> str:
 def writes_spaces(code: str) -> bool:
     """Whether there are spaces between words and between sentences."""
     return base(code) not in WITHOUT_SPACES
+
+
+def count_spaceless(text: str) -> int:
+    """How many of its characters belong to scripts that write no spaces between words."""
+    return 0 if text.isascii() else len(SPACELESS.findall(text))
 
 
 NAMES = {

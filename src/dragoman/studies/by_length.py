@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from dragoman.base.wording import plural
-from dragoman.data.word_beginnings import count_spaceless
 from dragoman.forms.form import Pair
+from dragoman.forms.languages import count_spaceless
 from dragoman.metrics.significance import Significance, compare_systems
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import LinePanel, TextPanel

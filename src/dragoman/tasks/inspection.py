@@ -16,10 +16,9 @@ from dragoman.catalogue import runtime_of
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
 from dragoman.data.split import side_of_pair
-from dragoman.data.word_beginnings import count_spaceless
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify
-from dragoman.forms.languages import base
+from dragoman.forms.languages import base, count_spaceless
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
 

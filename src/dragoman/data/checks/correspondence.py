@@ -9,11 +9,13 @@ measure is strangers: sources with targets from elsewhere in the sample.
 - *moved*: a run of lines whose sources score better with the target some lines further on.
 - *reversed*: pairs whose source is in the words of the target side, and the other way round.
 
-Nothing here knows any language: words are cut to their beginnings (``data/word_beginnings.py``).
+Nothing here knows any language: words are cut to their beginnings, so that
+inflections count as one; scripts without spaces are read character by character.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -23,9 +25,15 @@ import numpy.typing as npt
 
 from dragoman.alignment.dictionary import Dictionary, learn_dictionary
 from dragoman.data.checks.block_sampler import Block, spread
-from dragoman.data.word_beginnings import words_of
 from dragoman.forms.form import Pair
+from dragoman.forms.languages import SPACELESS
 
+_WORDS = 16
+"""Of a side that are looked at; a dictionary grows with their square."""
+_CHARACTERS = 400
+"""Of a side that are looked at, at most."""
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
 _LINKS = 500_000
 """Pairs of words in the sample: they bound the time."""
 _MOST_PARTS = 8
@@ -357,3 +365,16 @@ def _sums(values: Floats, side: list[Integers]) -> Floats:
     place = np.repeat(np.arange(len(side)), lengths)
     words = np.concatenate([*side, np.zeros(0, np.int64)])
     return np.bincount(place, values[words], len(side)).astype(np.float64)
+
+
+def words_of(text: str) -> list[str]:
+    """The first words of a text, cut to their beginnings."""
+    words: list[str] = []
+    for word in _WORD.findall(text[:_CHARACTERS].lower()):
+        if SPACELESS.match(word):
+            words.extend(word)
+        else:
+            words.append(word[: 2 if _HANGUL.match(word) else 5])
+        if len(words) >= _WORDS:
+            break
+    return words[:_WORDS]
