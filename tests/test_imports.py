@@ -28,9 +28,7 @@ FLOOR_OF = {
     LEARNED: ("form", "head", "metrics"),
     SPEC: ("spec",),
     SIZES: ("sizes", "file_sizes"),
-    ENDPOINT: (
-        "endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "schema", "served",
-    ),
+    ENDPOINT: ("endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "served"),
     VERB: ("align_verb", "demo", "documents_verb", "shortlist_verb", "verb", "warnings_told"),
 }  # fmt: skip
 # Files of a package that go by all tasks: one floor above what they go by.

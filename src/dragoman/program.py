@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.cli.demo_files import Demo
-    from dragoman.serving.served_tasks import ServedTasks
+    from dragoman.serving.service.service import ServedTasks
     from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
     from dragoman.tasks.classification.labeller import Labeller as Labeller
     from dragoman.tasks.detection.detector import Detection as Detection
@@ -121,7 +121,7 @@ def demos() -> dict[str, Demo]:
 
 def served() -> ServedTasks:
     """The runs that a server takes, and its endpoints. This needs the extra ``serve``."""
-    from dragoman.serving.served_tasks import ServedTasks
+    from dragoman.serving.service.service import ServedTasks
     from dragoman.tasks.classification import endpoint as classifying
     from dragoman.tasks.classification import served as served_classifier
     from dragoman.tasks.detection import endpoint as detect

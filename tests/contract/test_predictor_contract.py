@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from every_task import CELLS
+from every_task import CELLS, given_of
 
 from dragoman.base.errors import DataError, DragomanError, SearchError
 from dragoman.catalogue import RUNTIMES, Run
-from dragoman.data.files.corpora import read_pairs
 from dragoman.engine.predictor import Predictor, SearchingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.tasks.transcription.transcriber import Transcriber
@@ -74,20 +73,6 @@ def cell(
             predictor = opens(run, EngineSettings(precision="fp32"))
         cells[request.param] = Cell(task, predictor, given_of(run), run.task.reads_files)
     return cells[request.param]
-
-
-def given_of(run: Run) -> list[str]:
-    """Three sources of the training that differ."""
-    found: dict[str, None] = {}
-    for pair in read_pairs(run.recipe.data.train[0]):
-        text = (pair.source or pair.target).splitlines()[0]
-        if run.task.name == "language-model":
-            text = text[:12]
-        if run.task.name == "masked":
-            first, _, *rest = text.split()[:5]
-            text = " ".join([first, "___", *rest])
-        found[text] = None
-    return list(found)[:3]
 
 
 def alike(one: Any, other: Any, tolerance: float = 1e-4) -> bool:

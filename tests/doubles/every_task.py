@@ -8,6 +8,8 @@ from tiny_cells import MODELS, tiny_cell, told_cells
 from trained_run import trained_run
 
 from dragoman import program
+from dragoman.data.files.corpora import read_pairs
+from dragoman.runs.run import Run
 
 _OF_THE_SHELL = ("translation", "picture")
 """A task and a source that the server does not take together."""
@@ -37,3 +39,17 @@ def run_of_cell(task: str, source: str, kind: str, folder: Path) -> Path:
 def run_of_every_task(folder: Path) -> dict[str, Path]:
     """Those that are served, by their names: task-source."""
     return {f"{cell[0]}-{cell[1]}": run_of_cell(*cell, folder) for cell in SERVED_CELLS}
+
+
+def given_of(run: Run) -> list[str]:
+    """Three sources of the training that differ."""
+    found: dict[str, None] = {}
+    for pair in read_pairs(run.recipe.data.train[0]):
+        text = (pair.source or pair.target).splitlines()[0]
+        if run.task.name == "language-model":
+            text = text[:12]
+        if run.task.name == "masked":
+            first, _, *rest = text.split()[:5]
+            text = " ".join([first, "___", *rest])
+        found[text] = None
+    return list(found)[:3]

@@ -17,7 +17,7 @@ import uvicorn
 from serving_echo import server_process
 from uvicorn.server import ServerState
 
-from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.clients import Networks
 from dragoman.serving.http.connection_limits import READING_SECONDS, Guard
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings, bind

@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
-from dragoman.serving.queue.queued_request import FairQueue
+from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
 WORDS = "the animal eats a soup because it sleeps"
@@ -123,25 +124,23 @@ def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:
 
 
 def test_whoever_may_not_enter_keeps_the_turn() -> None:
-    class Party:
-        def __init__(self, client: str, sentences: list[str]) -> None:
-            self.client, self.left = client, sentences
+    def party(client: str, *sentences: str) -> QueuedRequest:
+        asked: Any = [SimpleNamespace(rows=1, limit=1, kind=kind) for kind in sentences]
+        return QueuedRequest(client, asked, watched=False)
 
-        def take(self) -> int | None:
-            return len(self.left) - len(self.left[1:]) if self.left and self.left.pop(0) else None
+    def short(queued: Any) -> bool:
+        return bool(queued.next.kind == "short")
 
-    queue: Any = FairQueue()
-    ada, bob = Party("ada", ["long", "short"]), Party("bob", ["short", "short"])
-    for party in (ada, bob):
-        queue.add(party)
+    async def check() -> None:
+        queue = FairQueue()
+        for one in (party("ada", "long", "short"), party("bob", "short", "short")):
+            queue.add(one.client, one)
+        taken = [queue.take_sentence(short) for _ in range(3)]
+        assert [one[0].client if one else None for one in taken] == ["bob", "bob", None]
+        every = [queue.take_sentence() for _ in range(3)]
+        assert [one[0].client if one else None for one in every] == ["ada", "ada", None]
 
-    def short(party: Party) -> bool:
-        return not party.left or party.left[0] == "short"
-
-    taken = [queue.take(short) for _ in range(3)]
-    assert [one[0].client if one else None for one in taken] == ["bob", "bob", None]
-    every = [queue.take() for _ in range(3)]
-    assert [one[0].client if one else None for one in every] == ["ada", "ada", None]
+    asyncio.run(check())
 
 
 def test_rows_are_kept_free_for_other_clients() -> None:

@@ -33,7 +33,7 @@ from serving_echo import (
 
 from dragoman import program
 from dragoman.base.errors import DataError, RunError
-from dragoman.serving.http.api_keys import ApiKeys
+from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary
 from dragoman.serving.operate.settings import ServeSettings

@@ -7,6 +7,7 @@ import html
 import math
 import re
 from collections.abc import AsyncGenerator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,11 +18,11 @@ from serving_echo import TEXT
 from dragoman.base.errors import DataError, SearchError
 from dragoman.forms.shown_words import words_of
 from dragoman.forms.text_form import MosesText
-from dragoman.serving.http.api_keys import ApiKeys
+from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _event_stream, event_of
-from dragoman.serving.queue.queued_request import FairQueue
+from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest, Turns
 
 SLOW = Refusal("too_slow", "too slow", seconds=1)
 FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
@@ -55,35 +56,50 @@ def test_every_end_of_a_stream_is_told(error: Exception, status: int, body: dict
     asyncio.run(check())
 
 
-class Book:
-    def __init__(self, client: str, sentences: int) -> None:
-        self.client, self.left = client, list(range(sentences))
-
-    def take(self) -> int | None:
-        return self.left.pop(0) if self.left else None
-
-
 def test_a_book_does_not_keep_a_line_waiting() -> None:
-    queue: Any = FairQueue()
-    book, line, other = Book("ada", 100), Book("ada", 1), Book("bob", 1)
-    for party in (book, line, other):
-        queue.add(party)
-    order = []
-    while following := queue.take():
-        order.append(following)
-    assert len(order) == 102
-    assert {order.index((line, 0)), order.index((other, 0))} <= {0, 1, 2, 3}
-    assert [number for party, number in order if party is book] == list(range(100))
+    async def check() -> None:
+        queue = FairQueue()
+        anything: Any = SimpleNamespace(rows=1, limit=1)
+        book, line, other = (
+            QueuedRequest(client, [anything] * sentences, watched=False)
+            for client, sentences in (("ada", 100), ("ada", 1), ("bob", 1))
+        )
+        for party in (book, line, other):
+            queue.add(party.client, party)
+        order = []
+        while following := queue.take_sentence():
+            order.append(following)
+        assert len(order) == 102
+        assert {order.index((line, 0)), order.index((other, 0))} <= {0, 1, 2, 3}
+        assert [number for party, number in order if party is book] == list(range(100))
+
+    asyncio.run(check())
 
 
 def test_who_leaves_is_forgotten() -> None:
-    queue: Any = FairQueue()
-    first, second = Book("ada", 5), Book("bob", 1)
-    queue.add(first)
-    queue.add(second)
-    queue.forget(first)
-    queue.forget(first)
-    assert queue.take() == (second, 0) and queue.take() is None
+    turns = Turns[int]()
+    turns.add("ada", 5)
+    turns.add("bob", 1)
+    turns.forget("ada", 5)
+    turns.forget("ada", 5)
+    assert turns.take() == ("bob", 1) and turns.take() is None
+
+
+def test_who_may_not_be_taken_keeps_the_turn() -> None:
+    turns = Turns[int]()
+    for number, client in enumerate(("ada", "ada", "bob", "cid")):
+        turns.add(client, number)
+    assert turns.take(lambda number: number > 1) == ("bob", 2)
+    turns.end("bob")
+    assert turns.take() == ("ada", 0)
+    turns.add("bob", 4)
+    turns.add("ada", 5)
+    turns.end("ada")
+    taken = []
+    while following := turns.take():
+        taken.append(following[1])
+        turns.end(following[0])
+    assert taken == [3, 4, 1, 5]
 
 
 @given(st.text(min_size=1, max_size=40))

@@ -19,7 +19,7 @@ from untrained_run import untrained_run
 
 from dragoman.catalogue import Run
 from dragoman.serving.http import connection
-from dragoman.serving.http.addresses import Networks, holder, plain
+from dragoman.serving.http.clients import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings

@@ -54,7 +54,7 @@ def serve(args: ServeArguments) -> None:
 
     for run in args.runs:  # a wrong folder is said before torch is imported
         catalogue.Run.open(run)
-    from dragoman.serving.http.api_keys import ApiKeys
+    from dragoman.serving.http.clients import ApiKeys
     from dragoman.serving.operate.log import catch_native
     from dragoman.serving.operate.settings import bind, parse_settings
 

@@ -19,18 +19,17 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from dragoman.base.errors import DragomanError
 from dragoman.serving import figures, look_endpoints, server_info
 from dragoman.serving.http import page
-from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.api_keys import ApiKeys
+from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.messages import STYLE, describe, docs_html, shaped
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.operate.meters import Meters
-from dragoman.serving.operate.middleware import BodyLimit, Failures, HeadAsGet, MeteredRequests
+from dragoman.serving.operate.middleware import BodyLimit, Failures, MeteredRequests
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.served_tasks import ServedTasks
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
+from dragoman.serving.service.file_run import FileRun
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import ServedTasks, Service
 
 logger = logging.getLogger("dragoman")
 
@@ -103,7 +102,9 @@ def create_app(
     # The first is the innermost.
     app.add_middleware(Failures)
     files = dict(chain.from_iterable(one.files.items() for one in routes))
-    files |= {run.path: run.sent.most_bytes(settings.limits) for run in runs if run.takes_files}
+    files |= {
+        run.path: run.sent.most_bytes(settings.limits) for run in runs if isinstance(run, FileRun)
+    }
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes, of_paths=files)
     if settings.origins:
         app.add_middleware(
@@ -127,7 +128,6 @@ def create_app(
         proxies=Networks(settings.proxies),
         access_log=settings.access_log,
     )
-    app.add_middleware(HeadAsGet)
     return app
 
 

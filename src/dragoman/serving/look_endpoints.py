@@ -8,6 +8,7 @@ from functools import partial
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.inspector import Asked, Cut, Inspector
+from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
@@ -19,7 +20,6 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.service.catalogue import ChosenRun
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Endpoints, Service
 
@@ -28,8 +28,11 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoints over one server."""
     routes = Endpoints(service)
 
-    async def chosen(request: Asked, client: str) -> tuple[ChosenRun[ServedRun], Cut[Asked]]:
-        """The run, and what is looked at: all limits are checked before any work."""
+    async def chosen(
+        request: Asked, client: str
+    ) -> tuple[ServedRun, DetectedLanguage | None, Cut[Asked]]:
+        """The run, the language that was detected, and what is looked at: all limits are checked
+        before any work."""
         service.check_texts(request.text, client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise Refusal(
@@ -39,25 +42,25 @@ def endpoints(service: Service) -> Endpoints:
                 most=service.settings.limits.beam,
             )
         runs, texts = service.catalogue.to_look_into(request.run), [request.text]
-        (choice,) = await service.choose(runs, texts, client, request.source, request.target)
-        return choice, await service.texts.do(client, partial(choice.run.look_cut, request))
+        choices = await service.choose(runs, texts, client, request.source, request.target)
+        ((run, detected),) = choices
+        return run, detected, await service.texts.do(client, partial(run.look_cut, request))
 
     @routes.answers("/look", LookRequest, LookAnswer, "Look inside one translation")
     async def look(request: LookRequest, client: str) -> bytes:
         """Where every layer and head looked, and what every step of the search chose among; with
         heads switched off or source words hidden on request."""
-        choice, cut = await chosen(request, client)
-        run, looking = choice.run, choice.run.inspector
-        asked = cut.request
+        run, detected, cut = await chosen(request, client)
+        looking, asked = run.inspector, cut.request
         seen = await looking.turns.do(client, partial(looking.look, asked, cut.ids))
-        told = (asked, cut.sentences, seen, run.name, run.engine, choice.detected)
+        told = (asked, cut.sentences, seen, run.name, run.engine, detected)
         return await service.written(client, partial(look_answer, *told))
 
     async def answered(
         request: Asked, client: str, work: Callable[[Inspector, Asked, list[int]], bytes]
     ) -> bytes:
-        choice, cut = await chosen(request, client)
-        looking = choice.run.inspector
+        run, _, cut = await chosen(request, client)
+        looking = run.inspector
         return await looking.turns.do(client, partial(work, looking, cut.request, cut.ids))
 
     @routes.answers(

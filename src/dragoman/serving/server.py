@@ -27,15 +27,13 @@ from dragoman import catalogue
 from dragoman.base.errors import DragomanError
 from dragoman.serving.app import create_app
 from dragoman.serving.http import page
-from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.api_keys import ApiKeys
+from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.connection_limits import HEAD_BYTES, Guard, open_files
 from dragoman.serving.operate.log import set_up as set_up_log
 from dragoman.serving.operate.settings import ServeSettings, listen
-from dragoman.serving.served_tasks import ServedTasks
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Service
+from dragoman.serving.service.service import ServedTasks, Service
 
 logger = logging.getLogger("dragoman")
 

@@ -86,30 +86,9 @@ def test_why_gives_every_word_both_measures(topics: Run, served: Served) -> None
     asyncio.run(check())
 
 
-@pytest.mark.parametrize(
-    ("path", "values", "status", "words"),
-    [
-        ("/v1/classify", {}, 400, "missing text"),
-        ("/v1/classify", {"text": 5}, 400, "text"),
-        ("/v1/classify", {"text": ["a", 5]}, 400, "text"),
-        ("/v1/classify", {"text": "a", "top": 0}, 400, "top"),
-        ("/v1/classify", {"text": "a", "labels": 3}, 400, "labels"),
-        ("/v1/classify", {"text": "a" * 20_001}, 400, "20,000 at once"),
-        ("/v1/classify", {"text": ["a"] * 257}, 400, "256 at once"),
-        ("/v1/classify", {"text": "a", "run": "nobody"}, 404, "there are: topics, echo"),
-        ("/v1/classify", {"text": "a", "run": "echo"}, 400, "asked of /v1/translate"),
-        ("/v1/translate", {"text": "a", "run": "topics"}, 400, "asked of /v1/classify"),
-        ("/v1/translate", {"text": "a", "run": "topics", "prefix": "x"}, 400, "/v1/classify"),
-        ("/v1/write", {"text": "a", "run": "topics"}, 400, "asked of /v1/classify"),
-        ("/v1/write", {"text": "a"}, 400, "--task language-model"),
-        ("/v1/look", {"text": "a", "run": "topics", "given": [1]}, 400, "writes nothing"),
-        ("/v1/figures", {"name": "attention-encoder", "run": "topics"}, 400, "labels texts"),
-    ],
-)
-def test_errors_are_clear(
-    topics: Run, path: str, values: dict[str, Any], status: int, words: str
-) -> None:
-    refused(topics, "topics", path, values, status, words)
+def test_a_run_that_writes_nothing_is_given_no_output_to_look_at(topics: Run) -> None:
+    asked = {"text": "a", "run": "topics", "given": [1]}
+    refused(topics, "topics", "/v1/look", asked, 400, "writes nothing")
 
 
 def test_an_answer_holds_only_so_many_labels(
@@ -124,35 +103,6 @@ def test_an_answer_holds_only_so_many_labels(
             assert "3 labels of each of 2 texts are 6" in answer.json()["error"]
             fewer = await post(client, "/v1/classify", text=["a", "b"], top=2)
             assert [len(told["labels"]) for told in fewer["texts"]] == [2, 2]
-
-    asyncio.run(check())
-
-
-def test_a_server_that_does_not_label_says_so_and_one_that_does_alone_is_whole(
-    served: Served,
-) -> None:
-    async def check() -> None:
-        async with client_of() as client:
-            answer = await client.post("/v1/classify", json={"text": "x"})
-            assert answer.status_code == 400
-            assert "--task classification" in answer.json()["error"]
-        async with served() as client:
-            (told,) = (await client.get("/v1/info")).json()["runs"]
-            assert (told["task"], told["source"], told["target"]) == ("classification", "en", "en")
-            assert (await client.get("/ready")).json() == {"ready": True, "runs": ["topics"]}
-            assert (await client.get("/v1/runs/topics")).status_code == 200
-            assert (await client.get("/languages")).json() == []
-            assert (await client.get("/frontend/settings")).status_code == 200
-            figures = (await client.get("/v1/figures?run=topics")).json()["figures"]
-            assert all(("missing" in one) == one["needs_run"] for one in figures)
-            for path in ("/translate", "/v1/translate"):
-                values = {"q": "x", "target": "de"} if path == "/translate" else {"text": "x"}
-                answer = await client.post(path, json=values)
-                assert answer.status_code == 400
-                assert "No run here translates" in answer.json()["error"]
-            assert b'dragoman_step_rows_total{run="topics"} 0.0' in meters_of(client).text()
-            described = (await client.get("/openapi.json")).json()["components"]["schemas"]
-            assert "ClassifyRequest" in described
 
     asyncio.run(check())
 

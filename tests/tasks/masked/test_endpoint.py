@@ -89,21 +89,13 @@ def test_it_answers_what_the_verb_does(blanks: Run, served: Served, pieces: int)
 @pytest.mark.parametrize(
     ("path", "values", "status", "words"),
     [
-        ("/v1/fill", {}, 400, "missing text"),
         ("/v1/fill", {"text": ["___"]}, 400, "text"),
         ("/v1/fill", {"text": "no blank, but __"}, 400, "Write ___"),
         ("/v1/fill", {"text": "___ " * 33}, 400, "fills 32 at once"),
         ("/v1/fill", {"text": "word " * 3000 + "___"}, 400, "1,023 tokens are read at most"),
-        ("/v1/fill", {"text": "___" + "a" * 20_000}, 400, "20,000 at once"),
         ("/v1/fill", {"text": "___", "pieces": 9}, 400, "pieces"),
-        ("/v1/fill", {"text": "___", "top": 0}, 400, "top"),
         ("/v1/fill", {"text": "___ " * 6, "top": 1000}, 400, "5,000 at once"),
         ("/v1/fill", {"text": "___", "top": 17, "pieces": 2}, 400, "16 candidates at most"),
-        ("/v1/fill", {"text": "___", "best": 3}, 400, "best"),
-        ("/v1/fill", {"text": "___", "run": "nobody"}, 404, "there are: blanks, echo"),
-        ("/v1/fill", {"text": "___", "run": "echo"}, 400, "asked of /v1/translate"),
-        ("/v1/translate", {"text": "a", "run": "blanks"}, 400, "asked of /v1/fill"),
-        ("/v1/classify", {"text": "a", "run": "blanks"}, 400, "asked of /v1/fill"),
     ],
 )
 def test_errors_are_clear(
@@ -112,23 +104,12 @@ def test_errors_are_clear(
     assert len(refused(blanks, "blanks", path, values, status, words)) < 300
 
 
-def test_a_server_that_does_not_fill_says_so_and_one_that_does_alone_is_whole(
-    served: Served,
-) -> None:
+def test_a_figure_is_made_of_it(served: Served) -> None:
     async def check() -> None:
-        async with client_of() as client:
-            answer = await client.post("/v1/fill", json={"text": "___"})
-            assert answer.status_code == 400 and "--task masked" in answer.json()["error"]
         # The time that a figure takes is not what is tested here.
         async with served(limits=LimitSettings(seconds=600)) as client:
-            (told,) = (await client.get("/v1/info")).json()["runs"]
-            assert (told["task"], told["target"]) == ("masked", "en")
-            assert (await client.get("/ready")).json()["ready"]
-            assert (await client.get("/v1/runs/blanks")).status_code == 200
             figure = {"name": "attention-encoder", "run": "blanks", "sentence": "The ___ eats."}
             assert (await client.post("/v1/figures", json=figure)).status_code == 200
-            described = (await client.get("/openapi.json")).json()["components"]["schemas"]
-            assert "FillRequest" in described
 
     asyncio.run(check())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from serving_echo import Served, client_of, meters_of, post, refused, serves
+from serving_echo import Served, post, refused, serves
 from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
@@ -97,33 +97,9 @@ def test_tags_that_are_of_no_spans_have_none(tmp_path: Path) -> None:
     asyncio.run(check())
 
 
-@pytest.mark.parametrize(
-    ("path", "values", "status", "words"),
-    [
-        ("/v1/tag", {}, 400, "missing text"),
-        ("/v1/tag", {"text": 5}, 400, "text"),
-        ("/v1/tag", {"text": ["a", 5]}, 400, "text"),
-        ("/v1/tag", {"text": "a", "top": 0}, 400, "top"),
-        ("/v1/tag", {"text": "a", "tags": 3}, 400, "tags"),
-        ("/v1/tag", {"text": "a" * 20_001}, 400, "20,000 at once"),
-        ("/v1/tag", {"text": ["a"] * 257}, 400, "256 at once"),
-        ("/v1/tag", {"text": "a", "run": "nobody"}, 404, "there are: spans, echo"),
-        ("/v1/tag", {"text": "a", "run": "echo"}, 400, "asked of /v1/translate"),
-        (
-            "/v1/translate",
-            {"text": "a", "run": "spans"},
-            400,
-            "spans tags words, which is asked of",
-        ),
-        ("/v1/parse", {"text": "a", "run": "spans"}, 400, "asked of /v1/tag"),
-        ("/v1/look", {"text": "a", "run": "spans", "given": [1]}, 400, "writes nothing"),
-        ("/v1/figures", {"name": "attention-encoder", "run": "spans"}, 400, "tags words"),
-    ],
-)
-def test_errors_are_clear(
-    spans: Run, path: str, values: dict[str, Any], status: int, words: str
-) -> None:
-    refused(spans, "spans", path, values, status, words)
+def test_a_run_that_writes_nothing_is_given_no_output_to_look_at(spans: Run) -> None:
+    asked = {"text": "a", "run": "spans", "given": [1]}
+    refused(spans, "spans", "/v1/look", asked, 400, "writes nothing")
 
 
 def test_what_is_odd_is_answered(served: Served) -> None:
@@ -194,28 +170,16 @@ def test_an_answer_holds_only_so_many_tags(
     asyncio.run(check())
 
 
-def test_a_server_that_does_not_tag_says_so_and_one_that_does_alone_is_whole(
-    served: Served,
-) -> None:
+def test_it_is_described(served: Served) -> None:
     async def check() -> None:
-        async with client_of() as client:
-            answer = await client.post("/v1/tag", json={"text": "x"})
-            assert answer.status_code == 400 and "--task tagging" in answer.json()["error"]
         async with served() as client:
             (told,) = (await client.get("/v1/info")).json()["runs"]
-            assert (told["task"], told["look"], told["figures"]) == ("tagging", True, False)
             examples = told["knows"]["examples"]
             assert examples and not any("_" in example for example in examples)
             scores = (await client.get("/v1/runs/spans")).json()["scores"]
             assert all(one["value"] >= 0 for one in scores)
-            figures = (await client.get("/v1/figures?run=spans")).json()["figures"]
-            assert all(("missing" in one) == one["needs_run"] for one in figures)
-            assert b'dragoman_step_rows_total{run="spans"} 0.0' in meters_of(client).text()
-            described = (await client.get("/openapi.json")).json()
-            fields = described["components"]["schemas"]
-            assert {"TagRequest", "TagAnswer", "TaggedText", "TaggedSpan"} <= fields.keys()
-            body = described["paths"]["/v1/tag"]["post"]["requestBody"]["content"]
-            assert body["application/json"]["schema"]["$ref"].endswith("/TagRequest")
+            fields = (await client.get("/openapi.json")).json()["components"]["schemas"]
+            assert {"TaggedText", "TaggedSpan"} <= fields.keys()
 
     asyncio.run(check())
 

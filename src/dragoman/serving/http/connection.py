@@ -27,7 +27,7 @@ from starlette.types import Receive
 
 from dragoman.base.reading import whole_characters
 from dragoman.formats.units.encoding import encoding_named
-from dragoman.serving.http.addresses import holder, is_address, without_port
+from dragoman.serving.http.clients import holder, is_address, without_port
 from dragoman.serving.http.refusals import Refusal
 
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"

@@ -34,7 +34,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from dragoman.serving.http.addresses import Networks, holder, plain
+from dragoman.serving.http.clients import Networks, holder, plain
 from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 

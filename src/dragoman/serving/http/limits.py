@@ -1,6 +1,6 @@
 """What one client may ask of the server, in numbers, and how much each asks for, counted.
 
-A client is the holder of an API key, or else an address (``api_keys.py``). Every limit answers with
+A client is the holder of an API key, or else an address (``clients.py``). Every limit answers with
 a sentence that names the limit, what was asked, and what to do.
 """
 

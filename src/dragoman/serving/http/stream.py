@@ -37,6 +37,11 @@ def event_of(name: str, values: dict[str, Any]) -> bytes:
     return event(name, json.dumps(values, ensure_ascii=False, allow_nan=False))
 
 
+def error_event(_: int, body: dict[str, Any]) -> bytes:
+    """An error that ends a stream."""
+    return event_of("error", body)
+
+
 async def until(seconds: float, parts: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
     """What ``parts`` gives within so many seconds of the first. Raises TimeoutError.
 
@@ -64,7 +69,7 @@ class EventStream(Response):
         at_end: Callable[[], Awaitable[None]],
         seconds: float,
         too_slow: Refusal,
-        error: Callable[[int, dict[str, Any]], bytes] = lambda _, body: event_of("error", body),
+        error: Callable[[int, dict[str, Any]], bytes] = error_event,
     ) -> None:
         """``at_end`` is called once, however it ends. ``seconds``: a client that has not read all
         by then is cut off. ``too_slow``: what is said after TimeoutError. ``error``: the event of a

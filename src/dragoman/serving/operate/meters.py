@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dragoman.serving.http.api_keys import KEY
+from dragoman.serving.http.clients import KEY
 from dragoman.serving.http.connection_limits import Guard
 from dragoman.serving.queue.queue import SearchQueue
 from dragoman.serving.queue.worker import COUNTED

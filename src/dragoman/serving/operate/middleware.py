@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.clients import Networks
 from dragoman.serving.http.messages import shaped
 from dragoman.serving.http.refusals import FAILED, body_too_large
 from dragoman.serving.operate.log import ACCESS, request_id
@@ -120,27 +120,14 @@ class Failures:
 HEAD = "dragoman.head"
 """Stands in the scope of a request that is HEAD, though its method says GET."""
 
-
-class HeadAsGet:
-    """Answers HEAD as GET (RFC 9110, section 9.3.2); uvicorn leaves the body out."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET", HEAD: True}
-        await self.app(scope, receive, send)
-
-
 _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 
 class MeteredRequests:
     """Counts requests and times them, by the path of their endpoint; gives each an id, the headers
     of every answer, and a line in the log if wanted. While the server stops it tells clients that
-    the connection ends."""
+    the connection ends. HEAD is answered as GET (RFC 9110, section 9.3.2); uvicorn leaves the body
+    out."""
 
     def __init__(
         self,
@@ -165,6 +152,8 @@ class MeteredRequests:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET", HEAD: True}
         meters = self._meters
         began, status, size = time.perf_counter(), 0, 0
         given = self._id_of(scope)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from dragoman.insight.session import ended_by
 from dragoman.serving.http.limits import Places
+from dragoman.serving.queue.queued_request import Turns
 
 T = TypeVar("T")
 
@@ -33,8 +33,7 @@ class NobodyWaits(Exception):
 class _Job(Generic[T]):
     """One turn of a client."""
 
-    def __init__(self, client: str, work: Callable[[], T]) -> None:
-        self.client = client
+    def __init__(self, work: Callable[[], T]) -> None:
         self.work = work
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.given_up = False
@@ -57,12 +56,8 @@ class FairExecutor:
     def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
         """``of_client`` and ``of_all``: how many turns one client, and all, may wait for."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._jobs: dict[str, deque[_Job[Any]]] = {}
-        """Of each client that waits."""
-        self._order: deque[str] = deque()
-        """Clients that wait, the next first; the one whose turn it is not among them."""
-        self._at_work: str | None = None
-        """Whose turn it is."""
+        self._jobs = Turns[_Job[Any]]()
+        self._at_work = False
         self.places = Places(name, of_client, of_all)
         self.held = self.places.held
         """So many places for work of many turns, by what it costs."""
@@ -70,26 +65,24 @@ class FairExecutor:
     async def do(self, client: str, work: Callable[[], T]) -> T:
         """Do ``work`` in the thread when the client's turn has come. Raises Refusal 429."""
         with self.held(client, 1):
-            return await self.turn(client, work)
+            return await self._turn(client, work)
 
-    async def turn(self, client: str, work: Callable[[], T]) -> T:
-        """As ``do``, in places that the client has (``held``)."""
-        job = _Job(client, work)
-        self._jobs.setdefault(client, deque()).append(job)
-        self._join(client)
+    async def _turn(self, client: str, work: Callable[[], T]) -> T:
+        job = _Job(work)
+        self._jobs.add(client, job)
         self._begin()
         try:
             return await job.done
         finally:
             job.given_up = True
-            self._forget(job)
+            self._jobs.forget(client, job)
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
         """Do ``work`` part by part, in places that the client has (``held``), others between: what
         each turn brought, and whether it was the last."""
         is_last = False
         while not is_last:
-            found, is_last = await self.turn(client, partial(_one_turn, work))
+            found, is_last = await self._turn(client, partial(_one_turn, work))
             yield found, is_last
 
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
@@ -101,34 +94,17 @@ class FairExecutor:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _join(self, client: str) -> None:
-        """A client's turn comes last; who comes while another is at work is before that one."""
-        if client in self._jobs and client != self._at_work and client not in self._order:
-            self._order.append(client)
-
-    def _forget(self, job: _Job[Any]) -> None:
-        """A job that was done, or that nobody waits for any more."""
-        jobs = self._jobs.get(job.client)
-        if jobs is not None and job in jobs:
-            jobs.remove(job)
-            if not jobs:
-                del self._jobs[job.client]
-                if job.client in self._order:
-                    self._order.remove(job.client)
-
     def _begin(self) -> None:
         """Give the next job its turn, if the thread is free."""
-        if self._at_work is not None or not self._order:
+        if self._at_work or (following := self._jobs.take()) is None:
             return
-        client = self._at_work = self._order.popleft()
-        job = self._jobs[client][0]
-        self._forget(job)
+        self._at_work, (client, job) = True, following
         began = asyncio.get_running_loop().run_in_executor(self._thread, job.run)
-        began.add_done_callback(partial(self._end, job))
+        began.add_done_callback(partial(self._end, client, job))
 
-    def _end(self, job: _Job[Any], ended: asyncio.Future[Any]) -> None:
-        self._at_work = None
-        self._join(job.client)
+    def _end(self, client: str, job: _Job[Any], ended: asyncio.Future[Any]) -> None:
+        self._at_work = False
+        self._jobs.end(client)
         if ended.cancelled():
             job.done.cancel()
             return

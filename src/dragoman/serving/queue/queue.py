@@ -152,7 +152,7 @@ class SearchQueue:
                 )
             waiting.sentences += len(requests)
             waiting.costly_requests += queued.has_costly
-            waiting.fair.add(queued)
+            waiting.fair.add(client, queued)
             waiting.changed.notify(min(len(requests), len(self._workers)))
         return queued
 
@@ -167,4 +167,4 @@ class SearchQueue:
             waiting.costly_requests -= queued.has_costly
             waiting.sentences -= len(queued.requests) - queued.taken
             queued.taken = len(queued.requests)
-            waiting.fair.forget(queued)
+            waiting.fair.forget(queued.client, queued)

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -53,17 +54,9 @@ class QueuedRequest:
         self.changed = asyncio.Event()
 
     @property
-    def next(self) -> Request | None:
+    def next(self) -> Request:
         """The next sentence that is to be taken."""
-        if not self.wanted or self.taken == len(self.requests):
-            return None
         return self.requests[self.taken]
-
-    def take(self) -> int | None:
-        if self.next is None:
-            return None
-        self.taken += 1
-        return self.taken - 1
 
     @property
     def done(self) -> bool:
@@ -75,60 +68,71 @@ class QueuedRequest:
             self._loop.call_soon_threadsafe(self.changed.set)
 
 
-class FairQueue:
-    """Requests of clients that have sentences left to take. Not thread-safe."""
+T = TypeVar("T")
+
+
+class Turns(Generic[T]):
+    """What clients wait for: each client has its turn after all others. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._clients: dict[str, deque[QueuedRequest]] = {}
-        self._turns: deque[str] = deque()
+        self._waiting: dict[str, deque[T]] = {}
+        """Of each client that waits."""
+        self._order: deque[str] = deque()
+        """Clients that wait, the next first."""
+        self._away: set[str] = set()
+        """Clients whose turn it is: they are not in the order until it has ended."""
 
-    def add(self, queued: QueuedRequest) -> None:
-        """A new request joins; a new client's turn comes last."""
-        if queued.client not in self._clients:
-            self._clients[queued.client] = deque()
-            self._turns.append(queued.client)
-        self._clients[queued.client].append(queued)
+    def add(self, client: str, one: T) -> None:
+        """The last of its client, whose turn comes last if it has nothing else that waits."""
+        self._waiting.setdefault(client, deque()).append(one)
+        self._join(client)
 
-    def take(
+    def take(self, may: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
+        """The client whose turn begins and what it takes; None when nothing waits that ``may`` be
+        taken now: who may not keeps the turn."""
+        for client in self._order:
+            for one in self._waiting[client]:
+                if may(one):
+                    self._away.add(client)
+                    self._order.remove(client)
+                    self.forget(client, one)
+                    return client, one
+        return None
+
+    def end(self, client: str) -> None:
+        """A turn has ended: who came meanwhile is before this client."""
+        self._away.discard(client)
+        if client in self._waiting:
+            self._join(client)
+
+    def forget(self, client: str, one: T) -> None:
+        """Forget what nobody waits for any more."""
+        waiting = self._waiting.get(client)
+        if waiting is not None and one in waiting:
+            waiting.remove(one)
+            if not waiting:
+                del self._waiting[client]
+                if client in self._order:
+                    self._order.remove(client)
+
+    def _join(self, client: str) -> None:
+        if client not in self._away and client not in self._order:
+            self._order.append(client)
+
+
+class FairQueue(Turns[QueuedRequest]):
+    """Requests of clients that have sentences left to take."""
+
+    def take_sentence(
         self, may: Callable[[QueuedRequest], bool] = lambda _: True
     ) -> tuple[QueuedRequest, int] | None:
-        """The next request and the number of its sentence, None when nothing waits that ``may`` be
-        taken now: who may not keeps the turn."""
-        passed: list[str] = []
-        found = None
-        while self._turns and found is None:
-            client = self._turns.popleft()
-            found = self._of_client(self._clients[client], may)
-            if not self._clients[client]:
-                del self._clients[client]
-            elif found is None:
-                passed.append(client)
-            else:
-                self._turns.append(client)
-        self._turns.extendleft(reversed(passed))
-        return found
-
-    def _of_client(
-        self, waiting: deque[QueuedRequest], may: Callable[[QueuedRequest], bool]
-    ) -> tuple[QueuedRequest, int] | None:
-        passed: list[QueuedRequest] = []
-        found = None
-        while waiting and found is None:
-            queued = waiting.popleft()
-            if not may(queued):
-                passed.append(queued)
-            elif (number := queued.take()) is not None:
-                waiting.append(queued)
-                found = queued, number
-        waiting.extendleft(reversed(passed))
-        return found
-
-    def forget(self, queued: QueuedRequest) -> None:
-        """Forget a request that nobody waits for any more."""
-        waiting = self._clients.get(queued.client)
-        if waiting is None or queued not in waiting:
-            return
-        waiting.remove(queued)
-        if not waiting:
-            del self._clients[queued.client]
-            self._turns.remove(queued.client)
+        """The next request and the number of its sentence; as ``take``."""
+        found = self.take(may)
+        if found is None:
+            return None
+        client, queued = found
+        queued.taken += 1
+        if queued.taken < len(queued.requests):
+            self.add(client, queued)
+        self.end(client)
+        return queued, queued.taken - 1

@@ -207,7 +207,7 @@ class Worker:
             self._gathers = waiting.sentences >= self._enough
             joins = not self._gathers or rows >= self._enough + self._spare
             while (rows > 0 or waiting.costly_requests) and (
-                following := waiting.fair.take(partial(self._may, joins, rows))
+                following := waiting.fair.take_sentence(partial(self._may, joins, rows))
             ):
                 queued, number = following
                 waiting.sentences -= 1
@@ -228,8 +228,6 @@ class Worker:
         free for those who have some under way already; while many wait, these are first left to
         gather. ``rows``: those free for searches that are not costly."""
         request = queued.next
-        if request is None:  # it has none: it is forgotten
-            return True
         if is_costly(request):
             if self._costly and self._costly + request.rows > self._of_costly:
                 return False

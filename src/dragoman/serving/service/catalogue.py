@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from dragoman.base.wording import shortened
 from dragoman.forms.languages import base
@@ -44,14 +43,6 @@ class LanguageDetector:
                 if base(code) == language:
                     return detected(code, probability)
         return detected(offered[0], 0.0)
-
-
-@dataclass(frozen=True)
-class ChosenRun(Generic[Served]):
-    """A run, and the language that was detected if the client left it open."""
-
-    run: Served
-    detected: DetectedLanguage | None = None
 
 
 class Catalogue:
@@ -125,8 +116,9 @@ class Catalogue:
 
     def choose(
         self, runs: Sequence[Served], text: str, source: str, target: str | None
-    ) -> ChosenRun[Served]:
-        """The one of some runs for a text. Raises Refusal 400 for languages that none has."""
+    ) -> tuple[Served, DetectedLanguage | None]:
+        """The one of some runs for a text, and the language that was detected where the client
+        left it open. Raises Refusal 400 for languages that none has."""
         if target is None:
             targets = list(dict.fromkeys(run.target for run in runs))
             if len(targets) > 1:
@@ -138,17 +130,16 @@ class Catalogue:
         else:
             runs = self._matching(runs, "target", target)
         if source != AUTO:
-            return ChosenRun(self._matching(runs, "source", source)[0])
+            return self._matching(runs, "source", source)[0], None
         sources = list(dict.fromkeys(run.source for run in runs))
         found = self.detector.choose(text, sources)
-        run = next(run for run in runs if run.source == found.language)
-        return ChosenRun(run, found)
+        return next(run for run in runs if run.source == found.language), found
 
     def _matching(self, runs: Sequence[Served], side: str, code: str) -> list[Served]:
         """The runs whose ``side`` is the language: the very code first, then without region."""
-        of_run = {id(run): run.source if side == "source" else run.target for run in runs}
-        found = [run for run in runs if of_run[id(run)] == code]
-        found += [run for run in runs if run not in found and base(of_run[id(run)]) == base(code)]
+        of_runs = [(run, run.source if side == "source" else run.target) for run in runs]
+        found = [run for run, own in of_runs if own == code]
+        found += [run for run, own in of_runs if own != code and base(own) == base(code)]
         if not found:
             pairs = [f"{run.source} to {run.target}" for run in self.translating]
             raise Refusal(

@@ -34,7 +34,7 @@ from dragoman.serving.http.refusals import (
     too_much_sound,
     wrong_field,
 )
-from dragoman.serving.http.uploads import Upload, readable, too_many_files
+from dragoman.serving.http.uploads import Upload, WithFiles, readable, too_many_files
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, PIXELS_OF_A_PLACE, SECONDS_OF_A_PLACE
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -166,6 +166,7 @@ class FileRun(AskedRun[Asks]):
 
     looked_into = False
     takes_files = True
+    sent: ClassVar[type[WithFiles]]
     has_figures = False
     kinds: ClassVar[tuple[str, str]] = ("files", "large files")
     """What its work is called where it is too much: with files that hold little, and others."""

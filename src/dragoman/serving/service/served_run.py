@@ -25,7 +25,6 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
-from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
@@ -147,8 +146,10 @@ class ServedRun(ABC):
     """Whether the server can look into such a run, where the run has an inside."""
     takes_files: ClassVar[bool] = False
     """Whether it reads files, and no text."""
-    sent: ClassVar[type[WithFiles]] = WithFiles
-    """A request with files, where it reads such."""
+    sent: ClassVar[type[Message]]
+    """What a request of it is,"""
+    gives: ClassVar[type[Message]]
+    """and what it is answered."""
     reads: str = "text"
     """What it reads: text, recordings or pictures."""
     reads_as: Mapping[str, int] = {}

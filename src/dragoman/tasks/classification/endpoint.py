@@ -49,6 +49,7 @@ class ServedFileClassifier(FileRun[Labeller]):
     """A run that labels files and is served."""
 
     task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
+    sent, gives = ClassifyRequest, ClassifyAnswer
     does, opens, work = "labels pictures or recordings", Labeller, "classify"
 
     def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
@@ -186,9 +187,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint over one server."""
     routes = Endpoints(service)
 
-    @routes.answers(
-        "/classify", ClassifyRequest, ClassifyAnswer, "Give texts or files their labels", files=True
-    )
+    @routes.asks(ServedClassifier, "Give texts or files their labels")
     async def classify(request: ClassifyRequest, client: str) -> bytes:
         """With the probability of each label; with `why` also what each word has to do with the
         most probable one, by a gradient and by attention. The two often disagree, and neither is a

@@ -154,6 +154,7 @@ class ServedClassifier(AskedRun[Labeller]):
 
     task, does, path = "classification", "labels texts", "/v1/classify"
     trained = "dragoman train my.tsv --task classification"
+    sent, gives = ClassifyRequest, ClassifyAnswer
     opens, work = Labeller, "classify"
     has_figures = False
 

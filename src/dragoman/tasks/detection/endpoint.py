@@ -92,6 +92,7 @@ class ServedDetector(FileRun[Detector]):
 
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
     trained, work = "dragoman train boxes.json --task detection", "look"
+    sent, gives = DetectRequest, DetectAnswer
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
@@ -135,9 +136,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint of a detector."""
     routes = Endpoints(service)
 
-    @routes.answers(
-        "/detect", DetectRequest, DetectAnswer, "Find what is in pictures, and where", files=True
-    )
+    @routes.asks(ServedDetector, "Find what is in pictures, and where")
     async def detect(request: DetectRequest, client: str) -> bytes:
         """Boxes with their labels and scores, the surest first, as the pipelines of transformers
         give them. Pictures come as `file`, in a form or in base64."""

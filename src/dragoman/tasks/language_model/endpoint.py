@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,11 +12,10 @@ from fastapi import Request
 from starlette.responses import Response
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import REFUSALS, json_response
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import EventStream, event, event_of, until
+from dragoman.serving.http.stream import event, event_of, until
 from dragoman.serving.queue.queued_request import Answer
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Endpoints, Service, Whole
 from dragoman.tasks.language_model.served import (
     ContinuationsAnswer,
     ContinuationsRequest,
@@ -34,20 +33,14 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoints over one server."""
     routes = Endpoints(service)
 
-    @routes.post(
-        "/write",
-        summary="Go on with a text",
-        responses={
-            200: {
-                "model": WriteAnswer,
-                "description": "The text; with `stream` the events start, text, done and error",
-                "content": {"text/event-stream": {}},
-            },
-            **REFUSALS,
-        },
-        openapi_extra=routes.reads(WriteRequest),
+    @routes.streams(
+        ServedLanguageModel,
+        "Go on with a text",
+        "The text; with `stream` the events start, text, done and error",
     )
-    async def write(http: Request) -> Response:
+    async def write(
+        request: WriteRequest, client: str, _: Request
+    ) -> Whole | AsyncGenerator[bytes, None]:
         """By a language model: drawn with temperature, top-k, top-p and seed, or the most probable;
         how much each word surprised the model comes with it.
 
@@ -56,16 +49,11 @@ def endpoints(service: Service) -> Endpoints:
         they take the places from `first` on), `done` (why it ended), or `error`. To stop
         early, close the connection.
         """
-        async with AsyncExitStack() as held:
-            request, client = await held.enter_async_context(service.receive(http, WriteRequest))
-            service.check_texts([request.text, *request.stop], client)
-            run = service.catalogue.of(ServedLanguageModel, request.run)
-            growth = await service.texts.do(client, partial(run.growth, request))
-            writing = _Writing(service, run, growth, client)
-            if not request.stream:
-                return json_response(await service.finish(http, writing.whole()))
-            leave, seconds = held.pop_all().aclose, 2 * service.settings.limits.seconds
-            return EventStream(writing.events(), leave, seconds, service.too_slow())
+        service.check_texts([request.text, *request.stop], client)
+        run = service.catalogue.of(ServedLanguageModel, request.run)
+        growth = await service.texts.do(client, partial(run.growth, request))
+        writing = _Writing(service, run, growth, client)
+        return writing.events() if request.stream else writing.whole()
 
     @routes.answers(
         "/surprisal",
@@ -135,7 +123,7 @@ class _Writing:
         done = {"ending": growth.ending, "written": len(growth.tokens) - growth.given}
         yield event_of("done", {**done, "seconds": round(time.monotonic() - began, 4)})
 
-    async def whole(self) -> bytes:
+    async def whole(self) -> bytes | Response:
         """When it has ended, as JSON."""
         async with aclosing(self._grown(lambda _: b"")) as grown:
             async for _ in grown:

@@ -175,6 +175,7 @@ class ServedLanguageModel(ServedRun):
 
     task, does, path = "language-model", "goes on with a text", "/v1/write"
     trained = "dragoman train my.txt --task language-model"
+    sent, gives = WriteRequest, WriteAnswer
 
     def __init__(
         self,

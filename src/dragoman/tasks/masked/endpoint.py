@@ -78,6 +78,7 @@ class ServedFillMask(AskedRun[Filler]):
 
     task, does, path = "masked", "fills in blanks", "/v1/fill"
     trained = "dragoman train my.txt --task masked"
+    sent, gives = FillRequest, FillAnswer
     opens, work = Filler, "fill"
 
     @staticmethod
@@ -175,7 +176,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint of a masked model."""
     routes = Endpoints(service)
 
-    @routes.answers("/fill", FillRequest, FillAnswer, "Fill in the blanks of a text")
+    @routes.asks(ServedFillMask, "Fill in the blanks of a text")
     async def fill(request: FillRequest, client: str) -> bytes:
         """The candidates of each blank with their probabilities while the others are open, and the
         text with all of them filled. The surest blank is filled first, and the others are computed

@@ -113,6 +113,7 @@ class ServedPainter(AskedRun[Painter]):
 
     task, does, path = "painting", "paints pictures of captions", IMAGES
     trained = "dragoman train captions.tsv --task painting --codes RUN"
+    sent, gives = ImagesRequest, ImagesAnswer
     opens, work = Painter, "pictures"
     looked_into = has_figures = False
 
@@ -224,9 +225,9 @@ def _words_of(run: Run) -> Lexicon | None:
 
 def endpoints(service: Service) -> Endpoints:
     """The endpoint of a painter."""
-    routes = Endpoints(service, "", "OpenAI")
+    routes = Endpoints(service, "", "OpenAI", OPENAI_REFUSALS)
 
-    @routes.answers(IMAGES, ImagesRequest, ImagesAnswer, "Paint pictures", refusals=OPENAI_REFUSALS)
+    @routes.asks(ServedPainter, "Paint pictures")
     async def images(request: ImagesRequest, client: str) -> bytes:
         """Works with OpenAI's clients. The most probable pictures of the caption; with `seed`,
         pictures that are drawn by their probabilities."""

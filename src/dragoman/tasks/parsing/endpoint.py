@@ -13,14 +13,12 @@ from dragoman.base.errors import DataError, TooLongError
 from dragoman.engine.alignment_head import Alignment, TokenPair, by_words
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import words_of
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
-from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.served_run import AskedRun
 from dragoman.serving.service.service import Endpoints, Service
 from dragoman.tasks.parsing.parser import Parse, Parser
 
@@ -97,20 +95,14 @@ Looks = npt.NDArray[np.float64]
 """(T, W): how much each symbol of a tree looked at each word when it was chosen."""
 
 
-class ServedParser(ServedRun):
+class ServedParser(AskedRun[Parser]):
     """A parser that is served."""
 
     task, does, path = "parsing", "parses", "/v1/parse"
     trained = "dragoman train my.mrg --task parsing"
+    sent, gives = ParseRequest, ParseAnswer
+    opens, work = Parser, "parse"
     has_figures = False
-
-    def __init__(self, name: str, parser: Parser, settings: ServeSettings) -> None:
-        super().__init__(name, parser.engine, settings, parser.run, parser)
-        self.parser = parser
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedParser:
-        return cls(name, Parser(run, settings), settings)
 
     def search_settings(self, sentences: int, request: ParseRequest) -> SearchSettings:
         """How so many are searched. Raises Refusal 400."""
@@ -137,7 +129,7 @@ class ServedParser(ServedRun):
                     "no_words", f"{which}: there are no words in it, and so no tree.", text=number
                 )
             try:
-                request = self.parser.ask(text, settings)
+                request = self.predictor.ask(text, settings)
             except TooLongError as error:
                 raise too_long(
                     error, f"{which}: it {error}. One text is one sentence: cut it into sentences."
@@ -164,7 +156,7 @@ class ServedParser(ServedRun):
         return ParsedSentence(
             trees=[
                 self._tree(one, looks if number == 0 else None)
-                for number, one in enumerate(self.parser.answer(sentence, found))
+                for number, one in enumerate(self.predictor.answer(sentence, found))
             ]
         )
 
@@ -173,7 +165,7 @@ class ServedParser(ServedRun):
         brackets: list[Bracket] = []
         self._write(found.tree, None, words, brackets)
         if looks is not None:
-            opening = self.parser.form.symbols.opening
+            opening = self.predictor.form.symbols.opening
             opened = [number for number, symbol in enumerate(found.ids) if symbol in opening]
             for bracket, place in zip(brackets, opened, strict=True):
                 bracket.attention = [round(share, 4) for share in looks[place].tolist()]
@@ -191,7 +183,7 @@ class ServedParser(ServedRun):
         """A tree as lists: its words, and its brackets, each before those that it holds."""
         if tree.word is not None:
             assert parent is not None, "a word stands in a bracket"
-            tag = None if tree.label == self.parser.no_tag else tree.label
+            tag = None if tree.label == self.predictor.no_tag else tree.label
             words.append(TreeWord(text=tree.word, tag=tag, parent=parent))
             return
         number = len(brackets)
@@ -206,7 +198,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint of a parser."""
     routes = Endpoints(service)
 
-    @routes.answers("/parse", ParseRequest, ParseAnswer, "The constituency tree of a sentence")
+    @routes.asks(ServedParser, "The constituency tree of a sentence")
     async def parse(request: ParseRequest, client: str) -> bytes:
         """Each a tree over exactly the words that were given: in brackets, and as lists of its
         words and brackets; with `attention` also where the model looked when it opened each

@@ -113,6 +113,7 @@ class ServedTagger(AskedRun[Tagger]):
 
     task, does, path = "tagging", "tags words", "/v1/tag"
     trained = "dragoman train my.tsv --task tagging"
+    sent, gives = TagRequest, TagAnswer
     opens, work = Tagger, "tag"
     has_figures = False
 
@@ -203,7 +204,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint of a run that tags words."""
     routes = Endpoints(service)
 
-    @routes.answers("/tag", TagRequest, TagAnswer, "Give each word of a text its tag")
+    @routes.asks(ServedTagger, "Give each word of a text its tag")
     async def tag(request: TagRequest, client: str) -> bytes:
         """With the probability of the tag; with `top` also the next most probable ones. Where the
         tags are B-X, I-X and O, the spans that they make as well."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,26 +16,26 @@ from dragoman.forms.languages import name_of
 from dragoman.serving.http.messages import (
     MODELS,
     OPENAI_REFUSALS,
-    TRANSCRIPTIONS,
     OpenAiErrorBody,
     json_response,
     openai_error,
     written,
 )
-from dragoman.serving.http.stream import EventStream, until
+from dragoman.serving.http.stream import until
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Endpoints, Service, Whole
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.transcription.captions import Segment, SpokenWord, captions
-from dragoman.tasks.transcription.schema import (
+from dragoman.tasks.transcription.served import (
+    FoundSegment,
     ListedModel,
     ModelList,
+    ServedTranscriber,
     TranscribedWord,
     TranscriptionAnswer,
     TranscriptionRequest,
     Usage,
 )
-from dragoman.tasks.transcription.served import FoundSegment, ServedTranscriber
 
 ANY = "whisper-1"
 """A name that clients have built in: it stands for any run that transcribes."""
@@ -43,24 +43,21 @@ ANY = "whisper-1"
 
 def endpoints(service: Service) -> Endpoints:
     """The endpoints over one server."""
-    routes = Endpoints(service, "", "OpenAI")
+    routes = Endpoints(service, "", "OpenAI", OPENAI_REFUSALS, _error_event)
     routes.bodies.append(OpenAiErrorBody)
+    seconds = service.settings.limits.file_seconds
 
-    @routes.post(
-        TRANSCRIPTIONS,
-        summary="Transcribe a recording",
-        responses={
-            200: {
-                "model": TranscriptionAnswer,
-                "description": "What is said; with `stream` the events transcript.text.delta, "
-                "transcript.text.segment and transcript.text.done",
-                "content": {"text/plain": {}, "text/event-stream": {}},
-            },
-            **OPENAI_REFUSALS,
-        },
-        openapi_extra=routes.reads(TranscriptionRequest, files=True),
+    @routes.streams(
+        ServedTranscriber,
+        "Transcribe a recording",
+        "What is said; with `stream` the events transcript.text.delta, transcript.text.segment and "
+        "transcript.text.done",
+        also=("text/plain",),
+        seconds=seconds,
     )
-    async def transcriptions(http: Request) -> Response:
+    async def transcriptions(
+        request: TranscriptionRequest, client: str, http: Request
+    ) -> Whole | AsyncGenerator[bytes, None]:
         """Works with OpenAI's clients. The recording is `file` of a form: WAV, FLAC, OGG, Opus or
         MP3. A long one is cut at silences; it is held in memory alone, and never logged.
 
@@ -68,21 +65,11 @@ def endpoints(service: Service) -> Endpoints:
         text, with `verbose_json` `transcript.text.segment` tells its times and words, and
         `transcript.text.done` has the whole text.
         """
-        async with AsyncExitStack() as held:
-            request, client = await held.enter_async_context(
-                service.receive(http, TranscriptionRequest)
-            )
-            run = _chosen(service, request)
-            upload, seconds = run.check(request), service.settings.limits.file_seconds
-            work = run.opened_recording(upload, client)
-            file, length = await service.finish(http, work)
-            hearing = _Hearing(run, request, client, file, length)
-            if request.stream:
-                leave = held.pop_all().aclose
-                events = until(seconds, hearing.events())
-                too_slow = service.too_slow(seconds)
-                return EventStream(events, leave, 2 * seconds, too_slow, _error_event)
-            return await service.finish(http, hearing.whole(), seconds)
+        run = _chosen(service, request)
+        work = run.opened_recording(run.check(request), client)
+        file, length = await service.finish(http, work)
+        hearing = _Hearing(run, request, client, file, length)
+        return until(seconds, hearing.events()) if request.stream else hearing.whole()
 
     @routes.get(MODELS, summary="List the runs", responses={200: {"model": ModelList}})
     async def models(http: Request) -> Response:

@@ -253,8 +253,8 @@ class _Work:
             text = " ".join(some)[:_SAMPLE]
             runs = service.catalogue.every(ServedTranslator, None)
             source = source or read.source or AUTO
-            (choice,) = await service.choose(runs, [text], client, source, request.target)
-            run, check = choice.run, PlainCheck(choice.run.source, choice.run.proofs.lexicon)
+            ((run, _),) = await service.choose(runs, [text], client, source, request.target)
+            check = PlainCheck(run.source, run.proofs.lexicon)
             yield 0, read.count
             running = steps(read.units(), run.engine)
             answer: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from functools import partial
 
 from fastapi import Request
@@ -15,13 +15,19 @@ from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Span
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import REFUSALS, json_in_parts, json_response
+from dragoman.serving.http.messages import json_in_parts
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import EventStream, event, event_of, until
+from dragoman.serving.http.stream import event, event_of, until
 from dragoman.serving.look import outputs
-from dragoman.serving.look.outputs import TranslationWarning, Word, hypothesis_message, texts_of
+from dragoman.serving.look.outputs import (
+    DetectedLanguage,
+    TranslationWarning,
+    Word,
+    hypothesis_message,
+    texts_of,
+)
 from dragoman.serving.queue.queued_request import Answer, Draft
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Endpoints, Service, Whole
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.served import (
@@ -40,21 +46,15 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint over one server."""
     routes = Endpoints(service)
 
-    @routes.post(
-        "/translate",
-        summary="Translate, and tell what the model knows of its translation",
-        responses={
-            200: {
-                "model": TranslateAnswer,
-                "description": "The translations; with `stream` the events start, draft, "
-                "sentence, warnings, done and error",
-                "content": {"text/event-stream": {}},
-            },
-            **REFUSALS,
-        },
-        openapi_extra=routes.reads(TranslateRequest),
+    @routes.streams(
+        ServedTranslator,
+        "Translate, and tell what the model knows of its translation",
+        "The translations; with `stream` the events start, draft, sentence, warnings, done and "
+        "error",
     )
-    async def translate(http: Request) -> Response:
+    async def translate(
+        request: TranslateRequest, client: str, _: Request
+    ) -> Whole | AsyncGenerator[bytes, None]:
         """Scores, the probability of every token and word, n-best lists, forced beginnings,
         sampling.
 
@@ -64,28 +64,21 @@ def endpoints(service: Service) -> Endpoints:
         best translation of a sentence, and its words with where they come from), `done`, or
         `error`.
         """
-        async with AsyncExitStack() as held:
-            request, client = await held.enter_async_context(
-                service.receive(http, TranslateRequest)
+        texts = service.check_texts(request.text, client)
+        service.check_texts(request.prefix, client)
+        runs = service.catalogue.every(ServedTranslator, request.run)
+        choices = await service.choose(runs, texts, client, request.source, request.target)
+        if not request.stream:
+            return _answer(service, choices, texts, request, client)
+        if len(texts) != 1:
+            raise Refusal(
+                "one_text_streamed",
+                "A stream translates one text; its sentences come as they go.",
+                texts=len(texts),
             )
-            texts = service.check_texts(request.text, client)
-            service.check_texts(request.prefix, client)
-            runs = service.catalogue.every(ServedTranslator, request.run)
-            choices = await service.choose(runs, texts, client, request.source, request.target)
-            if request.stream:
-                if len(texts) != 1:
-                    raise Refusal(
-                        "one_text_streamed",
-                        "A stream translates one text; its sentences come as they go.",
-                        texts=len(texts),
-                    )
-                (choice,) = choices
-                options = await service.texts.do(client, partial(choice.run.options, request))
-                parts, leave = _events(service, choice, texts[0], options, client), held.pop_all()
-                seconds = 2 * service.settings.limits.seconds
-                return EventStream(parts, leave.aclose, seconds, service.too_slow())
-            answer = _answer(service, choices, texts, request, client)
-            return json_response(await service.finish(http, answer))
+        ((run, detected),) = choices
+        options = await service.texts.do(client, partial(run.options, request))
+        return _events(service, run, detected, texts[0], options, client)
 
     return routes
 
@@ -96,26 +89,19 @@ async def _answer(
     texts: list[str],
     request: TranslateRequest,
     client: str,
-) -> bytes:
+) -> bytes | Response:
     """The translations as JSON."""
     options = partial(ServedTranslator.options, request=request)
     every = await search_texts(service, choices, texts, options, client)
     proofs: list[list[Proof] | None] = [None] * len(texts)
     if request.warnings:
-        for number, one in enumerate(every):
-            best = [some[0] for some in one.found]
-            pairs = list(zip(one.passage.pieces, best, strict=True))
-            proofs[number] = await one.choice.run.proofs(pairs, client)
+        for number, (passage, found) in enumerate(every):
+            best = [(piece, one) for piece, (one, *_) in zip(passage.pieces, found, strict=True)]
+            proofs[number] = await choices[number][0].proofs(best, client)
 
     translations = (
-        translation_message(
-            one.choice.run.head(one.passage, one.choice.detected),
-            one.choice.run.engine.target,
-            one.passage,
-            one.found,
-            proofs[number],
-        )
-        for number, one in enumerate(every)
+        translation_message(run.head(passage, detected), run.engine.target, passage, found, proof)
+        for (run, detected), (passage, found), proof in zip(choices, every, proofs, strict=True)
     )
     answer = TranslateAnswer(translations=[])
     parts = json_in_parts(answer, "translations", translations)
@@ -123,22 +109,26 @@ async def _answer(
 
 
 async def _events(
-    service: Service, choice: Choice, text: str, options: TranslationOptions, client: str
+    service: Service,
+    run: ServedTranslator,
+    detected: DetectedLanguage | None,
+    text: str,
+    options: TranslationOptions,
+    client: str,
 ) -> AsyncGenerator[bytes, None]:
     """A translation as events."""
-    run, began = choice.run, time.monotonic()
+    began = time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
     seconds = service.settings.limits.seconds
     deadline = asyncio.get_running_loop().time() + seconds
     try:
         (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
-        yield await service.texts.do(client, partial(_start, choice, passage))
+        yield await service.texts.do(client, partial(_start, run, detected, passage))
         left = seconds - (time.monotonic() - began)
         async with aclosing(until(left, run.queue.watch(requests, client))) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
-                async for some, _ in service.texts.turns(client, told):
-                    yield b"".join(some)
+                yield b"".join(await service.texts.all(client, told))
                 if options.warnings:
                     reading += [
                         asyncio.create_task(
@@ -160,11 +150,10 @@ async def _events(
             task.cancel()
 
 
-def _start(choice: Choice, passage: Passage) -> bytes:
+def _start(run: ServedTranslator, detected: DetectedLanguage | None, passage: Passage) -> bytes:
     """The event that tells how a text was cut."""
-    target = choice.run.engine.target
-    sentences = [sentence_message(target, piece) for piece in passage.pieces]
-    start = choice.run.head(passage, choice.detected).model_copy(update={"sentences": sentences})
+    sentences = [sentence_message(run.engine.target, piece) for piece in passage.pieces]
+    start = run.head(passage, detected).model_copy(update={"sentences": sentences})
     return event("start", start.model_dump_json(exclude_none=True))
 
 

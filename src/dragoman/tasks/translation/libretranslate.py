@@ -204,11 +204,11 @@ async def _translate(service: Service, request: LibreTranslateRequest, client: s
 
     def answered() -> Iterator[bytes]:
         every: list[list[str]] = []
-        for one in found:
-            target = one.choice.run.engine.target
+        for (run, _), (passage, hypotheses) in zip(choices, found, strict=True):
             every.append([])
             for rank in ranks:
-                every[-1].append(one.passage.join(texts_of(target, _of_rank(one.found, rank))))
+                texts = texts_of(run.engine.target, _of_rank(hypotheses, rank))
+                every[-1].append(passage.join(texts))
                 yield b""
         yield written(_answer(request, choices, every))
 
@@ -230,10 +230,10 @@ async def _translate_html(
     versions: list[list[str]] = [[] for _ in documents]
     for rank in ranks:
         translated: list[list[Translated]] = [[] for _ in documents]
-        for (m, running), one in zip(every, found, strict=True):
-            translated[m].append(Translated(running, one.passage, _of_rank(one.found, rank)))
+        for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
+            translated[m].append(Translated(running, passage, _of_rank(hypotheses, rank)))
         for m, document in enumerate(documents):
-            targets = await with_tags(choices[m].run, translated[m], service.texts, client)
+            targets = await with_tags(choices[m][0], translated[m], service.texts, client)
             parts = [parts_of(target) for target in targets]
             versions[m].append(await service.texts.do(client, partial(document.join, parts)))
     return versions
@@ -267,7 +267,7 @@ def _answer(
         [other for other in dict.fromkeys(version[1:]) if other != version[0]]
         for version in versions
     ]
-    languages = [choice.detected for choice in choices if choice.detected is not None]
+    languages = [detected for _, detected in choices if detected is not None]
     is_list = isinstance(request.q, list)
     return LibreTranslateAnswer(
         translatedText=texts if is_list else texts[0],

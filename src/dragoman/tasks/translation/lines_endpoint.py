@@ -88,6 +88,7 @@ class ServedLines(FileRun[Translator]):
     task, path = "picture-translation", "/v1/translate/pictures"
     does, work = "reads lines of text in pictures", "lines"
     trained = "dragoman train multi30k-en-de-pixels"
+    sent, gives = LinesRequest, LinesAnswer
 
     def __init__(self, name: str, translator: Translator, settings: ServeSettings) -> None:
         super().__init__(name, translator, settings)
@@ -150,13 +151,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoint of runs that read lines of text."""
     routes = Endpoints(service)
 
-    @routes.answers(
-        "/translate/pictures",
-        LinesRequest,
-        LinesAnswer,
-        "Translate lines of text in pictures",
-        files=True,
-    )
+    @routes.asks(ServedLines, "Translate lines of text in pictures")
     async def translate_pictures(request: LinesRequest, client: str) -> bytes:
         """What a run writes of pictures with one line of text each: a translation, or, of a run
         that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;

@@ -33,7 +33,6 @@ from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.queue.fair_executor import FairExecutor
-from dragoman.serving.service.catalogue import ChosenRun
 from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
 from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.lines import requests_of
@@ -206,6 +205,7 @@ class ServedTranslator(ServedRun):
 
     task, does, path = "translation", "translates", "/v1/translate"
     trained = "dragoman train my.en my.de"
+    sent, gives = TranslateRequest, TranslateAnswer
     translates = True
 
     def __init__(
@@ -321,17 +321,8 @@ class ServedTranslator(ServedRun):
         )
 
 
-Choice: TypeAlias = ChosenRun[ServedTranslator]
-
-
-@dataclass(frozen=True)
-class SearchedText:
-    """A text and what was found for it."""
-
-    choice: Choice
-    passage: Passage
-    found: list[list[Hypothesis]]
-    """The n best of each piece."""
+Choice: TypeAlias = tuple[ServedTranslator, DetectedLanguage | None]
+"""The run for a text, and the language that was detected where it was left open."""
 
 
 async def search_texts(
@@ -340,22 +331,22 @@ async def search_texts(
     texts: Sequence[str],
     options_of: Callable[[ServedTranslator], TranslationOptions],
     client: str,
-) -> list[SearchedText]:
-    """Each text by its chosen run. Raises what ``options_of`` and ``ServedTranslator.plan`` do."""
-    results: dict[int, SearchedText] = {}
+) -> list[tuple[Passage, list[list[Hypothesis]]]]:
+    """Each text as it was cut, and the n best of each piece, by its chosen run. Raises what
+    ``options_of`` and ``ServedTranslator.plan`` do."""
+    results: dict[int, tuple[Passage, list[list[Hypothesis]]]] = {}
 
     async def by(run: ServedTranslator) -> None:
-        numbers = [number for number, choice in enumerate(choices) if choice.run is run]
-        own = [texts[number] for number in numbers]
-        passages, requests = await service.texts.do(client, lambda: run.plan(own, options_of(run)))
+        numbers = [number for number, (own, _) in enumerate(choices) if own is run]
+        given = [texts[number] for number in numbers]
+        plan = service.texts.do(client, lambda: run.plan(given, options_of(run)))
+        passages, requests = await plan
         found = iter(await run.queue.search(requests, client))
-        service.meters.count_characters(run.name, client, sum(map(len, own)))
+        service.meters.count_characters(run.name, client, sum(map(len, given)))
         for number, passage in zip(numbers, passages, strict=True):
-            pieces = [next(found) for _ in passage.pieces]
-            results[number] = SearchedText(choices[number], passage, pieces)
+            results[number] = passage, [next(found) for _ in passage.pieces]
 
-    runs = dict.fromkeys(choice.run for choice in choices)
-    tasks = [asyncio.ensure_future(by(run)) for run in runs]
+    tasks = [asyncio.ensure_future(by(run)) for run in dict.fromkeys(run for run, _ in choices)]
     try:
         await asyncio.gather(*tasks)
     finally:

@@ -1,9 +1,15 @@
-"""The keys that may use the server, and whose limits they bring."""
+"""Who asks: an address, or the holder of an API key.
+
+Each address is written in one way, some count as one, and some are of networks that the settings
+name. A key may bring limits of its own.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,6 +18,73 @@ from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_bytes
 from dragoman.serving.http.limits import Client, LimitSettings
 from dragoman.serving.http.refusals import Refusal
+
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+"""IPv4 addresses as a translating gateway (NAT64) writes them: RFC 6052, section 2.1."""
+_PRIVATE_BITS = 64
+"""Whoever has one IPv6 address has a network of this length to choose from."""
+
+
+def plain(host: str) -> str:
+    """An address as it is written everywhere here: IPv4 as such, also where a socket or a proxy
+    that speaks both writes it as IPv6 (``::ffff:192.0.2.7``), and without a zone. What is no
+    address stays as it is."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        if address in _TRANSLATED:
+            return str(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return str(address)
+
+
+def holder(host: str) -> str:
+    """Who holds an address, for limits: itself, or the /64 network of an IPv6 address."""
+    host = plain(host)
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host, _PRIVATE_BITS), strict=False))
+    except ValueError:
+        return host
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def without_port(host: str) -> str:
+    """``example.org:443`` -> ``example.org``, ``[2001:db8::1]:443`` -> ``2001:db8::1``."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+class Networks:
+    """Some addresses and networks; ``*`` is every address."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """Errors: ``ValueError`` for what is neither an address, a network nor ``*``."""
+        self._every = "*" in words
+        self._networks = [ipaddress.ip_network(plain(word)) for word in words if word != "*"]
+
+    def __contains__(self, host: str) -> bool:
+        if self._every:
+            return True
+        try:
+            address = ipaddress.ip_address(plain(host))
+        except ValueError:
+            return False
+        return any(address in network for network in self._networks)
+
 
 KEY = "key:"
 """What the names of clients with a key begin with; those of others are addresses."""
