@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.cli.demo_files import Demo
-    from dragoman.serving.service.service import ServedTasks
+    from dragoman.serving.service.endpoints import ServedTasks
     from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
     from dragoman.tasks.classification.labeller import Labeller as Labeller
     from dragoman.tasks.detection.detector import Detection as Detection
@@ -121,7 +121,7 @@ def demos() -> dict[str, Demo]:
 
 def served() -> ServedTasks:
     """The runs that a server takes, and its endpoints. This needs the extra ``serve``."""
-    from dragoman.serving.service.service import ServedTasks
+    from dragoman.serving.service.endpoints import ServedTasks
     from dragoman.tasks.classification import endpoint as classifying
     from dragoman.tasks.classification import served as served_classifier
     from dragoman.tasks.detection import endpoint as detect
@@ -149,8 +149,8 @@ def served() -> ServedTasks:
         ),
         endpoints=(
             libretranslate.endpoints, documents.endpoints, translating.endpoints,
-            writing.endpoints, fill.endpoints, classifying.endpoints, parse.endpoints,
-            tag.endpoints, transcribing.endpoints, detect.endpoints, lines.endpoints,
-            paint.endpoints,
+            writing.endpoints, fill.fill, classifying.classify, parse.parse,
+            tag.tag, transcribing.endpoints, detect.detect, lines.translate_pictures,
+            paint.images,
         ),
     )  # fmt: skip

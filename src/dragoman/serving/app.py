@@ -27,9 +27,10 @@ from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.middleware import BodyLimit, Failures, MeteredRequests
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
+from dragoman.serving.service.endpoints import ServedTasks
 from dragoman.serving.service.file_run import FileRun
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import ServedTasks, Service
+from dragoman.serving.service.service import Service
 
 logger = logging.getLogger("dragoman")
 

@@ -30,8 +30,9 @@ from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, written
 from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 
 MAX_KEPT = 48_000_000
 """Bytes of figures that are kept, and subjects that are."""

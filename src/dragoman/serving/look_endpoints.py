@@ -20,8 +20,9 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
+from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 
 
 def endpoints(service: Service) -> Endpoints:

@@ -32,8 +32,9 @@ from dragoman.serving.http.connection_limits import HEAD_BYTES, Guard, open_file
 from dragoman.serving.operate.log import set_up as set_up_log
 from dragoman.serving.operate.settings import ServeSettings, listen
 from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
+from dragoman.serving.service.endpoints import ServedTasks
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import ServedTasks, Service
+from dragoman.serving.service.service import Service
 
 logger = logging.getLogger("dragoman")
 

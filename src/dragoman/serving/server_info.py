@@ -17,8 +17,9 @@ from dragoman.pictures.records import Series
 from dragoman.runs.run import Run
 from dragoman.serving.http.messages import Message, error_of
 from dragoman.serving.operate.meters import CONTENT_TYPE
+from dragoman.serving.service.endpoints import ServedTasks
 from dragoman.serving.service.served_run import Knowledge
-from dragoman.serving.service.service import ServedTasks, Service
+from dragoman.serving.service.service import Service
 from dragoman.tasks.report import summarise
 
 MAX_POINTS = 400

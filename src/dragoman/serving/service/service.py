@@ -1,59 +1,38 @@
 """What all endpoints share: who asks, within which limits, and for how long.
 
-``Service`` holds the parts of one server; ``Endpoints`` are thin over it: each reads one message
-and answers another. ``ServedTasks`` are the runs that a server takes, and the endpoints of their
-tasks, as ``dragoman.program`` names them.
+``Service`` holds the parts of one server; endpoints are thin over it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
-from functools import wraps
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman.base.errors import RunError, SearchError
-from dragoman.runs.run import Run
+from dragoman.base.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header
-from dragoman.serving.http.connection import (
-    FORM,
-    PARTS,
-    Sites,
-    address_of,
-    read_fields,
-    while_connected,
-)
+from dragoman.serving.http.connection import Sites, address_of, read_fields, while_connected
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings, Places
-from dragoman.serving.http.messages import REFUSALS, Texts, json_response, written
+from dragoman.serving.http.messages import Texts, json_response, written
 from dragoman.serving.http.refusals import (
     Refusal,
     key_in_header_needed,
     missing_field,
     unsearchable,
 )
-from dragoman.serving.http.stream import EventStream, error_event
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
 from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import AUTO, Catalogue, Served
-from dragoman.serving.service.served_run import ServedRun, bad_field
+from dragoman.serving.service.served_run import bad_field
 
 TOO_MANY_SECONDS = 1.0
 """Who asks too often waits so long for each answer. Answered at once, 60 connections that ask again
@@ -61,14 +40,6 @@ and again would have the event loop to themselves, and all others wait behind th
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
-Work = Callable[[Body, str], Coroutine[Any, Any, bytes]]
-"""A request and its client's name -> the answer as JSON."""
-Whole: TypeAlias = Coroutine[Any, Any, bytes | Response]
-Begin = Callable[[Body, str, Request], Coroutine[Any, Any, Whole | AsyncGenerator[bytes, None]]]
-"""A request, its client's name and how it came -> the work, which brings an answer, or its parts as
-they come."""
-Answers: TypeAlias = Mapping[int | str, dict[str, Any]]
-"""What an endpoint may answer, by its status."""
 
 
 class Service:
@@ -298,140 +269,3 @@ def _invalid(error: ValidationError) -> Refusal:
     if problem["type"] == "missing":
         return missing_field(".".join(map(str, problem["loc"])))
     return bad_field(error, "Invalid request: ")
-
-
-class Endpoints(APIRouter):
-    """Some endpoints over one server, and the messages that they read themselves."""
-
-    def __init__(
-        self,
-        service: Service,
-        prefix: str = "/v1",
-        tag: str = "dragoman",
-        refusals: Answers = REFUSALS,
-        error: Callable[[int, dict[str, Any]], bytes] = error_event,
-    ) -> None:
-        """``refusals``: what each may answer but 200. ``error``: the event that tells a stream's
-        client of an error, by its status and body."""
-        super().__init__(prefix=prefix, tags=[tag])
-        self.service = service
-        self.refusals, self.error = refusals, error
-        self.bodies: list[type[BaseModel]] = []
-        self.files: dict[str, int] = {}
-        """Paths that take files whatever runs there are, and the most bytes of a request there."""
-
-    def asks(self, kind: type[ServedRun], summary: str) -> Callable[[Work[Body]], Work[Body]]:
-        """As ``answers``, where runs of a kind are asked."""
-        path = kind.path.removeprefix(self.prefix)
-        return self.answers(path, kind.sent, kind.gives, summary)
-
-    def answers(
-        self, path: str, body: type[BaseModel], answer: Any, summary: str, *, form: bool = False
-    ) -> Callable[[Work[Body]], Work[Body]]:
-        """Makes an endpoint of a function, within the limits of its client and the time that a
-        request has. ``form``: whether the body may be a form in place of JSON."""
-
-        def add(work: Work[Body]) -> Work[Body]:
-            @wraps(work)
-            async def begin(request: Body, client: str, _: Request) -> Whole:
-                return work(request, client)
-
-            self._add(path, body, summary, {"model": answer}, begin, form=form)
-            return work
-
-        return add
-
-    def streams(
-        self,
-        kind: type[ServedRun],
-        summary: str,
-        about: str,
-        *,
-        also: Sequence[str] = (),
-        seconds: float | None = None,
-    ) -> Callable[[Begin[Body]], Begin[Body]]:
-        """Makes an endpoint of a function that begins the work of a request for runs of a kind: the
-        answer comes whole, or part by part where that is asked for. ``about``: what is answered.
-        ``also``: media types of answers beside JSON and events. ``seconds``: the time that an
-        answer may take, where it is not that of every request."""
-
-        def add(begin: Begin[Body]) -> Begin[Body]:
-            media: dict[str, Any] = {one: {} for one in (*also, "text/event-stream")}
-            told = {"model": kind.gives, "description": about, "content": media}
-            path = kind.path.removeprefix(self.prefix)
-            self._add(path, kind.sent, summary, told, begin, seconds=seconds)
-            return begin
-
-        return add
-
-    def _add(
-        self,
-        path: str,
-        body: type[BaseModel],
-        summary: str,
-        answer: dict[str, Any],
-        begin: Begin[Any],
-        *,
-        form: bool = False,
-        seconds: float | None = None,
-    ) -> None:
-        service = self.service
-        seconds = seconds or service.settings.limits.seconds
-
-        async def endpoint(http: Request) -> Response:
-            async with AsyncExitStack() as held:
-                received = service.receive(http, body, forms=form)
-                request, client = await held.enter_async_context(received)
-                work = await begin(request, client, http)
-                if isinstance(work, AsyncGenerator):
-                    leave, too_slow = held.pop_all().aclose, service.too_slow(seconds)
-                    return EventStream(work, leave, 2 * seconds, too_slow, self.error)
-                found = await service.finish(http, work, seconds)
-                return json_response(found) if isinstance(found, bytes) else found
-
-        endpoint.__doc__ = begin.__doc__
-        self.post(
-            path,
-            name=begin.__name__,
-            summary=summary,
-            responses={200: answer, **self.refusals},
-            openapi_extra=self._reads(body, form=form),
-        )(endpoint)
-
-    def _reads(self, body: type[BaseModel], *, form: bool) -> dict[str, Any]:
-        """How the body of an endpoint is described. A ``form``, or one with files, may be sent,
-        too."""
-        self.bodies.append(body)
-        reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
-        content: dict[str, Any] = {"application/json": reference}
-        if form:
-            content[FORM] = reference
-        if issubclass(body, WithFiles):
-            file = {"type": "array", "items": {"type": "string", "format": "binary"}}
-            parts = {"type": "object", "required": ["file"], "properties": {"file": file}}
-            content[PARTS] = {"schema": parts}
-        return {"requestBody": {"required": True, "content": content}}
-
-
-class ServedTasks(NamedTuple):
-    """All that a server does for runs of each task."""
-
-    runs: tuple[type[ServedRun], ...]
-    """What holds a run: the first that takes it."""
-    endpoints: tuple[Callable[[Service], Endpoints], ...]
-    """Where runs are asked, in the order in which the API describes it."""
-
-    def open(self, run: Run, settings: ServeSettings, name: str) -> ServedRun:
-        """Load a run for serving. Errors: ``RunError``, also for a run that is not served."""
-        for kind in self.runs:
-            if kind.takes(run):
-                return kind.open(run, settings, name)
-        if all(kind.task != run.task.name for kind in self.runs):
-            raise RunError(
-                f"{run.folder} is a {run.task.called}, which the server does not take; from the "
-                f"command line: {run.use}"
-            )
-        raise RunError(
-            f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
-            f"line: {run.use}"
-        )

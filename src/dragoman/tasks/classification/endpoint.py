@@ -18,6 +18,7 @@ from dragoman.serving.http.refusals import Refusal, invalid_request, missing_fie
 from dragoman.serving.http.uploads import Upload
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import READING, SEEING
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (
     FileRun,
     OpenedFile,
@@ -28,7 +29,7 @@ from dragoman.serving.service.file_run import (
     without,
 )
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.sources.picture.form import PicturesForm
 from dragoman.sources.shared.rows_form import MOST_CELLS, Extent, Rows, RowsForm
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
@@ -183,50 +184,42 @@ def _digits(shares: NDArray[np.floating]) -> list[float]:
     return [float(f"{share:.4g}") for share in shares]
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint over one server."""
-    routes = Endpoints(service)
+@asks(ServedClassifier, "Give texts or files their labels")
+async def classify(service: Service, request: ClassifyRequest, client: str) -> ClassifyAnswer:
+    """With the probability of each label; with `why` also what each word has to do with the
+    most probable one, by a gradient and by attention. The two often disagree, and neither is a
+    reason. A run that reads pictures or recordings takes them as `file`, in a form or in
+    base64; with `seen` it also gives what it sees of them."""
+    run = _chosen(service, request)
+    if isinstance(run, ServedFileClassifier):
+        return await _of_files(service, run, request, client)
+    assert isinstance(run, ServedClassifier)
+    return await _of_texts(service, run, request, client)
 
-    @routes.asks(ServedClassifier, "Give texts or files their labels")
-    async def classify(request: ClassifyRequest, client: str) -> bytes:
-        """With the probability of each label; with `why` also what each word has to do with the
-        most probable one, by a gradient and by attention. The two often disagree, and neither is a
-        reason. A run that reads pictures or recordings takes them as `file`, in a form or in
-        base64; with `seen` it also gives what it sees of them."""
-        run = _chosen(service, request)
-        if isinstance(run, ServedFileClassifier):
-            return await files(run, request, client)
-        assert isinstance(run, ServedClassifier)
-        return await texts(run, request, client)
 
-    async def texts(run: ServedClassifier, request: ClassifyRequest, client: str) -> bytes:
-        assert request.text is not None
-        given = service.check_texts(request.text, client)
-        run.check(given, request)
-        found = dict(await run.asking.all(client, run.label(given, request)))
-        service.meters.count_characters(run.name, client, sum(map(len, given)))
-        answer = ClassifyAnswer(
-            run=run.name,
-            longest=run.predictor.longest,
-            texts=[found[number] for number in range(len(given))],
-        )
-        return await service.written(client, lambda: answer)
+async def _of_texts(
+    service: Service, run: ServedClassifier, request: ClassifyRequest, client: str
+) -> ClassifyAnswer:
+    assert request.text is not None
+    given = service.check_texts(request.text, client)
+    run.check(given, request)
+    found = dict(await run.asking.all(client, run.label(given, request)))
+    service.meters.count_characters(run.name, client, sum(map(len, given)))
+    texts = [found[number] for number in range(len(given))]
+    return ClassifyAnswer(run=run.name, longest=run.predictor.longest, texts=texts)
 
-    async def files(run: ServedFileClassifier, request: ClassifyRequest, client: str) -> bytes:
-        uploads = request.uploads
-        run.check(uploads, request)
-        opened = await run.opening.all(client, run.opened(uploads))
-        rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
-        run.check_rows(rows, request)
-        found = dict(await run.asking.all(client, run.label(opened, rows, request)))
-        answer = ClassifyAnswer(
-            run=run.name,
-            longest=run.predictor.longest,
-            files=[found[number] for number in range(len(uploads))],
-        )
-        return await service.written(client, lambda: answer)
 
-    return routes
+async def _of_files(
+    service: Service, run: ServedFileClassifier, request: ClassifyRequest, client: str
+) -> ClassifyAnswer:
+    uploads = request.uploads
+    run.check(uploads, request)
+    opened = await run.opening.all(client, run.opened(uploads))
+    rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
+    run.check_rows(rows, request)
+    found = dict(await run.asking.all(client, run.label(opened, rows, request)))
+    files = [found[number] for number in range(len(uploads))]
+    return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
 
 
 def _chosen(service: Service, request: ClassifyRequest) -> ServedRun:

@@ -16,8 +16,9 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, drawn, looked, told
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.detection.detector import Detector
@@ -132,26 +133,19 @@ class ServedDetector(FileRun[Detector]):
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of a detector."""
-    routes = Endpoints(service)
-
-    @routes.asks(ServedDetector, "Find what is in pictures, and where")
-    async def detect(request: DetectRequest, client: str) -> bytes:
-        """Boxes with their labels and scores, the surest first, as the pipelines of transformers
-        give them. Pictures come as `file`, in a form or in base64."""
-        run = service.catalogue.of(ServedDetector, request.run)
-        opened, rows, found = await run.searched(request, client)
-        if request.seen:
-            work = partial(run.told, opened[0], found[0][0], request.threshold, rows[0])
-            pictures = [await run.asking.do(client, work)]
-        else:
-            told = (
-                run.told(one, best, request.threshold)
-                for one, (best, *_) in zip(opened, found, strict=True)
-            )
-            pictures = await service.texts.all(client, told)
-        answer = DetectAnswer(run=run.name, files=pictures)
-        return await service.written(client, lambda: answer)
-
-    return routes
+@asks(ServedDetector, "Find what is in pictures, and where")
+async def detect(service: Service, request: DetectRequest, client: str) -> DetectAnswer:
+    """Boxes with their labels and scores, the surest first, as the pipelines of transformers
+    give them. Pictures come as `file`, in a form or in base64."""
+    run = service.catalogue.of(ServedDetector, request.run)
+    opened, rows, found = await run.searched(request, client)
+    if request.seen:
+        work = partial(run.told, opened[0], found[0][0], request.threshold, rows[0])
+        pictures = [await run.asking.do(client, work)]
+    else:
+        told = (
+            run.told(one, best, request.threshold)
+            for one, (best, *_) in zip(opened, found, strict=True)
+        )
+        pictures = await service.texts.all(client, told)
+    return DetectAnswer(run=run.name, files=pictures)

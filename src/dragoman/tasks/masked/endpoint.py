@@ -14,8 +14,9 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.queue.cost import READING
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun, measured_on, short
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler, NoTokenFitsError
 
 
@@ -172,24 +173,18 @@ class ServedFillMask(AskedRun[Filler]):
         )
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of a masked model."""
-    routes = Endpoints(service)
-
-    @routes.asks(ServedFillMask, "Fill in the blanks of a text")
-    async def fill(request: FillRequest, client: str) -> bytes:
-        """The candidates of each blank with their probabilities while the others are open, and the
-        text with all of them filled. The surest blank is filled first, and the others are computed
-        again."""
-        service.check_texts(request.text, client)
-        run = service.catalogue.of(ServedFillMask, request.run)
-        run.check(request)
-        *_, found = await run.asking.all(client, run.parts(request))
-        assert found is not None, "the filled text comes last"
-        service.meters.count_characters(run.name, client, len(request.text))
-        return await service.written(client, partial(run.answer, request.text, found))
-
-    return routes
+@asks(ServedFillMask, "Fill in the blanks of a text")
+async def fill(service: Service, request: FillRequest, client: str) -> bytes:
+    """The candidates of each blank with their probabilities while the others are open, and the
+    text with all of them filled. The surest blank is filled first, and the others are computed
+    again."""
+    service.check_texts(request.text, client)
+    run = service.catalogue.of(ServedFillMask, request.run)
+    run.check(request)
+    *_, found = await run.asking.all(client, run.parts(request))
+    assert found is not None, "the filled text comes last"
+    service.meters.count_characters(run.name, client, len(request.text))
+    return await service.written(client, partial(run.answer, request.text, found))
 
 
 def _around_blank(text: str) -> str:

@@ -27,8 +27,9 @@ from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun, measured_on, short
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.tasks.painting.painter import LARGEST_SCALE, Painter, painting_settings, unknown_words
 
 
@@ -223,33 +224,27 @@ def _words_of(run: Run) -> Lexicon | None:
         return None
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of a painter."""
-    routes = Endpoints(service, "", "OpenAI", OPENAI_REFUSALS)
-
-    @routes.asks(ServedPainter, "Paint pictures")
-    async def images(request: ImagesRequest, client: str) -> bytes:
-        """Works with OpenAI's clients. The most probable pictures of the caption; with `seed`,
-        pictures that are drawn by their probabilities."""
-        service.check_texts(request.prompt, client)
-        named = None if request.model in ANY else request.model
-        run = service.catalogue.of(ServedPainter, named)
-        run.check(request)
-        asked = await service.texts.do(client, partial(run.asked, request))
-        run.check_searches([asked])
-        service.meters.count_characters(run.name, client, len(request.prompt))
-        (found,) = await run.queue.search([asked], client)
-        data = await run.images(request, found, client)
-        answer = ImagesAnswer(created=int(time.time()), data=data)
-        if request.explain:
-            answer.words = request.prompt.split()
-            answer.unknown = await service.texts.do(
-                client, partial(unknown_words, run.lexicon, [request.prompt])
-            )
-            looked = await run.looked(request, found, client)
-            told = await service.texts.all(client, run.written(request, found, looked))
-            for image, written in zip(data, told, strict=True):
-                image.written = written
-        return await service.written(client, lambda: answer)
-
-    return routes
+@asks(ServedPainter, "Paint pictures", "", "OpenAI", OPENAI_REFUSALS)
+async def images(service: Service, request: ImagesRequest, client: str) -> ImagesAnswer:
+    """Works with OpenAI's clients. The most probable pictures of the caption; with `seed`,
+    pictures that are drawn by their probabilities."""
+    service.check_texts(request.prompt, client)
+    named = None if request.model in ANY else request.model
+    run = service.catalogue.of(ServedPainter, named)
+    run.check(request)
+    asked = await service.texts.do(client, partial(run.asked, request))
+    run.check_searches([asked])
+    service.meters.count_characters(run.name, client, len(request.prompt))
+    (found,) = await run.queue.search([asked], client)
+    data = await run.images(request, found, client)
+    answer = ImagesAnswer(created=int(time.time()), data=data)
+    if request.explain:
+        answer.words = request.prompt.split()
+        answer.unknown = await service.texts.do(
+            client, partial(unknown_words, run.lexicon, [request.prompt])
+        )
+        looked = await run.looked(request, found, client)
+        told = await service.texts.all(client, run.written(request, found, looked))
+        for image, written in zip(data, told, strict=True):
+            image.written = written
+    return answer

@@ -18,8 +18,9 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.tasks.parsing.parser import Parse, Parser
 
 
@@ -194,30 +195,24 @@ class ServedParser(AskedRun[Parser]):
         own.count = len(words) - own.first
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of a parser."""
-    routes = Endpoints(service)
-
-    @routes.asks(ServedParser, "The constituency tree of a sentence")
-    async def parse(request: ParseRequest, client: str) -> bytes:
-        """Each a tree over exactly the words that were given: in brackets, and as lists of its
-        words and brackets; with `attention` also where the model looked when it opened each
-        bracket."""
-        texts = service.check_texts(request.text, client)
-        run = service.catalogue.of(ServedParser, request.run)
-        settings = run.search_settings(len(texts), request)
-        both = await service.texts.all(client, run.sentences(texts, settings))
-        sentences, requests = zip(*both, strict=True) if both else ((), ())
-        run.check_searches(requests)
-        found = await run.queue.search(requests, client)
-        alignments: Sequence[Alignment | None] = [None] * len(texts)
-        if request.attention:
-            best = zip(sentences, (one for one, *_ in found), strict=True)
-            pairs = await service.texts.all(client, (run.pair(*both) for both in best))
-            alignments = await run.align(pairs, client)
-        service.meters.count_characters(run.name, client, sum(map(len, texts)))
-        every = zip(sentences, found, alignments, strict=True)
-        trees = await service.texts.all(client, (run.to_schema(*one) for one in every))
-        return await service.written(client, lambda: ParseAnswer(run=run.name, sentences=trees))
-
-    return routes
+@asks(ServedParser, "The constituency tree of a sentence")
+async def parse(service: Service, request: ParseRequest, client: str) -> ParseAnswer:
+    """Each a tree over exactly the words that were given: in brackets, and as lists of its
+    words and brackets; with `attention` also where the model looked when it opened each
+    bracket."""
+    texts = service.check_texts(request.text, client)
+    run = service.catalogue.of(ServedParser, request.run)
+    settings = run.search_settings(len(texts), request)
+    both = await service.texts.all(client, run.sentences(texts, settings))
+    sentences, requests = zip(*both, strict=True) if both else ((), ())
+    run.check_searches(requests)
+    found = await run.queue.search(requests, client)
+    alignments: Sequence[Alignment | None] = [None] * len(texts)
+    if request.attention:
+        best = zip(sentences, (one for one, *_ in found), strict=True)
+        pairs = await service.texts.all(client, (run.pair(*both) for both in best))
+        alignments = await run.align(pairs, client)
+    service.meters.count_characters(run.name, client, sum(map(len, texts)))
+    every = zip(sentences, found, alignments, strict=True)
+    trees = await service.texts.all(client, (run.to_schema(*one) for one in every))
+    return ParseAnswer(run=run.name, sentences=trees)

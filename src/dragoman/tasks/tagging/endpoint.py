@@ -14,8 +14,9 @@ from dragoman.base.wording import plural
 from dragoman.serving.http.messages import Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.queue.cost import READING
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.tasks.tagging.metrics import has_spans, spans_of
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
@@ -200,18 +201,12 @@ class ServedTagger(AskedRun[Tagger]):
         ]
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of a run that tags words."""
-    routes = Endpoints(service)
-
-    @routes.asks(ServedTagger, "Give each word of a text its tag")
-    async def tag(request: TagRequest, client: str) -> bytes:
-        """With the probability of the tag; with `top` also the next most probable ones. Where the
-        tags are B-X, I-X and O, the spans that they make as well."""
-        texts = service.check_texts(request.text, client)
-        run = service.catalogue.of(ServedTagger, request.run)
-        found = await run.asking.all(client, run.tag(texts, request.top))
-        service.meters.count_characters(run.name, client, sum(map(len, texts)))
-        return b"".join(await service.texts.all(client, run.answer(len(texts), found)))
-
-    return routes
+@asks(ServedTagger, "Give each word of a text its tag")
+async def tag(service: Service, request: TagRequest, client: str) -> bytes:
+    """With the probability of the tag; with `top` also the next most probable ones. Where the
+    tags are B-X, I-X and O, the spans that they make as well."""
+    texts = service.check_texts(request.text, client)
+    run = service.catalogue.of(ServedTagger, request.run)
+    found = await run.asking.all(client, run.tag(texts, request.top))
+    service.meters.count_characters(run.name, client, sum(map(len, texts)))
+    return b"".join(await service.texts.all(client, run.answer(len(texts), found)))

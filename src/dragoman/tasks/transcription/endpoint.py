@@ -22,8 +22,9 @@ from dragoman.serving.http.messages import (
     written,
 )
 from dragoman.serving.http.stream import until
+from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Endpoints, Service, Whole
+from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.transcription.captions import Segment, SpokenWord, captions
 from dragoman.tasks.transcription.served import (

@@ -44,7 +44,8 @@ from dragoman.serving.http.stream import EventStream, event_of, until
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.operate.middleware import DOWNLOADS, HEAD
 from dragoman.serving.service.catalogue import AUTO
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck

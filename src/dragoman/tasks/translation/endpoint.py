@@ -27,7 +27,8 @@ from dragoman.serving.look.outputs import (
     texts_of,
 )
 from dragoman.serving.queue.queued_request import Answer, Draft
-from dragoman.serving.service.service import Endpoints, Service, Whole
+from dragoman.serving.service.endpoints import Endpoints, Whole
+from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.served import (

@@ -25,8 +25,9 @@ from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.catalogue import detected
+from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.documents_endpoint import SUPPORTED
 from dragoman.tasks.translation.served import (
     Choice,

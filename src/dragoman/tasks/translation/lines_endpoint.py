@@ -20,6 +20,7 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (
     FileRun,
     LookedToken,
@@ -29,7 +30,7 @@ from dragoman.serving.service.file_run import (
     looked,
     looked_tokens,
 )
-from dragoman.serving.service.service import Endpoints, Service
+from dragoman.serving.service.service import Service
 from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.translation.translator import Translator
 
@@ -147,22 +148,15 @@ class ServedLines(FileRun[Translator]):
         )
 
 
-def endpoints(service: Service) -> Endpoints:
-    """The endpoint of runs that read lines of text."""
-    routes = Endpoints(service)
-
-    @routes.asks(ServedLines, "Translate lines of text in pictures")
-    async def translate_pictures(request: LinesRequest, client: str) -> bytes:
-        """What a run writes of pictures with one line of text each: a translation, or, of a run
-        that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
-        cut them close to their line."""
-        run = service.catalogue.of(ServedLines, request.run)
-        pictures, rows, found = await run.searched(request, client, run.most_columns)
-        best = await run.ranked(rows, found, client)
-        lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
-        if request.seen:
-            lines[0].seen = await run.looking.do(client, partial(run.seen, rows[0], best[0]))
-        answer = LinesAnswer(run=run.name, source=run.source, target=run.target, files=lines)
-        return await service.written(client, lambda: answer)
-
-    return routes
+@asks(ServedLines, "Translate lines of text in pictures")
+async def translate_pictures(service: Service, request: LinesRequest, client: str) -> LinesAnswer:
+    """What a run writes of pictures with one line of text each: a translation, or, of a run
+    that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
+    cut them close to their line."""
+    run = service.catalogue.of(ServedLines, request.run)
+    pictures, rows, found = await run.searched(request, client, run.most_columns)
+    best = await run.ranked(rows, found, client)
+    lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
+    if request.seen:
+        lines[0].seen = await run.looking.do(client, partial(run.seen, rows[0], best[0]))
+    return LinesAnswer(run=run.name, source=run.source, target=run.target, files=lines)
