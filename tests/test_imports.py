@@ -29,7 +29,7 @@ FLOOR_OF = {
     SPEC: ("spec",),
     SIZES: ("sizes", "file_sizes"),
     ENDPOINT: ("endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "served"),
-    VERB: ("align_verb", "demo", "documents_verb", "shortlist_verb", "verb", "warnings_told"),
+    VERB: ("align_verb", "demo", "documents_verb", "verb"),
 }  # fmt: skip
 # Files of a package that go by all tasks: one floor above what they go by.
 TABLES = {

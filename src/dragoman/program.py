@@ -85,37 +85,36 @@ def verbs() -> tuple[Verbs, Verbs, Verbs]:
     from dragoman.tasks.tagging import verb as tag
     from dragoman.tasks.transcription import verb as transcribe
     from dragoman.tasks.translation import align_verb as align
-    from dragoman.tasks.translation import shortlist_verb as shortlist
     from dragoman.tasks.translation import verb as translate
 
     runs = (
         translate.translate, transcribe.transcribe, write.write, classify.classify, tag.tag,
         fill.fill, parse.parse, detect.detect, paint.paint,
     )  # fmt: skip
-    return (shortlist.shortlist,), runs, (align.align,)
+    return (align.shortlist,), runs, (align.align,)
 
 
 def demos() -> dict[str, Demo]:
     """What ``dragoman demo --task`` names."""
-    from dragoman.tasks.classification import demo as classification
-    from dragoman.tasks.detection import demo as detection
-    from dragoman.tasks.language_model import demo as language_model
-    from dragoman.tasks.masked import demo as masked
-    from dragoman.tasks.painting import demo as painting
-    from dragoman.tasks.parsing import demo as parsing
-    from dragoman.tasks.transcription import demo as transcription
-    from dragoman.tasks.translation import demo as translation
+    from dragoman.tasks.classification import verb as classify
+    from dragoman.tasks.detection import verb as detect
+    from dragoman.tasks.language_model import verb as write
+    from dragoman.tasks.masked import verb as fill
+    from dragoman.tasks.painting import verb as paint
+    from dragoman.tasks.parsing import verb as parse
+    from dragoman.tasks.transcription import verb as transcribe
+    from dragoman.tasks.translation import demo as translate
 
     return {
-        "translate": translation.DEMO,
-        "write": language_model.DEMO,
-        "fill": masked.DEMO,
-        "classify": classification.TEXTS,
-        "parse": parsing.DEMO,
-        "transcribe": transcription.DEMO,
-        "classify-picture": classification.PICTURES,
-        "detect": detection.DEMO,
-        "paint": painting.DEMO,
+        "translate": translate.DEMO,
+        "write": write.DEMO,
+        "fill": fill.DEMO,
+        "classify": classify.TEXTS_DEMO,
+        "parse": parse.DEMO,
+        "transcribe": transcribe.DEMO,
+        "classify-picture": classify.PICTURES_DEMO,
+        "detect": detect.DEMO,
+        "paint": paint.DEMO,
     }
 
 

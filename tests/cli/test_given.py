@@ -17,7 +17,7 @@ from untrained_run import untrained_run
 
 from dragoman.cli.console import UNREADABLE
 from dragoman.tasks.translation.proofreading.plain import ProofWarning
-from dragoman.tasks.translation.warnings_told import WarningsTold
+from dragoman.tasks.translation.verb import WarningsTold
 
 SRT = b"1\n00:00:01,000 --> 00:00:02,500\nThe dog sleeps.\n"
 MODEL = [change for change in TINY if not change.startswith("model.decoder")]

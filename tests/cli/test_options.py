@@ -12,7 +12,7 @@ from command_line import Dragoman
 
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
-from dragoman.cli.in_parts import PartsArguments
+from dragoman.cli.lines import PartsArguments
 from dragoman.cli.options import (
     VerbCommand,
     arguments,

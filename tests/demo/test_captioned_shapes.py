@@ -21,13 +21,13 @@ def test_what_is_held_out_is_in_no_other_part() -> None:
     shapes = drawn_shapes(train=300, dev=40, test=40)
     seen: set[bytes] = set()
     captions: set[str] = set()
-    for part in shapes:
+    for part in shapes.values():
         pictures = {one.drawing.pixels().tobytes() for one in part}
         words = {one.caption for one in part}
         assert len(words) == len(part) and not (pictures & seen) and not (words & captions)
         seen, captions = seen | pictures, captions | words
-    words = {word for one in shapes.train for word in one.caption.split()}
-    held = {word for one in (*shapes.dev, *shapes.test) for word in one.caption.split()}
+    words = {word for one in shapes["train"] for word in one.caption.split()}
+    held = {word for one in (*shapes["dev"], *shapes["test"]) for word in one.caption.split()}
     assert held <= words and {*SHAPES, *COLOURS} <= words
     assert drawn_shapes(train=300, dev=40, test=40) == shapes
     assert drawn_shapes(train=300, dev=40, test=40, seed=2) != shapes
@@ -57,7 +57,7 @@ def test_a_picture_is_what_its_words_say() -> None:
 def test_lists_name_their_pictures(tmp_path: Path) -> None:
     shapes = drawn_shapes(train=3, dev=2, test=2)
     write_shapes(tmp_path, shapes, png_of)
-    for name, part in shapes._asdict().items():
+    for name, part in shapes.items():
         listed = (tmp_path / f"{name}.tsv").read_text(encoding="utf-8")
         lines = [line.split("\t") for line in listed.splitlines()]
         assert [caption for _, caption in lines] == [one.caption for one in part]

@@ -8,7 +8,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.driver import ProgressConsole
@@ -67,6 +69,54 @@ def progress_console(quiet: bool) -> ProgressConsole:
             sys.stderr.flush()
 
     return ProgressConsole(write, sys.stderr.isatty())
+
+
+class Failures:
+    """Works on several files: those that cannot be used are named, and the others are done.
+
+    Use it around the work on each file, then call ``end``. ``count``: how many files there are,
+    None if it is not known. The error of a file that is alone ends the work.
+    """
+
+    def __init__(self, count: int | None) -> None:
+        self._count, self._failed = count, 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, where: object) -> bool:
+        if not isinstance(error, DragomanError) or self._count == 1:
+            return False
+        sys.stderr.write(f"error: {error}\n")
+        self._failed += 1
+        return True
+
+    def end(self, noun: str, done: str) -> None:
+        """Errors: ``DragomanError`` where files failed, such as "2 files of 3 could not be
+        translated"."""
+        if self._failed:
+            of = "" if self._count is None else f" of {self._count}"
+            told = plural(self._failed, noun)
+            raise DragomanError(f"{told}{of} could not be {done}, as told above")
+
+
+def progress_line(name: str, unit: str, *, quiet: bool) -> Callable[[float, float], None]:
+    """Tells on a terminal how much of a file is done, in what ``unit``, and how long the rest will
+    take."""
+    shown, begun = sys.stderr.isatty() and not quiet, time.monotonic()
+
+    def tell(done: float, of: float) -> None:
+        if not shown:
+            return
+        end = "\r\033[K"
+        if done < of:
+            left = (time.monotonic() - begun) * (of - done) / done if done else None
+            rest = "" if left is None else f", {left:,.0f} s left"
+            end = f"\r\033[K{name}: {done:,.0f} of {of:,.0f} {unit}{rest}"
+        sys.stderr.write(end)
+        sys.stderr.flush()
+
+    return tell
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import typer
 
 from dragoman.base.errors import RecipeError, RunError
 from dragoman.cli.console import command, log_to_stderr, prepare_process, program
-from dragoman.cli.demo_files import Demo, is_read_by
+from dragoman.cli.demo_files import Demo, is_read_by, reading, write_files
 from dragoman.cli.options import arguments, option
 from dragoman.program import demos
 
@@ -75,10 +75,13 @@ def demo(args: DemoArguments) -> None:
     to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
     if to.exists() and not _is_demo(to):
         raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
-    if chosen.prepare is not None:
-        recipe = chosen.prepare(recipe, to, console)
-    else:
+    if chosen.files is None:
         console.print(NOTICE, style="bold")
+    else:
+        files = write_files(chosen.files(), to, console)
+        recipe = reading(recipe, files)
+        if chosen.learn_first is not None:
+            recipe = chosen.learn_first(recipe, files, console)
     if to.exists():
         with locked(to):
             shutil.rmtree(to)

@@ -1,10 +1,10 @@
-"""What a demo is, and the files that it makes before it trains, where what is read is no text: they
-lie beside the run folder."""
+"""What a demo declares, and the files that it makes before it trains, where what it reads is no
+text: they lie beside the run folder."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,20 @@ _NOUNS = (RECORDINGS, PICTURES, SCENES, CAPTIONED)
 _NOTICE = "NOTICE.txt"
 
 
+class DemoFiles(NamedTuple):
+    """The files that a demo makes and learns from."""
+
+    noun: str
+    """The ending of their folder's name."""
+    notice: str
+    telling: str
+    """A line with {count} and {folder} that says how many files are made, and where."""
+    parts: Callable[[], Mapping[Any, Sized]]
+    """Draws or composes the examples of each part."""
+    write: Callable[[Path, Any], None]
+    """Writes the parts into a folder."""
+
+
 class Demo(NamedTuple):
     """What a demo trains, and what it shows of it."""
 
@@ -33,9 +47,11 @@ class Demo(NamedTuple):
     and its report are."""
     steps: tuple[str, ...]
     """What to do next, behind the name of the program."""
-    prepare: Callable[[Recipe, Path, Console], Recipe] | None = None
-    """Makes what is read where that is no text, beside the run folder. -> The recipe that reads
-    it."""
+    files: Callable[[], DemoFiles] | None = None
+    """The files that are read where they are no text. Errors: ``DataError`` where the extra that
+    reads them is missing."""
+    learn_first: Callable[[Recipe, Path, Console], Recipe] | None = None
+    """Trains what the run needs on these files, which lie in that folder. -> The recipe with it."""
 
 
 def files_beside(to: Path, noun: str) -> Path:
@@ -43,23 +59,28 @@ def files_beside(to: Path, noun: str) -> Path:
     return to.with_name(f"{to.name}-{noun}")
 
 
-def new_folder(to: Path, noun: str, notice: str, console: Console) -> Path:
-    """An empty folder for the files of a demo, its notice in it; an older one is replaced.
+def write_files(files: DemoFiles, to: Path, console: Console) -> Path:
+    """Make the files of a demo in the run folder ``to``, in place of older ones. -> Their folder.
 
     Errors: ``RunError`` for a folder there that the demo did not make.
     """
     from dragoman.base.atomic import write_text
 
-    folder = files_beside(to, noun)
+    folder = files_beside(to, files.noun)
     if folder.exists():
         if not (folder / _NOTICE).is_file():
             raise RunError(
-                f"{folder} exists and holds no {noun} of a demo; choose another folder: --to FOLDER"
+                f"{folder} exists and holds no {files.noun} of a demo; choose another folder: --to "
+                "FOLDER"
             )
         shutil.rmtree(folder)
-    console.print(notice, style="bold", soft_wrap=True)
+    console.print(files.notice, style="bold", soft_wrap=True)
     folder.mkdir(parents=True)
-    write_text(folder / _NOTICE, notice + "\n")
+    write_text(folder / _NOTICE, files.notice + "\n")
+    parts = files.parts()
+    count = sum(map(len, parts.values()))
+    console.print(files.telling.format(count=f"{count:,}", folder=folder))
+    files.write(folder, parts)
     return folder
 
 

@@ -4,25 +4,34 @@ by word."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Generator, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import decimals, plural
-from dragoman.cli.console import output_to
-from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.lines import (
+    Into,
+    LineVerb,
+    LineWork,
+    PartsArguments,
+    To,
+    in_parts,
+    wants_parts,
+    write_lines,
+)
 from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.engine.streaming import parts
 from dragoman.metrics.perplexity import perplexity
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from dragoman.runs.run import Run
-    from dragoman.tasks.shared.surprisal import SurprisalWord
+    from dragoman.tasks.shared.surprisal import Scorer, SurprisalWord
 
 
 @arguments
@@ -51,38 +60,36 @@ def score(args: ScoreArguments) -> None:
     coloured by its surprisal in bits.
     """
     from dragoman import catalogue
-    from dragoman.data.files.corpora import read_pairs
-    from dragoman.data.files.corpus_settings import CorpusSettings
 
     # What is wrong with the arguments is said before torch is imported.
-    opened = catalogue.Run.open(args.run)
-    if opened.task.has_head:
+    run = catalogue.Run.open(args.run)
+    if run.task.has_head:
         raise DragomanError(
             f"{args.run} scores no text: how probable each of its answers is, dragoman "
-            f"{opened.task.verbs[0][0]} {args.run} --all says"
+            f"{run.task.verbs[0][0]} {args.run} --all says"
         )
-    is_alone = len(opened.task.sides) == 1
+    is_alone = len(run.task.sides) == 1
+    if is_alone and args.target is not None:
+        texts = "texts alone" if wants_parts(args) else "one file of texts"
+        raise DragomanError(f"{args.run} is a {run.task.called}: it scores {texts}")
     if wants_parts(args):
-        if is_alone and args.target is not None:
-            raise DragomanError(f"{args.run} is a {opened.task.called}: it scores texts alone")
-        sides = [[side] for side in (args.source, args.target) if side is not None]
-        languages = opened.recipe.languages
+        verb = LineVerb("score", scoring, unfit=("words",), inputs=("source", "target"))
+        languages = run.recipe.languages
         language = languages.target if is_alone else languages.source
-        in_parts(
-            "score", args, sides, outputs_of, language, unfit=("words",),
-            reads=1 if is_alone else 2, inputs_named=("source", "target"),
-        )  # fmt: skip
+        in_parts(verb, args, language, reads=1 if is_alone else 2)
         return
     if args.to is not None and args.words:
         raise DragomanError("--words draws on a terminal: leave --to out")
     if is_alone:
-        if args.target is not None:
-            raise DragomanError(
-                f"{args.run} is a {opened.task.called}: it scores one file of texts"
-            )
-        with output_to(args.to, [args.source]) as out:
-            score_texts(opened, Path(args.source), args.tokens, args.words, out)
-        return
+        _score_texts(args, run)
+    else:
+        _score_pairs(args, run)
+
+
+def _score_pairs(args: ScoreArguments, run: Run) -> None:
+    from dragoman.data.files.corpora import read_pairs
+    from dragoman.data.files.corpus_settings import CorpusSettings
+
     if args.target is None:
         raise DragomanError(
             f"{args.run} translates: give two files, the sources and their translations"
@@ -91,56 +98,82 @@ def score(args: ScoreArguments) -> None:
         raise DragomanError(f"--words is of runs that read no source, and {args.run} translates")
     pairs = read_pairs(CorpusSettings(source=args.source, target=args.target, format="lines"))
     first = next(pairs)
-    translator = _translator(opened)
     given = ((pair.source, pair.target) for pair in chain([first], pairs))
-    total, count = 0.0, 0
-    with output_to(args.to, [args.source, args.target]) as out:
-        for result in translator.scored(given):
-            total += sum(result.token_log_probabilities)
-            count += len(result.token_log_probabilities)
-            out.write(f"{_line_of(result, args.tokens)}\n")
-            out.flush()
-    if count:
-        _tell_perplexity(total, count)
+    write_lines(scoring(args, run, ""), given, args.to, [args.source, args.target])
 
 
-def _translator(run: Run) -> Any:
-    """Scores pairs. Errors: ``RunError`` for a run that does not translate."""
+def _score_texts(args: ScoreArguments, run: Run) -> None:
+    from dragoman.tasks.shared.evaluation_report import read_like
+
+    texts = (text for text in read_like(run, Path(args.source)) if text.strip())
+    first = next(texts, None)
+    if first is None:
+        raise DragomanError(f"{args.source} holds nothing but spaces")
+    given = chain([first], texts)
+    if args.words:
+        _show_words(run, given)
+    else:
+        write_lines(scoring(args, run, ""), given, args.to, [args.source])
+
+
+class _Sum:
+    """log P of all tokens, in nats, and how many they are."""
+
+    def __init__(self) -> None:
+        self._total, self._count = 0.0, 0
+
+    def add(self, log_probabilities: Sequence[float]) -> None:
+        self._total += sum(log_probabilities)
+        self._count += len(log_probabilities)
+
+    def tell(self) -> None:
+        """The perplexity of all together, on standard error."""
+        if self._count:
+            told = f"perplexity {math.exp(-self._total / self._count):.3f}"
+            typer.echo(f"{told} over {plural(self._count, 'token')}", err=True)
+
+
+def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
+    """What is done to texts or to pairs: each gives a line, and a text without words an empty
+    one."""
+    whole = _Sum()
+
+    def line(names: Sequence[str], log_probabilities: Sequence[float]) -> str:
+        whole.add(log_probabilities)
+        total, length = math.fsum(log_probabilities), len(log_probabilities)
+        told = f"{decimals(total, 4)}\t{length}\t{perplexity(-total / length):.3f}"
+        if args.tokens:
+            every = zip(names, log_probabilities, strict=True)
+            told += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
+        return told
+
+    if len(run.task.sides) == 1:
+        scorer = _scorer(run)
+
+        def of_texts(texts: Iterable[str]) -> Generator[str]:
+            for some in parts(texts, _BATCH_SIZE):
+                found = iter(scorer([text for text in some if text.strip()]))
+                for text in some:
+                    one = next(found) if text.strip() else None
+                    yield "" if one is None else line(one.tokens, one.log_probabilities)
+
+        return LineWork(scorer, of_texts, end=whole.tell)
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.studies.systems import open_translator
 
-    return open_translator(run, TranslatorSettings(precision="fp32"))
+    translator = open_translator(run, TranslatorSettings(precision="fp32"))
+
+    def of_pairs(pairs: Iterable[tuple[str, str]]) -> Generator[str]:
+        for one in translator.scored(pairs):
+            yield line((*one.tokens, "</s>"), one.token_log_probabilities)
+
+    return LineWork(translator, of_pairs, end=whole.tell)
 
 
-def _line_of(result: Any, tokens: bool) -> str:
-    """The line of one pair."""
-    return _line((*result.tokens, "</s>"), result.token_log_probabilities, tokens)
+def _scorer(run: Run) -> Scorer:
+    from dragoman.tasks.shared.surprisal import Scorer, windows_of
 
-
-def _line(names: Sequence[str], costs: Sequence[float], tokens: bool) -> str:
-    """``costs``: log P of each token, in nats; ``tokens``: whether each is written too."""
-    total, length = math.fsum(costs), len(costs)
-    line = f"{decimals(total, 4)}\t{length}\t{perplexity(-total / length):.3f}"
-    if tokens:
-        every = zip(names, costs, strict=True)
-        line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
-    return line
-
-
-def _tell_perplexity(total: float, count: int) -> None:
-    """On standard error, of all tokens together, whose log P is ``total``."""
-    told = f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}"
-    typer.echo(told, err=True)
-
-
-def outputs_of(args: ScoreArguments, run: Run, precision: str) -> Outputs:
-    """What a worker does to lines."""
-    if len(run.task.sides) == 1:
-        return _scored_lines(run, args.tokens)
-    translator = _translator(run)
-    return translator, lambda pairs: (
-        _line_of(result, args.tokens) for result in translator.scored(pairs)
-    )
+    return Scorer(run, *windows_of(run))
 
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
@@ -149,51 +182,18 @@ LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 o
 _BATCH_SIZE = 64
 
 
-def score_texts(run: Run, path: Path, tokens: bool, words: bool, out: TextIO) -> None:
-    """Each text of a file: log P in nats, tokens, perplexity; the sums go to standard error."""
+def _show_words(run: Run, texts: Iterable[str]) -> None:
+    """Each word of the texts in the colour of its surprisal."""
     from rich.console import Console
 
-    from dragoman.tasks.shared.evaluation_report import read_like
-    from dragoman.tasks.shared.surprisal import Scorer, windows_of
-
-    windows = windows_of(run)
-    texts = (text for text in read_like(run, path) if text.strip())
-    some = list(islice(texts, _BATCH_SIZE))
-    if not some:
-        raise DragomanError(f"{path} holds nothing but spaces")
-    scorer, console = Scorer(run, *windows), Console(highlight=False)
-    total, count = 0.0, 0
-    while some:
+    scorer, console, whole = _scorer(run), Console(highlight=False), _Sum()
+    plain = console.color_system is None
+    for some in parts(texts, _BATCH_SIZE):
         for found in scorer(some):
-            length = len(found.tokens)
-            total, count = total + found.log_probability, count + length
-            if words:
-                plain = console.color_system is None
-                console.print(coloured(found.words, plain=plain), soft_wrap=True)
-                continue
-            out.write(f"{_line(found.tokens, found.log_probabilities, tokens)}\n")
-        out.flush()
-        some = list(islice(texts, _BATCH_SIZE))
-    if words:
-        typer.echo(LEGEND, err=True)
-    _tell_perplexity(total, count)
-
-
-def _scored_lines(run: Run, tokens: bool) -> Outputs:
-    """The line of each text; of one without words an empty one."""
-    from dragoman.tasks.shared.surprisal import Scorer, windows_of
-
-    scorer = Scorer(run, *windows_of(run))
-
-    def lines(texts: Sequence[str]) -> Iterator[str]:
-        for start in range(0, len(texts), _BATCH_SIZE):
-            some = texts[start : start + _BATCH_SIZE]
-            found = iter(scorer([text for text in some if text.strip()]))
-            scored = (_line(one.tokens, one.log_probabilities, tokens) for one in found)
-            for text in some:
-                yield next(scored) if text.strip() else ""
-
-    return scorer, lines
+            whole.add(found.log_probabilities)
+            console.print(coloured(found.words, plain=plain), soft_wrap=True)
+    typer.echo(LEGEND, err=True)
+    whole.tell()
 
 
 def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:

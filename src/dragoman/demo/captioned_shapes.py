@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.demo.corpus import Split
+
 CAPTIONED_NOTICE = (
     "The pictures and their captions are synthetic: this program draws shapes and says what it has "
     "drawn. Scores say that the machinery works, nothing about photographs."
@@ -100,18 +102,10 @@ class Example(NamedTuple):
     drawing: CaptionedDrawing
 
 
-class DrawnShapes(NamedTuple):
-    """The three parts of a corpus."""
-
-    train: tuple[Example, ...]
-    dev: tuple[Example, ...]
-    test: tuple[Example, ...]
-
-
 @cache
 def drawn_shapes(
     train: int | None = None, dev: int = 160, test: int = 160, seed: int = 1
-) -> DrawnShapes:
+) -> dict[Split, tuple[Example, ...]]:
     """A corpus with so many pictures of two shapes in each part; ``train`` None: all that are left.
     Pictures of one shape stand in training, and a picture has two captions in each part."""
     pairs = [
@@ -123,17 +117,20 @@ def drawn_shapes(
     held = dev + test
     learned = [CaptionedDrawing((one,)) for one in things()]
     learned += pairs[held:] if train is None else pairs[held : held + train]
-    return DrawnShapes(
-        tuple(_examples(learned)), tuple(_examples(pairs[:dev])), tuple(_examples(pairs[dev:held]))
-    )
+    parts: dict[Split, list[CaptionedDrawing]] = {
+        "train": learned, "dev": pairs[:dev], "test": pairs[dev:held],
+    }  # fmt: skip
+    return {name: tuple(_examples(drawings)) for name, drawings in parts.items()}
 
 
 def write_shapes(
-    folder: Path, shapes: DrawnShapes, encoded: Callable[[npt.NDArray[np.uint8]], bytes]
+    folder: Path,
+    parts: dict[Split, tuple[Example, ...]],
+    encoded: Callable[[npt.NDArray[np.uint8]], bytes],
 ) -> None:
     """The pictures as PNG files, and a list of each part: file and caption. ``encoded``: pixels as
     such a file."""
-    for part, examples in shapes._asdict().items():
+    for part, examples in parts.items():
         (folder / part).mkdir(parents=True)
         lines = []
         for number, one in enumerate(examples, 1):

@@ -1,19 +1,25 @@
-"""``dragoman fill``: a masked model fills in the blanks of a text."""
+"""``dragoman fill``: a masked model fills in the blanks of a text; and its demo."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+import shlex
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.given import Plain, files_among, lines_given
-from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.console import log_to_stderr, opened_run
+from dragoman.cli.demo_files import Demo
+from dragoman.cli.given import Plain
+from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, To, do_lines, wants_parts
 from dragoman.cli.options import RunFolder, argument, arguments, option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dragoman.runs.run import Run
-    from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.masked.filler import Filled
 
 
 @arguments
@@ -60,53 +66,44 @@ def fill(args: FillArguments) -> None:
     log_to_stderr()
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
-    opened = opened_run(args.run, "masked", "which fills no blanks")
-    if wants_parts(args):
-        if not args.text and not args.json:
-            raise DragomanError("tables have no place in parts: add --text or --json")
-        language = opened.recipe.languages.target
-        in_parts("fill", args, [args.texts], outputs_of, language, inputs_named=("texts",))
-        return
-    files = files_among(args.texts, "fill", "--to")
-    from dragoman.tasks.masked.filler import Filler
-
-    filler = Filler(opened)
-    single = bool(args.texts) and not files  # a text, and no line of several
-    lines = lines_given(files, args.texts, opened.recipe.languages.target, plain=args.plain)
-    with output_to(args.to, files) as out:
-        for number, text in enumerate(lines):
-            try:
-                found = _filled(filler, args, text, is_line=not single)
-            except DragomanError as error:
-                raise error if single else DragomanError(f"line {number + 1}: {error}") from error
-            if args.text or args.json:
-                out.write(f"{_written(args, found)}\n")
-            else:
-                out.write(("\n" if number else "") + f"{_shown(found)}\n")
-            out.flush()
+    run = opened_run(args.run, "masked", "which fills no blanks")
+    if wants_parts(args) and not args.text and not args.json:
+        raise DragomanError("tables have no place in parts: add --text or --json")
+    verb = LineVerb("fill", filling, unfit=(), inputs=("texts",))
+    do_lines(verb, args, run, run.recipe.languages.target)
 
 
-def outputs_of(args: FillArguments, run: Run, precision: str) -> Outputs:
-    """What a worker does to lines."""
-    from dragoman.tasks.masked.filler import Filler
+def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
+    """What is done to lines."""
+    from dragoman.tasks.masked.filler import Filled, Filler
 
     filler = Filler(run)
-    return filler, lambda lines: (_written(args, _filled(filler, args, text)) for text in lines)
+    are_lines = not args.texts or wants_parts(args) or os.path.exists(args.texts[0])
+
+    def outputs(lines: Iterable[str]) -> Generator[str]:
+        for number, text in enumerate(lines, 1):
+            if are_lines and not text.strip():
+                # An empty line stays one, so that lines of the input and of the output agree.
+                found = Filled(text, (), (), 0.0)
+            else:
+                try:
+                    found = filler(text, args.best, args.pieces)
+                except DragomanError as error:
+                    if not are_lines:
+                        raise
+                    raise DragomanError(f"line {number}: {error}") from error
+            yield _written(args, found, number)
+
+    return LineWork(filler, outputs)
 
 
-def _filled(filler: Filler, args: FillArguments, text: str, *, is_line: bool = True) -> Filled:
-    """A text with its blanks filled. An empty line stays one, so that the lines of a file and of
-    what is written agree."""
-    from dragoman.tasks.masked.filler import Filled
-
-    if is_line and not text.strip():
-        return Filled(text, (), (), 0.0)
-    return filler(text, args.best, args.pieces)
-
-
-def _written(args: FillArguments, found: Filled) -> str:
-    """One line."""
-    return found.text if args.text else json.dumps(_plain(found), ensure_ascii=False)
+def _written(args: FillArguments, found: Filled, number: int) -> str:
+    """One line; without ``--text`` and ``--json`` a table, behind that of the line before."""
+    if args.text:
+        return found.text
+    if args.json:
+        return json.dumps(_plain(found), ensure_ascii=False)
+    return ("\n" if number > 1 else "") + _shown(found)
 
 
 def _shown(found: Filled) -> str:
@@ -130,3 +127,44 @@ def _plain(found: Filled) -> dict[str, object]:
             for candidates in found.blanks
         ],
     }
+
+
+_BLANKS = (
+    "The ___ didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too ___.",
+    "The ___ eats the ___.",
+)
+
+
+def show_blanks(run: Run, measured: Any, console: Console) -> str:
+    """What may stand in the blanks of English sentences, and where each word looks."""
+    from dragoman.pictures.labels import plain_table
+    from dragoman.pictures.records import merged_to_words
+    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.tasks.masked.filler import Filler
+    from dragoman.tasks.report import write_report
+
+    console.print(f"\n{measured.table()}\n", markup=False)
+    filler = Filler(run)
+    console.print("What may stand in a blank, by the text on both sides of it:\n")
+    for text in _BLANKS:
+        found = filler(text)
+        console.print(f"  {text}\n  [bold]{found}[/bold]\n")
+        for candidates in found.blanks:
+            rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
+            table = plain_table(("candidate", "probability"), rows)
+            console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
+    record = merged_to_words(filler.look(_BLANKS[0], ()))
+    console.print("Where each word looks, the blank as <mask> (percent of attention)\n")
+    last = len(record.encoder) - 1
+    console.print(heatmap_text(record.heatmap("encoder", last), min(console.width, 100)))
+    return f"The whole report: {write_report(run)}"
+
+
+DEMO = Demo(
+    "demo-masked", "an encoder, which fills in blanks of English sentences", show_blanks, (
+        f"fill {{to}} {shlex.quote(_BLANKS[2])} --best 10",
+        f"look {{to}} {shlex.quote(_BLANKS[0])} --to look.html",
+        "train my.txt --task masked  # your own text",
+    ),
+)  # fmt: skip

@@ -1,21 +1,24 @@
-"""``dragoman parse``: sentences in, constituency trees out."""
+"""``dragoman parse``: sentences in, constituency trees out; and its demo."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DragomanError, FileError
-from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.console import log_to_stderr, opened_run
+from dragoman.cli.demo_files import Demo
+from dragoman.cli.given import AsText, Plain
+from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, To, do_lines
 from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dragoman.forms.tree import Tree
     from dragoman.runs.run import Run
-    from dragoman.tasks.parsing.parser import Parse, Parser
+    from dragoman.tasks.parsing.parser import Parse
 
 
 @arguments
@@ -66,48 +69,41 @@ def parse(args: ParseArguments) -> None:
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    opened = opened_run(args.run, "parsing", "which does not parse")
-    given = [] if args.sentence is None else [args.sentence]
-    if wants_parts(args):
-        in_parts(
-            "parse", args, [given], outputs_of, opened.recipe.languages.source,
-            unfit=("text", "svg"), inputs_named=("sentence",),
-        )  # fmt: skip
-        return
-    files = [] if args.text else files_among(given, "parse", "--text")
-    into_folder = svg is not None and (args.sentence is None or bool(files) or svg.is_dir())
-    if svg is not None and into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
+    log_to_stderr()
+    run = opened_run(args.run, "parsing", "which does not parse")
+    verb = LineVerb("parse", parsing, unfit=("text", "svg"), inputs=("sentence",))
+    do_lines(verb, args, run, run.recipe.languages.source)
+
+
+def parsing(args: ParseArguments, run: Run, precision: str) -> LineWork:
+    """What is done to lines."""
+    from dragoman.engine.search_settings import search_of, with_beams
+    from dragoman.tasks.parsing.parser import Parser
+
+    into_folder = args.svg is not None and _draws_into_folder(args, args.svg)
+    search = with_beams(search_of(run.recipe, args.set_), args.beam, args.n_best)
+    settings = Parser.usual.model_copy(update={"precision": precision or "auto"})
+    parser = Parser(run, settings, search)
+
+    def outputs(lines: Iterable[str]) -> Generator[str]:
+        for number, parses in enumerate(parser.stream(lines), 1):
+            yield _written(args, parses, parser.no_tag)
+            if args.svg is not None and parses:
+                _draw(args.svg, number if into_folder else None, parses[0].tree, parser.no_tag)
+
+    return LineWork(parser, outputs)
+
+
+def _draws_into_folder(args: ParseArguments, svg: Path) -> bool:
+    """Whether each tree is drawn into a file of its own. Errors: ``FileError``."""
+    is_file = args.sentence is not None and not args.text and Path(args.sentence).exists()
+    into_folder = args.sentence is None or is_file or svg.is_dir()
+    if into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
         raise FileError(
             f"--svg {svg}: trees from a file or from standard input are drawn into a folder, one "
             "file each; name a folder, or give the sentence as an argument"
         )
-    log_to_stderr()
-    parser = _parser(args, opened, "")
-    lines = lines_given(files, given, opened.recipe.languages.source, plain=args.plain)
-    with output_to(args.to, files) as out:
-        for number, parses in enumerate(parser.stream(lines), 1):
-            out.write(f"{_written(args, parses, parser.no_tag)}\n")
-            out.flush()
-            if svg is not None and parses:
-                _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
-
-
-def outputs_of(args: ParseArguments, run: Run, precision: str) -> Outputs:
-    """What a worker does to lines."""
-    parser = _parser(args, run, precision)
-    return parser, lambda lines: (
-        _written(args, one, parser.no_tag) for one in parser.stream(lines)
-    )
-
-
-def _parser(args: ParseArguments, run: Run, precision: str) -> Parser:
-    """``precision``: that of other workers; "": the fastest."""
-    from dragoman.engine.search_settings import search_of, with_beams
-    from dragoman.tasks.parsing.parser import Parser
-
-    search = with_beams(search_of(run.recipe, args.set_), args.beam, args.n_best)
-    settings = Parser.usual.model_copy(update={"precision": precision or "auto"})
-    return Parser(run, settings, search)
+    return into_folder
 
 
 def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
@@ -134,3 +130,75 @@ def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:
             raise FileError(f"cannot write into {path}: {error.strerror}") from error
         path = path / f"{number}.svg"
     write_text(path, tree_svg(tree, no_tag))
+
+
+PICTURES = ("tree-1.svg", "tree-2.svg")
+
+
+def show_trees(run: Run, found: Any, console: Console) -> str:
+    """Constituency trees of English sentences, drawn."""
+    from dragoman.base.atomic import write_text
+    from dragoman.demo.trees import SHOWN, demo_trees
+    from dragoman.pictures.labels import plain_table
+    from dragoman.pictures.tree import tree_svg, tree_text
+    from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
+    from dragoman.tasks.parsing.parser import Parser
+    from dragoman.tasks.report import write_report
+
+    references = demo_trees().test
+    branching = RightBranching(demo_trees().train)
+    shapes = [branching.parse(tree.words) for tree in references]
+    shape = Parseval.of(
+        score_parse(tree, one) for tree, one in zip(references, shapes, strict=True)
+    )
+    console.print(f"\nTest: {len(references):,} sentences whose combinations were held out\n")
+    rows = [
+        (name, *(f"{scores[key]:.1f}" for key in ("f1", "precision", "recall", "exact")))
+        for name, scores in (("this parser", found.scores), ("right-branching", shape.scores))
+    ]
+    console.print(plain_table(("percent", "F1", "precision", "recall", "exact"), rows))
+    right, phrases, nouns = attached(references, [one.tree for one in found.parses])
+    console.print(
+        f"\n“with ...” belongs where the rule puts it in {right:,} of {phrases:,} phrases; "
+        f"{nouns:,} would be right\nif it always belonged to the noun before it.\n"
+    )
+    console.print(
+        "One word decides: what “with” belongs to, the verb or the noun, and who it is that "
+        "sleeps:\n"
+    )
+    parser = Parser(run)
+    texts = [" ".join(tree.words) for tree in SHOWN]
+    trees = [parser(text).tree for text in texts]
+    for text, tree, reference in zip(texts, trees, SHOWN, strict=True):
+        is_right = score_parse(reference, tree).brackets.is_exact
+        console.print(f"  [bold]{text}[/bold]  ({'right' if is_right else 'wrong'})")
+        drawn = tree_text(tree, parser.no_tag).splitlines()
+        console.print("\n".join(f"  {line}" for line in drawn) + "\n", markup=False)
+    for name, tree in zip(PICTURES, trees, strict=False):
+        write_text(run.folder / name, tree_svg(tree, parser.no_tag))
+    pictures = " and ".join(str(run.folder / name) for name in PICTURES)
+    return f"The pictures: {pictures}; the whole report: {write_report(run)}"
+
+
+def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
+    """How many phrases of "with" hang below the right label, how many there are, and how many hang
+    below a noun phrase."""
+    from dragoman.demo.trees import with_phrases
+
+    right = phrases = nouns = 0
+    for reference, parse in zip(references, parses, strict=True):
+        written = set(with_phrases(parse))
+        for phrase in with_phrases(reference):
+            phrases += 1
+            right += phrase in written
+            nouns += phrase[2] == "NP"
+    return right, phrases, nouns
+
+
+DEMO = Demo(
+    "demo-trees", "a Transformer, English sentences to their trees", show_trees, (
+        "parse {to} 'The old queen likes the cat that sleeps .' --draw",
+        "evaluate {to}  # by length and by label",
+        "train my.mrg --task parsing  # your own trees",
+    ),
+)  # fmt: skip

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.console import log_to_stderr, opened_run
+from dragoman.cli.given import AsText, Plain
+from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, To, do_lines
 from dragoman.cli.options import RunFolder, argument, arguments
 
 if TYPE_CHECKING:
@@ -61,42 +62,35 @@ def tag(args: TagArguments) -> None:
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
     log_to_stderr()
-    opened = opened_run(args.run, "tagging", "which does not tag words")
-    if wants_parts(args):
-        in_parts(
-            "tag", args, [args.given], outputs_of, opened.recipe.languages.source, unfit=("text",)
-        )
-        return
-    texts = args.given
-    files = [] if args.text else files_among(texts, "tag", "--to", "--text")
+    run = opened_run(args.run, "tagging", "which does not tag words")
+    do_lines(LineVerb("tag", tagging), args, run, run.recipe.languages.source)
+
+
+def tagging(args: TagArguments, run: Run, precision: str) -> LineWork:
+    """What is done to lines."""
     from dragoman.engine.streaming import windows
-    from dragoman.tasks.tagging.tagger import Tagger
-
-    tagger = Tagger(opened)
-    form = _form(args, tagger)
-    cut = 0
-    lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
-    with output_to(args.to, files) as out:
-        for window in windows(lines):
-            for found in tagger(window):
-                cut += found.parts > 1
-                out.write(f"{_written(found, form, args.all_)}\n")
-            out.flush()
-    if cut:
-        typer.echo(
-            f"{plural(cut, 'line is', 'lines are')} longer than the {tagger.longest:,} tokens that "
-            "the model reads at once, and was read in parts.",
-            err=True,
-        )
-
-
-def outputs_of(args: TagArguments, run: Run, precision: str) -> Outputs:
-    """What a worker does to lines."""
     from dragoman.tasks.tagging.tagger import Tagger
 
     tagger = Tagger(run)
     form = _form(args, tagger)
-    return tagger, lambda lines: (_written(found, form, args.all_) for found in tagger(list(lines)))
+    cut = 0
+
+    def outputs(lines: Iterable[str]) -> Generator[str]:
+        nonlocal cut
+        for window in windows(lines):
+            for found in tagger(window):
+                cut += found.parts > 1
+                yield _written(found, form, args.all_)
+
+    def end() -> None:
+        if cut:
+            typer.echo(
+                f"{plural(cut, 'line is', 'lines are')} longer than the {tagger.longest:,} tokens "
+                "that the model reads at once, and was read in parts.",
+                err=True,
+            )
+
+    return LineWork(tagger, outputs, end=end)
 
 
 def _form(args: TagArguments, tagger: Tagger) -> str:

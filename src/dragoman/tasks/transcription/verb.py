@@ -1,20 +1,20 @@
-"""``dragoman transcribe``: recordings in, text or captions out."""
+"""``dragoman transcribe``: recordings in, text or captions out; and its demo."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr, opened_run
+from dragoman.cli.console import Failures, log_to_stderr, opened_run, progress_line
+from dragoman.cli.demo_files import RECORDINGS, Demo, DemoFiles
 from dragoman.cli.given import named_files
-from dragoman.cli.in_parts import Into, Outputs, PartsArguments, in_parts, wants_parts
+from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, in_parts, wants_parts
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -29,8 +29,11 @@ from dragoman.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dragoman.runs.run import Run
     from dragoman.tasks.transcription.captions import CaptionFormat
+    from dragoman.tasks.transcription.transcriber import Transcriber
 
 
 _REMEMBERED = 10_000
@@ -111,22 +114,15 @@ def transcribe(args: TranscribeArguments) -> None:
         )
     if args.words and layout != "json":
         raise DragomanError(f"--words is for --format json, and this is {layout}")
-    from dragoman.engine.settings import TranslatorSettings
-    from dragoman.tasks.transcription.transcriber import Transcriber
-
-    settings = TranslatorSettings.check(**values_of(args, translator_settings))
-    transcriber = Transcriber(run, settings)
-    failed = 0
+    transcriber = _opened(args, run)
+    failures = Failures(len(recordings))
     for recording, target in zip(recordings, targets, strict=True):
         name, begun = called(recording), time.monotonic()
-        tell = _progress_line(name, quiet=args.quiet)
-        try:
+        tell = progress_line(name, "s", quiet=args.quiet)
+        found = None
+        with failures:
             found = transcriber(recording, beam=args.beam, words=args.words, progress=tell)
-        except DragomanError as error:
-            if not several:
-                raise
-            sys.stderr.write(f"error: {error}\n")
-            failed += 1
+        if found is None:
             continue
         content = found.captions(layout)
         if target is not None:
@@ -140,11 +136,7 @@ def transcribe(args: TranscribeArguments) -> None:
         if not args.quiet:
             took = time.monotonic() - begun
             sys.stderr.write(f"{target or name}: {found.seconds:,.1f} s of sound in {took:.1f} s\n")
-    if failed:
-        raise DragomanError(
-            f"{plural(failed, 'recording')} of {len(recordings)} could not be transcribed, as told "
-            "above"
-        )
+    failures.end("recording", "transcribed")
 
 
 def _in_parts(args: TranscribeArguments) -> None:
@@ -157,11 +149,9 @@ def _in_parts(args: TranscribeArguments) -> None:
                 "find FOLDER -name '*.mp3' | sort > list.txt"
             )
     folder = os.getcwd()
-    make = partial(outputs_of, folder=folder)
-    in_parts(
-        "transcribe", args, [args.given], make, "und",
-        unfit=("format", "words"), further={"folder": folder},
-    )  # fmt: skip
+    make = partial(transcribing, folder=folder)
+    verb = LineVerb("transcribe", make, unfit=("format", "words"))
+    in_parts(verb, args, "und", further={"folder": folder})
 
 
 def _is_sound(path: Path) -> bool:
@@ -170,17 +160,12 @@ def _is_sound(path: Path) -> bool:
         return b"\0" in file.read(4096)
 
 
-def outputs_of(args: TranscribeArguments, run: Run, precision: str, folder: str) -> Outputs:
+def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: str) -> LineWork:
     """What a worker does to names of recordings. ``folder``: in which the command was given."""
-    from dragoman.engine.settings import TranslatorSettings
-    from dragoman.tasks.transcription.transcriber import Transcriber
-
-    args = replace(args, precision=precision or args.precision)
-    settings = TranslatorSettings.check(**values_of(args, translator_settings))
-    transcriber = Transcriber(run, settings)
+    transcriber = _opened(args, run, precision)
     done: dict[str, str] = {}
 
-    def outputs(names: Sequence[str]) -> Iterator[str]:
+    def outputs(names: Sequence[str]) -> Generator[str]:
         # Where one cannot be used, the others are asked for again.
         for name in names:
             if name.strip() and name not in done:
@@ -193,7 +178,17 @@ def outputs_of(args: TranscribeArguments, run: Run, precision: str, folder: str)
         if len(done) > _REMEMBERED:
             done.clear()
 
-    return transcriber, outputs
+    return LineWork(transcriber, outputs)
+
+
+def _opened(args: TranscribeArguments, run: Run, precision: str = "") -> Transcriber:
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks.transcription.transcriber import Transcriber
+
+    chosen = values_of(args, translator_settings)
+    if precision:
+        chosen["precision"] = precision
+    return Transcriber(run, TranslatorSettings.check(**chosen))
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
@@ -244,19 +239,70 @@ def _targets(
     return list(targets)
 
 
-def _progress_line(name: str, *, quiet: bool) -> Callable[[float, float], None]:
-    """Tells on a terminal how much of a recording is done, and how long the rest will take."""
-    shown, begun = sys.stderr.isatty() and not quiet, time.monotonic()
+PICTURE = "heard.svg"
+_SHOWN = 3
+"""Recordings whose words are shown."""
 
-    def tell(done: float, of: float) -> None:
-        if not shown:
-            return
-        end = "\r\033[K"
-        if done < of:
-            left = (time.monotonic() - begun) * (of - done) / done if done else None
-            rest = "" if left is None else f", {left:,.0f} s left"
-            end = f"\r\033[K{name}: {done:,.0f} of {of:,.0f} s{rest}"
-        sys.stderr.write(end)
-        sys.stderr.flush()
 
-    return tell
+def spoken_recordings() -> DemoFiles:
+    """The recordings that the demo learns from. Errors: ``DataError`` where the extra ``sound`` is
+    missing."""
+    from dragoman.sources.frames.recording_file import library
+    from dragoman.tasks.transcription.demo_corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
+
+    library()
+    telling = "Speaking {count} sentences into {folder}: play one of the WAV files."
+    return DemoFiles(RECORDINGS, SPOKEN_NOTICE, telling, spoken_demo, write_spoken)
+
+
+def show_heard(run: Run, found: Any, console: Console) -> str:
+    """What is heard in recordings of voices that the model did not learn from, and where."""
+    from dragoman.base.atomic import write_text
+    from dragoman.insight.figures.catalogue import make_figure
+    from dragoman.insight.look import LookOptions, look_at_sentence
+    from dragoman.insight.subject import Subject
+    from dragoman.pictures.figure import figure_svg
+    from dragoman.pictures.terminal import rows_text
+    from dragoman.sources.frames.form import FramesForm
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.transcription.transcriber import Transcriber
+
+    assert found.heard is not None
+    console.print(
+        f"\nTest: {len(found.pairs):,} sentences whose combinations were held out, said by voices "
+        "that were not heard in training\n",
+        soft_wrap=True,
+    )
+    console.print(found.heard.table([Path(p.source).name for p in found.pairs]), markup=False)
+    console.print("\nWhen each word is said, and how sure the model is of it:\n")
+    transcriber = Transcriber(run)
+    for pair in found.pairs[:_SHOWN]:
+        heard = transcriber(pair.source, words=True)
+        console.print(f"  {Path(pair.source).name}, said: {pair.target}", markup=False)
+        words = [word for segment in heard.segments for word in segment.words]
+        times = "  ".join(
+            f"{one.text} {one.begin:.2f} s, {100 * (one.confidence or 0):.0f} %;" for one in words
+        )
+        console.print(f"  [bold]{heard.text}[/bold]")
+        console.print(f"  {times.rstrip(';')}\n", markup=False, soft_wrap=True)
+    recording, form = found.pairs[0].source, FramesForm.of(run.source)
+    looks = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross")).heatmap
+    seconds = len(looks.columns) * form.settings.subsample * form.settings.hop_ms / 1000
+    console.print(
+        f"Where it listens while it writes each word ({seconds:.1f} seconds from left to right):\n"
+    )
+    console.print(rows_text(looks, min(console.width, 100)))
+    picture = run.folder / PICTURE
+    figure = make_figure("ctc-spikes", Subject.open(run.folder, recording))
+    write_text(picture, figure_svg(figure))
+    return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"
+
+
+DEMO = Demo(
+    "demo-speech", "a Transformer with CTC, recordings to what is said in them",
+    show_heard, (
+        "transcribe {to} {to}-recordings/test/*.wav --format json --words",
+        "evaluate {to}         # WER and CER, the worst recordings aligned",
+        "train my-recordings/  # your own recordings, a .txt beside each",
+    ), spoken_recordings,
+)  # fmt: skip

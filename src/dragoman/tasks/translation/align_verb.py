@@ -1,4 +1,5 @@
-"""``dragoman align``: which word of a translation comes from which word of its source."""
+"""``dragoman align``: which word of a translation comes from which word of its source. ``dragoman
+shortlist``: which words of the target language a source can lead to."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural, shortened
 from dragoman.cli.console import log_to_stderr, output_to
-from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option
+from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option, setting, values_of
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold
+    from dragoman.models.shortlist import ShortlistSettings
     from dragoman.tasks.translation.aligner import Aligner, TextAligner, TextPair
 
 
@@ -179,3 +181,39 @@ def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
                 "SOURCE TARGET"
             )
         yield source, target.partition("\t")[0]
+
+
+def shortlist_settings() -> type[ShortlistSettings]:
+    """How long a shortlist is."""
+    from dragoman.models.shortlist import ShortlistSettings
+
+    return ShortlistSettings
+
+
+@arguments
+class ShortlistArguments:
+    """What ``dragoman shortlist`` takes."""
+
+    run: RunFolder = argument("RUN")
+    always: int = setting(shortlist_settings)
+    per_token: int = setting(shortlist_settings)
+    least: float = setting(shortlist_settings)
+
+
+def shortlist(args: ShortlistArguments) -> None:
+    """Learn a vocabulary shortlist from the text that a run was trained on; takes some seconds.
+
+    With a shortlist, translate --shortlist scores a few hundred words instead of the whole
+    vocabulary. The shortlist is saved in the run folder and is valid only for the run's current
+    weights.
+
+    Example: dragoman shortlist runs/demo
+    """
+    from dragoman import catalogue
+
+    log_to_stderr()
+    settings = shortlist_settings()(**values_of(args, shortlist_settings))
+    opened = catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
+    from dragoman.tasks.translation.shortlist import learn_shortlist
+
+    typer.echo(str(learn_shortlist(opened, settings)))

@@ -7,17 +7,18 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cli.console import command
+from dragoman.cli.console import Failures, command, progress_line
 
 if TYPE_CHECKING:
     from dragoman.cluster.watch import Do
+    from dragoman.formats.units.document import Document
     from dragoman.runs.run import Run
     from dragoman.tasks.translation.translator import Translator
 
@@ -79,65 +80,42 @@ def translate_documents(
     """Translate each; of several, those that cannot be are named, and the others are translated.
     Errors: ``DragomanError``, at the end, if there were such."""
     from dragoman.documents.files import open_document, write_document
-    from dragoman.formats.csv_cells import columns_of
 
-    failed = 0
+    failures = Failures(len(pairs))
     for source, to in pairs:
         begun = time.monotonic()
-        try:
+        with failures:
             document = open_document(source)
             if not document.units and len(pairs) == 1:
                 raise DragomanError(
                     f"{source} has no text to translate, and {to} is not written. Its text may be "
                     "in pictures, or marked as translated already"
                 )
-            if columns is not None:
-                document = document.in_columns(columns_of(columns))
+            document = _in_columns(document, columns)
             to.parent.mkdir(parents=True, exist_ok=True)
-            tell = progress_line(str(source), quiet=quiet)
+            tell = progress_line(str(source), "texts", quiet=quiet)
             data, changed = translator.document_of(document, final=final, progress=tell)
             write_document(to, data)
-        except DragomanError as error:
-            if len(pairs) == 1:
-                raise
-            sys.stderr.write(f"{error}\n")
-            failed += 1
-            continue
-        if not quiet:
-            seconds = time.monotonic() - begun
-            texts = plural(changed, "text")
-            sys.stderr.write(f"{to}: {texts} translated in {seconds:.1f} s\n")
-    if failed:
-        raise DragomanError(
-            f"{plural(failed, 'file')} of {len(pairs)} could not be translated, as told above"
-        )
+            if not quiet:
+                seconds = time.monotonic() - begun
+                texts = plural(changed, "text")
+                sys.stderr.write(f"{to}: {texts} translated in {seconds:.1f} s\n")
+    failures.end("file", "translated")
 
 
-def progress_line(name: str, *, quiet: bool) -> Callable[[int, int], None]:
-    """Tells on a terminal how much of a document is translated."""
-    shown = sys.stderr.isatty() and not quiet
+def _in_columns(document: Document, columns: str | None) -> Document:
+    """A document, and of a table only these columns."""
+    from dragoman.formats.csv_cells import columns_of
 
-    def tell(done: int, of: int) -> None:
-        if shown:
-            end = "\r" if done < of else "\r\033[K"
-            sys.stderr.write(f"{name}: {done:,} of {of:,} texts{end}")
-            sys.stderr.flush()
-
-    return tell
+    return document if columns is None else document.in_columns(columns_of(columns))
 
 
-UNFIT = ("on", "part", "text", "paragraphs", "warn")
-"""Options of ``translate`` that have no place beside ``--watch``."""
-
-Lines = Callable[[Iterator[str]], Iterator[str]]
+Lines = Callable[[Iterator[str]], Iterable[str]]
 """Translates lines, one by one."""
 
 
 def check_watching(args: Any, run: Run) -> None:
     """Errors: ``DragomanError`` for arguments that do not go together."""
-    for name in UNFIT:
-        if getattr(args, name):
-            raise DragomanError(f"--{name} has no place beside --watch: leave one of them out")
     if len(args.given or []) != 1 or args.to is None:
         raise DragomanError(
             "--watch takes one folder or bucket for what comes, and --to one for the translations: "
@@ -175,12 +153,9 @@ def _translate(
 ) -> None:  # fmt: skip
     from dragoman.cli.given import lines_given
     from dragoman.documents.files import is_document, open_document
-    from dragoman.formats.csv_cells import columns_of
 
     if not args.plain and (args.document or is_document(source)):
-        document = open_document(source)
-        if args.columns is not None:
-            document = document.in_columns(columns_of(args.columns))
+        document = _in_columns(open_document(source), args.columns)
         translator.document(document, output, final=args.final)
         return
     read = lines_given([source], [], language, plain=args.plain)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
 from dragoman.cli.given import (
     AsText,
@@ -21,7 +23,16 @@ from dragoman.cli.given import (
     named_files,
     running_text,
 )
-from dragoman.cli.in_parts import Into, Outputs, PartsArguments, To, in_parts, wants_parts
+from dragoman.cli.lines import (
+    Into,
+    LineVerb,
+    LineWork,
+    PartsArguments,
+    To,
+    in_parts,
+    wants_parts,
+    write_lines,
+)
 from dragoman.cli.options import (
     Quiet,
     RunFolder,
@@ -36,11 +47,10 @@ from dragoman.cli.options import (
     values_of,
 )
 from dragoman.tasks.translation import documents_verb
-from dragoman.tasks.translation.warnings_told import WarningsTold
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
-    from dragoman.tasks.translation.proofreading.plain import PlainCheck
+    from dragoman.tasks.translation.proofreading.plain import PlainCheck, ProofWarning
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.translator import Translator
 
@@ -140,19 +150,64 @@ def translate(args: TranslateArguments) -> None:
 
       dragoman translate runs/demo inbox/ --to outbox/ --watch
     """
-    from dragoman.documents.files import check_is_new
-    from dragoman.tasks.translation.proofreading.plain import PlainCheck
-
     log_to_stderr(args.quiet, args.verbose)
+    _check_options(args)
+    run = opened_run(args.run, "translation", "which does not translate")
+    if args.watch:
+        _translate_watched(args, run)
+        return
+    if wants_parts(args):
+        _translate_in_parts(args, run)
+        return
+    to = None if args.to is None else Path(args.to)
+    documents: list[Path] = []
+    if run.task.reads_files:
+        _check_fits(args, "files", run.folder, run.task.noun)
+    elif not args.text and not args.plain:
+        documents = documents_verb.documents_among(args.given, to, asked=args.document)
+    if documents:
+        _translate_documents(args, run, documents, to)
+        return
+    _check_fits(args, "lines")
+    if args.paragraphs:
+        _translate_paragraphs(args, run)
+    else:
+        _translate_lines(args, run)
 
-    def log_line(text: str) -> None:
-        if not args.quiet:
-            sys.stderr.write(f"{text}\n")
 
-    if args.paragraphs and (args.scores or args.n_best is not None or args.warn):
-        raise DragomanError(
-            "--paragraphs writes running text, in which --scores, --n-best and --warn have no place"
-        )
+_UNFIT = {
+    "paragraphs": ("scores", "n_best", "warn"),
+    "watch": ("on", "part", "text", "paragraphs", "warn"),
+    "files": ("paragraphs", "warn"),
+    "documents": ("scores", "n_best", "warn", "prefix", "mbr", "rerank"),
+    "lines": ("document", "final", "columns"),
+}
+"""By what is translated: the options that do not fit."""
+_TOLD = {
+    "paragraphs": "--paragraphs writes running text, in which --scores, --n-best and --warn have "
+    "no place",
+    "watch": "{option} has no place beside --watch: leave one of them out",
+    "files": "{option} is about text, and {} reads {}",
+    "documents": "{option} is for lines, and {} is a document: leave it out, or give --plain to "
+    "read the file line by line",
+    "lines": "{option} is for a document: give a file, or a folder of them, and --to",
+}
+"""What is said where such an option is given."""
+
+
+def _check_fits(args: TranslateArguments, translated: str, *named: object) -> None:
+    """``named``: what the message names. Errors: ``DragomanError`` for an option that does not
+    fit."""
+    for name in _UNFIT[translated]:
+        if getattr(args, name) not in (None, False, "", 0):
+            option = f"--{name.replace('_', '-')}"
+            raise DragomanError(_TOLD[translated].format(*named, option=option))
+
+
+def _check_options(args: TranslateArguments) -> None:
+    """Errors: ``DragomanError`` for options that do not go together, whatever is translated."""
+    if args.paragraphs:
+        _check_fits(args, "paragraphs")
     if args.rerank is None and args.rerank_weight is not None:
         raise DragomanError("--rerank-weight is of a language model: --rerank RUN")
     if args.rerank_weight is not None and not math.isfinite(args.rerank_weight):
@@ -161,76 +216,125 @@ def translate(args: TranslateArguments) -> None:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if args.rerank is not None and args.mbr:
         raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
-    opened = opened_run(args.run, "translation", "which does not translate")
-    language = opened.recipe.languages.source
-    if args.watch:
-        _watch(args, opened, log_line)
-        return
-    if wants_parts(args):
-        if opened.task.reads_files:
-            raise DragomanError(f"{opened.folder} reads {opened.task.noun}: parts are of lines")
-        _check_document_options(args, [])
-        unfit = ("text", "document", "final", "paragraphs", "warn")
-        with _told_after(PlainCheck(language, opened.lexicon)) as check:
-            in_parts(
-                "translate", args, [args.given], outputs_of, language, unfit=unfit, seen=check.add
-            )  # fmt: skip
-        return
-    to = None if args.to is None else Path(args.to)
-    of_files, given, documents = opened.task.reads_files, args.given, []
-    if of_files:
-        given = named_files(given, opened.recipe.source.kind)
-        option = "--paragraphs is for running" if args.paragraphs else "--warn is about"
-        if args.paragraphs or args.warn:
-            raise DragomanError(f"{option} text, and {opened.folder} reads {opened.task.noun}")
-    elif not args.text and not args.plain:
-        documents = documents_verb.documents_among(given, to, asked=args.document)
-    _check_document_options(args, documents)
-    pairs = documents_verb.check_targets(documents, to) if documents else []
-    helps = ("--to", "--text", "--ensemble")
-    files = []
-    if not args.text and not documents and not of_files:
-        files = files_among(given, "translate", *helps, quiet=args.quiet)
-    if to is not None and not documents:
-        check_is_new(to, or_lines=True)
 
+
+def _translate_lines(args: TranslateArguments, run: Run) -> None:
+    """Lines of text, or recordings or pictures of lines."""
+    files: list[Path] = []
+    kind, language = run.recipe.source.kind, run.recipe.languages.source
+    if run.task.reads_files:
+        lines = files_given(named_files(args.given, kind), kind)
+    else:
+        files = _files(args)
+        lines = lines_given(files, args.given, language, plain=args.plain)
+    _check_is_new(args)
+    translator, in_order = _opened(args, run)
+    told = WarningsTold(held=bool(files)) if args.warn else None
+    outputs = _lines_of(args, translator, in_order, told)
+    write_lines(LineWork(translator, outputs), lines, args.to, files)
+
+
+def _translate_paragraphs(args: TranslateArguments, run: Run) -> None:
+    """All that is given, as one running text."""
+    files = _files(args)
+    _check_is_new(args)
+    translator, _ = _opened(args, run)
+    with output_to(args.to, files) as out:
+        language = run.recipe.languages.source
+        read = running_text(files, args.given, language, plain=args.plain)
+        written = translator.paragraphs(read, prefix=args.prefix)
+        out.write(written)
+        with _told_after(translator.plain_check()) as check:
+            check.take(read, written)
+
+
+def _translate_documents(
+    args: TranslateArguments, run: Run, documents: Sequence[Path], to: Path | None
+) -> None:
+    _check_fits(args, "documents", documents[0])
+    pairs = documents_verb.check_targets(documents, to)
+    translator, _ = _opened(args, run)
+    documents_verb.translate_documents(
+        pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
+    )
+
+
+def _translate_in_parts(args: TranslateArguments, run: Run) -> None:
+    from dragoman.tasks.translation.proofreading.plain import PlainCheck
+
+    if run.task.reads_files:
+        raise DragomanError(f"{run.folder} reads {run.task.noun}: parts are of lines")
+    _check_fits(args, "lines")
+    language = run.recipe.languages.source
+    verb = LineVerb("translate", translating, unfit=("text", "paragraphs", "warn"))
+    with _told_after(PlainCheck(language, run.lexicon)) as check:
+        in_parts(verb, args, language, seen=check.add)
+
+
+def _translate_watched(args: TranslateArguments, run: Run) -> None:
+    _check_fits(args, "watch")
+    documents_verb.check_watching(args, run)
+    translator, in_order = _opened(args, run)
+    lines = _lines_of(args, translator, in_order)
+    documents_verb.watch(args, translator, lines, run.recipe.languages.source, _say(args))
+
+
+def _files(args: TranslateArguments) -> list[Path]:
+    """The files of lines that are given; none for text and standard input."""
+    helps = ("--to", "--text", "--ensemble")
+    return [] if args.text else files_among(args.given, "translate", *helps, quiet=args.quiet)
+
+
+def _check_is_new(args: TranslateArguments) -> None:
+    from dragoman.documents.files import check_is_new
+
+    if args.to is not None:
+        check_is_new(Path(args.to), or_lines=True)
+
+
+def _say(args: TranslateArguments) -> Callable[[str], None]:
+    """Writes a line on standard error, but not in parts."""
+    is_silent = args.quiet or wants_parts(args)
+
+    def say(text: str) -> None:
+        if not is_silent:
+            sys.stderr.write(f"{text}\n")
+
+    return say
+
+
+InOrder = Callable[[Iterable["Translation"]], Iterator["Translation"]]
+"""Translations as they came, or the candidates of each in another order."""
+
+
+def _lines_of(
+    args: TranslateArguments,
+    translator: Translator,
+    in_order: InOrder,
+    told: WarningsTold | None = None,
+) -> Callable[[Iterable[str]], Generator[str]]:
+    """Translates lines or files, and says in the end what the run did not know of all lines.
+    ``told``: tells of all that is doubtful instead."""  # fmt: skip
     from dragoman.engine.streaming import windows
 
-    translator, in_order = _opened(args, opened, log_line)
-    if documents:
-        documents_verb.translate_documents(
-            pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
-        )
-        return
-    with output_to(to, files) as out:
-        if args.paragraphs:
-            read = running_text(files, given, language, plain=args.plain)
-            written = translator.paragraphs(read, prefix=args.prefix)
-            out.write(written)
-            with _told_after(translator.plain_check()) as check:
-                check.take(read, written)
-            return
-        if of_files:
-            lines = files_given(given, opened.recipe.source.kind)
-        else:
-            lines = lines_given(files, given, language, plain=args.plain)
-        told = WarningsTold(held=bool(files)) if args.warn else None
+    of_files = translator.run.task.reads_files
+
+    def outputs(lines: Iterable[str]) -> Generator[str]:
         check = translator.plain_check()
         with told or _told_after(check):
             for window in windows(lines):
-                found = in_order(translator.each(window, prefix=args.prefix))
-                if told is None:
-                    for translation in found:
-                        if not of_files:
-                            check.take(translation.source, translation.text)
-                        out.write(_written(args, translation) + "\n")
-                    out.flush()
-                    continue
-                translations = list(found)
-                out.writelines(_written(args, translation) + "\n" for translation in translations)
-                out.flush()
-                for warnings in translator.proofread(translations):
-                    told.take(warnings)
+                doubtful = []
+                for one in in_order(translator.each(window, prefix=args.prefix)):
+                    if told is not None:
+                        doubtful.append(one)
+                    elif not of_files:
+                        check.take(one.source, one.text)
+                    yield _written(args, one)
+                if told is not None:
+                    for warnings in translator.proofread(doubtful):
+                        told.take(warnings)
+
+    return outputs
 
 
 @contextmanager
@@ -243,30 +347,7 @@ def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
             sys.stderr.write(f"{doubt}\n")
 
 
-def _watch(args: TranslateArguments, run: Run, say: Callable[[str], None]) -> None:
-    from dragoman.engine.streaming import windows
-    from dragoman.tasks.translation.documents_verb import check_watching, watch
-
-    check_watching(args, run)
-    translator, in_order = _opened(args, run, say)
-
-    def lines(read: Iterator[str]) -> Iterator[str]:
-        with _told_after(translator.plain_check()) as check:
-            for window in windows(read):
-                for translation in in_order(translator.each(window, prefix=args.prefix)):
-                    check.take(translation.source, translation.text)
-                    yield _written(args, translation)
-
-    watch(args, translator, lines, run.recipe.languages.source, say)
-
-
-InOrder = Callable[[Iterable["Translation"]], Iterator["Translation"]]
-"""Translations as they came, or the candidates of each in another order."""
-
-
-def _opened(
-    args: TranslateArguments, run: Run, say: Callable[[str], None]
-) -> tuple[Translator, InOrder]:
+def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     """The translator of the arguments, and what reorders its candidates."""
     from dragoman import catalogue
     from dragoman.engine.search_settings import search_of, with_beams
@@ -290,17 +371,16 @@ def _opened(
         return translator, iter
     from dragoman.tasks.translation.reranking import rerank_by
 
-    return translator, rerank_by(translator, language_model, args.rerank_weight, say=say)
+    return translator, rerank_by(translator, language_model, args.rerank_weight, say=_say(args))
 
 
-def outputs_of(args: TranslateArguments, run: Run, precision: str) -> Outputs:
+def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
     """What a worker does to lines."""
-    args = replace(args, precision=precision or args.precision)
-    translator, in_order = _opened(args, run, lambda _: None)
+    translator, in_order = _opened(replace(args, precision=precision or args.precision), run)
 
-    def outputs(lines: Sequence[str]) -> Iterator[str]:
-        found = in_order(translator.each(lines, prefix=args.prefix))
-        return (_written(args, translation) for translation in found)
+    def outputs(lines: Sequence[str]) -> Generator[str]:
+        for one in in_order(translator.each(lines, prefix=args.prefix)):
+            yield _written(args, one)
 
     def seen(rows: Sequence[tuple[str, ...]], written: Sequence[str]) -> Any:
         check = translator.plain_check()
@@ -308,7 +388,7 @@ def outputs_of(args: TranslateArguments, run: Run, precision: str) -> Outputs:
             check.take(text, output.partition("\n")[0])
         return check.counted
 
-    return translator, outputs, seen
+    return LineWork(translator, outputs, seen)
 
 
 def _written(args: TranslateArguments, translation: Translation) -> str:
@@ -327,16 +407,45 @@ def _score(translation: Translation) -> str:
     return decimals(translation.score, 4) if expected is None else f"{expected:.2f}"
 
 
-def _check_document_options(args: TranslateArguments, documents: Sequence[Path]) -> None:
-    """Errors: ``DragomanError`` for options of lines with documents, and the other way round."""
-    of_lines = ("scores", "n_best", "warn", "prefix", "mbr", "rerank")
-    for name in of_lines if documents else ("document", "final", "columns"):
-        if getattr(args, name) in (None, False, "", 0):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        raise DragomanError(
-            f"{option} is for lines, and {documents[0]} is a document: leave it out, or give "
-            "--plain to read the file line by line"
-            if documents
-            else f"{option} is for a document: give a file, or a folder of them, and --to"
-        )
+class WarningsTold:
+    """To standard error, how many lines have warnings, and the warnings line by line.
+
+    ``held``: of files, until the last line is translated, so that the count comes first. Of what is
+    typed or piped, each warning comes with its line, and the count at the end. What is known is
+    told also where an error ends the work.
+    """
+
+    def __init__(self, *, held: bool) -> None:
+        self._held: list[str] | None = [] if held else None
+        self._lines = self._doubted = 0
+        self._codes: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.stderr.write(f"{self.summary}\n")
+        sys.stderr.writelines(self._held or ())
+
+    def take(self, warnings: Sequence[ProofWarning]) -> None:
+        """Those of the next line."""
+        self._lines += 1
+        self._doubted += bool(warnings)
+        for warning in warnings:
+            where = f", sentence {warning.sentence}" if warning.sentence else ""
+            line = f"line {self._lines}{where}: {warning}\n"
+            if self._held is None:
+                sys.stderr.write(line)
+            else:
+                self._held.append(line)
+            self._codes[warning.code] += 1
+
+    @property
+    def summary(self) -> str:
+        """3 of 40 lines have warnings: omitted 2, cut off 1."""
+        lines = plural(self._lines, "line")
+        if not self._doubted:
+            return f"no warnings about {lines}"
+        told = plural(self._doubted, f"of {lines} has warnings", f"of {lines} have warnings")
+        kinds = ", ".join(f"{c.replace('_', ' ')} {n:,}" for c, n in self._codes.most_common())
+        return f"{told}: {kinds}"

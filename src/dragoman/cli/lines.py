@@ -1,16 +1,19 @@
-"""``--on`` and ``--part``: what a verb does to lines, in parts and by many workers."""
+"""A verb that makes a line of each line: at once, or with ``--on`` and ``--part`` in parts, by many
+workers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import progress_console
+from dragoman.cli.console import output_to, progress_console
+from dragoman.cli.given import files_among, lines_given
 from dragoman.cli.options import arguments
 
 if TYPE_CHECKING:
@@ -59,9 +62,58 @@ _RUNS = ("run", "rerank", "ensemble")
 """Options that name runs."""
 
 Arguments = TypeVar("Arguments")
-Outputs = tuple[Any, ...]
-"""A predictor that is ready; what makes the output of each line, or of each pair of lines; and the
-mapper's ``seen``, where it has one."""
+
+
+class LineWork(NamedTuple):
+    """A model that is ready, and what it makes of lines."""
+
+    predictor: Any
+    outputs: Callable[[Any], Generator[str]]
+    """Lines in, or pairs of lines, and the output of each out, without its last line end."""
+    seen: Callable[..., Any] | None = None
+    """``LineMapper.seen``, for work in parts."""
+    end: Callable[[], None] = lambda: None
+    """Says on standard error, where the work is done at once, what the outputs do not say."""
+
+
+class LineVerb(NamedTuple):
+    """A verb that makes a line of each line."""
+
+    name: str
+    make: Callable[[Any, Run, str], LineWork]
+    """Opens a model for arguments, their run and a precision (that of other workers; "": the
+    fastest). It is a function of a module, since it goes to other processes."""
+    unfit: Sequence[str] = ("text",)
+    """Options that have no place in parts."""
+    inputs: Sequence[str] = ("given",)
+    """The arguments that name files; the lines of two belong together."""
+
+
+def do_lines(verb: LineVerb, args: Any, run: Run, language: str) -> None:
+    """Do what a verb does to the lines of files, to texts, or to the lines of standard input: in
+    parts where that is asked for. ``language``: of the text. Errors: ``DragomanError``."""
+    if wants_parts(args):
+        in_parts(verb, args, language)
+        return
+    (given,) = _inputs(verb, args) or [[]]
+    takes_text = "text" in verb.unfit
+    files = []
+    if not (takes_text and args.text):
+        files = files_among(given, verb.name, "--to", *(["--text"] if takes_text else []))
+    lines = lines_given(files, given, language, plain=args.plain)
+    write_lines(verb.make(args, run, ""), lines, args.to, files)
+
+
+def write_lines(
+    work: LineWork, lines: Iterable[Any], to: str | None, read: Sequence[str | Path]
+) -> None:
+    """Write the output of each line to a file or to standard output, as it comes. ``read``: the
+    files that the lines are of. Errors: ``DragomanError``."""
+    with output_to(to, read) as out, closing(work.outputs(lines)) as outputs:
+        for output in outputs:
+            out.write(f"{output}\n")
+            out.flush()
+    work.end()
 
 
 def wants_parts(args: Any) -> bool:
@@ -70,33 +122,24 @@ def wants_parts(args: Any) -> bool:
 
 
 def in_parts(
-    verb: str,
+    verb: LineVerb,
     args: Any,
-    inputs: Sequence[Sequence[str]],
-    make: Callable[[Any, Run, str], Outputs],
     language: str,
     *,
-    unfit: Sequence[str] = (),
     reads: int = 1,
-    inputs_named: Sequence[str] = ("given",),
     further: Mapping[str, Any] | None = None,
     seen: Callable[[Any], None] = lambda seen: None,
 ) -> None:
-    """Do what ``verb`` does, in parts.
+    """Do what a verb does, in parts.
 
-    ``inputs``: addresses; of several lists those whose lines belong together. ``make``: what a
-    worker does to lines, by arguments, their run and a precision (that of other workers; "": the
-    fastest); a function of a module. ``language``: of the text. ``unfit``: options that have no
-    place here. ``reads``: texts of a row. ``inputs_named``: the arguments that name inputs.
-    ``further``: what the output depends on besides the options. ``seen``: gets what the mapper has
-    seen in each part.
-
-    Errors: ``DragomanError``.
+    ``language``: of the text. ``reads``: texts of a row. ``further``: what the output depends on
+    besides the options. ``seen``: gets what the work has seen in each part. Errors:
+    ``DragomanError``.
     """
     from dragoman.cluster.command import Command, run
 
     option = "--on" if args.on is not None else "--part"
-    for name in unfit:
+    for name in verb.unfit:
         if getattr(args, name):
             raise DragomanError(f"--{name.strip('_')} has no place in parts: leave out {option}")
     if args.to is None:
@@ -106,34 +149,40 @@ def in_parts(
         )
     if not 1 <= args.lines <= 10_000_000:
         raise DragomanError(f"--lines {args.lines}: from 1 to 10,000,000")
+    inputs = _inputs(verb, args)
     if not inputs or not all(inputs):
         raise DragomanError(
             f"{option} reads files, not standard input: name files, folders or patterns"
         )
     given = _absolute(args)
-    asked = _asked(verb, given, inputs, reads, {*PLACES, *inputs_named}, language, further or {})
-    console = progress_console(getattr(args, "quiet", False))
-    command = Command(args.to, args.on, args.part, console)
-    run(command, asked, partial(_mapper, make, given, reads), mixed=args.mixed, seen=seen)
+    asked = _asked(verb, given, inputs, reads, language, further or {})
+    make = partial(_mapper, verb.make, given, reads)
+    command = Command(args.to, args.on, args.part, progress_console(getattr(args, "quiet", False)))
+    run(command, asked, make, mixed=args.mixed, seen=seen)
+
+
+def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:
+    """The files or texts that are given, by the arguments that name them."""
+    values = [getattr(args, name) for name in verb.inputs]
+    return [one if isinstance(one, list) else [one] for one in values if one is not None]
 
 
 def _mapper(
-    make: Callable[[Any, Run, str], Outputs], args: Any, reads: int, precision: str
+    make: Callable[[Any, Run, str], LineWork], args: Any, reads: int, precision: str
 ) -> LineMapper:
     """What a worker does to rows."""
     from dragoman import catalogue
     from dragoman.cluster.lines import LineMapper
 
-    predictor, outputs, *seen = make(args, catalogue.Run.open(args.run), precision)
+    predictor, outputs, seen, _ = make(args, catalogue.Run.open(args.run), precision)
     way = predictor.precision, predictor.level, predictor.description
-    if reads == 1:
-        return LineMapper(lambda rows: outputs([text for (text,) in rows]), *way, *seen)
-    return LineMapper(outputs, *way, *seen)
+    given = outputs if reads == 2 else lambda rows: outputs([text for (text,) in rows])
+    return LineMapper(given, *way, *([] if seen is None else [seen]))
 
 
 def _asked(
-    verb: str, args: Any, inputs: Sequence[Sequence[str]], reads: int, left_out: set[str],
-    language: str, further: Mapping[str, Any],
+    verb: LineVerb, args: Any, inputs: Sequence[Sequence[str]], reads: int, language: str,
+    further: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     from dragoman.cluster.files import files_of
     from dragoman.cluster.lines import version
@@ -156,10 +205,10 @@ def _asked(
         if one.name in _RUNS:
             several = value if isinstance(value, list) else [value] if value is not None else []
             runs.update({str(path): run_fingerprint(Path(path)) for path in several})
-        elif one.name not in left_out:
+        elif one.name not in PLACES and one.name not in verb.inputs:
             options[one.name] = value
     return Asked(
-        verb, runs, options, args.lines, Fields(names, args.into),
+        verb.name, runs, options, args.lines, Fields(names, args.into),
         tuple(zip(*columns, strict=True)), None if getattr(args, "plain", False) else language,
     )  # fmt: skip
 
