@@ -12,7 +12,7 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from made_office import packed, saved
 
-from dragoman.documents.languages import fitted
+from dragoman.documents.files import fitted
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument
 

@@ -234,11 +234,11 @@ def run_fingerprint(folder: Path) -> str:
 
 def _absolute(args: Arguments) -> Arguments:
     """Workers of other machines may stand in another folder."""
-    changes = {name: _absolute_value(getattr(args, name)) for name in _RUNS if hasattr(args, name)}
+    changes: dict[str, Any] = {}
+    for name in _RUNS:
+        value = getattr(args, name, None)
+        if isinstance(value, list):
+            changes[name] = [Path(os.path.abspath(one)) for one in value]
+        elif value is not None:
+            changes[name] = Path(os.path.abspath(value))
     return replace(args, **changes)  # type: ignore[type-var]
-
-
-def _absolute_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_absolute_value(one) for one in value]
-    return value if value is None else Path(os.path.abspath(value))

@@ -228,7 +228,7 @@ class Engine:
         """How many positions the model has on either side; None: any number."""
         return self._places
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """The most values of a source that are read at once: as many as the settings say, and no
         more than the model has positions for."""

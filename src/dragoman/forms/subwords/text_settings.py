@@ -62,7 +62,10 @@ class TextSettings(Settings):
 
 
 def prepare(text: str, settings: TextSettings) -> str:
-    """What SentencePiece cannot do itself: NFC, and bytes that were not valid UTF-8."""
+    """What SentencePiece cannot do itself: NFC, and bytes that were not valid UTF-8. ASCII needs
+    neither."""
+    if text.isascii():
+        return text
     if settings.normalization == "nfc" and not settings.lossless:
         text = unicodedata.normalize("NFC", text)
     return readable(text)

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.documents.languages import fitted
+from dragoman.documents.files import fitted
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
 from dragoman.formats.units.document import BadDocument, OutputOptions, Target

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.errors import DataError, TooLongError
@@ -57,7 +58,7 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
     usual: ClassVar[EngineSettings] = EngineSettings(longest=MAX_TOKENS)
     together: ClassVar[int] = 1000
 
-    @property
+    @cached_property
     def form(self) -> TreeForm:
         """What a parser writes."""
         return TreeForm.of(self.engine.target)
@@ -84,7 +85,8 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
         been parsed.
         """
         for part in parts(enumerate(given, 1), self.together):
-            found = super().stream((line for _, line in part if line.strip()), settings)
+            asked = [line for _, line in part if line.strip()]
+            found = self.answers(asked, (self.ask(line, settings) for line in asked))
             for number, line in part:
                 try:
                     trees = next(found) if line.strip() else []

@@ -257,7 +257,7 @@ class Translator(Predictor[Translation]):
         """A document that has been read: its translation, and how many of its texts changed. What
         is doubtful about it is logged. Errors: ``BadDocument``, also where it says that it is of
         other languages than the run's."""
-        from dragoman.documents.languages import fitted
+        from dragoman.documents.files import fitted
         from dragoman.documents.translation import translated
         from dragoman.formats.units.document import OutputOptions
 
