@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from dragoman.base.errors import DragomanError
 from dragoman.cli.console import output_to, progress_console
-from dragoman.cli.given import files_among, lines_given
-from dragoman.cli.options import arguments
+from dragoman.cli.given import AsText, Plain, files_among, lines_given
+from dragoman.cli.options import RunFolder, argument, arguments
 
 if TYPE_CHECKING:
     from dragoman.cluster.lines import LineMapper
@@ -53,6 +53,16 @@ class PartsArguments:
     mixed: bool = False
     """With --on or --part: allow workers with different processors or versions. In rare cases,
     where two outputs have almost the same score, they may choose differently."""
+
+
+@arguments
+class LinesArguments(PartsArguments):
+    """What verbs over the lines of a text take."""
+
+    run: RunFolder = argument("RUN")
+    to: To = None
+    text: AsText = False
+    plain: Plain = False
 
 
 PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "verbose", "precision")

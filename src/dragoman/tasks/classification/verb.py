@@ -15,18 +15,17 @@ from dragoman.base.reading import readable
 from dragoman.base.wording import plural
 from dragoman.cli.console import Failures, log_to_stderr, opened_run
 from dragoman.cli.demo_files import PICTURES, Demo, DemoFiles
-from dragoman.cli.given import AsText, Plain, files_given, named_files
+from dragoman.cli.given import files_given, named_files
 from dragoman.cli.lines import (
     Into,
+    LinesArguments,
     LineVerb,
     LineWork,
-    PartsArguments,
-    To,
     do_lines,
     wants_parts,
     write_lines,
 )
-from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.cli.options import argument, arguments
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,16 +38,12 @@ if TYPE_CHECKING:
 
 
 @arguments
-class ClassifyArguments(PartsArguments):
+class ClassifyArguments(LinesArguments):
     """What ``dragoman classify`` takes."""
 
-    run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Texts, or files with one text per line. Default: standard input. For a run that was trained
     on recordings or pictures: recordings or pictures, or folders of them."""
-    to: To = None
-    text: AsText = False
-    plain: Plain = False
     all_: bool = False
     """Write all labels for each line, the most probable first."""
     explain: bool = False

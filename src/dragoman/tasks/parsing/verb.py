@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.base.errors import DragomanError, FileError
 from dragoman.cli.console import log_to_stderr, opened_run
 from dragoman.cli.demo_files import Demo
-from dragoman.cli.given import AsText, Plain
-from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, To, do_lines
-from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
+from dragoman.cli.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
+from dragoman.cli.options import argument, arguments, option, search_settings, setting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,16 +21,12 @@ if TYPE_CHECKING:
 
 
 @arguments
-class ParseArguments(PartsArguments):
+class ParseArguments(LinesArguments):
     """What ``dragoman parse`` takes."""
 
-    run: RunFolder = argument("RUN")
     sentence: str | None = argument("SENTENCE | FILE", None)
     """A sentence with its words separated by spaces, or a file with one sentence per line. Default:
     standard input."""
-    to: To = None
-    text: AsText = False
-    plain: Plain = False
     beam: int | None = setting(search_settings, default=None)
     n_best: int = setting(search_settings, "-n")
     """The number of trees to write for each sentence, best first."""

@@ -11,9 +11,8 @@ import typer
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.given import AsText, Plain
-from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, To, do_lines
-from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.cli.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
+from dragoman.cli.options import argument, arguments
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
 
 
 @arguments
-class TagArguments(PartsArguments):
+class TagArguments(LinesArguments):
     """What ``dragoman tag`` takes."""
 
-    run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line. Default: standard input."""
-    to: To = None
-    text: AsText = False
-    plain: Plain = False
     format: Literal["underscore", "tsv", "json"] | None = None
     """The output format. underscore: one sentence per line, as word_TAG word_TAG. tsv: one word per
     line, followed by a tab and its tag, with a blank line after each sentence. json: one line per

@@ -14,28 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.given import (
-    AsText,
-    Plain,
-    files_among,
-    files_given,
-    lines_given,
-    named_files,
-    running_text,
-)
+from dragoman.cli.given import files_among, files_given, lines_given, named_files, running_text
 from dragoman.cli.lines import (
     Into,
+    LinesArguments,
     LineVerb,
     LineWork,
-    PartsArguments,
-    To,
     in_parts,
     wants_parts,
     write_lines,
 )
 from dragoman.cli.options import (
     Quiet,
-    RunFolder,
     Verbose,
     argument,
     arguments,
@@ -56,15 +46,11 @@ if TYPE_CHECKING:
 
 
 @arguments
-class TranslateArguments(PartsArguments):
+class TranslateArguments(LinesArguments):
     """What ``dragoman translate`` takes."""
 
-    run: RunFolder = argument("RUN")
     given: list[str] = argument("TEXT", None)
     """Files, or the text to translate. Default: standard input."""
-    to: To = None
-    text: AsText = False
-    plain: Plain = False
     document: bool = False
     """Treat a plain text file as a document: sentences may run over several lines, and paragraphs
     are kept. Word, HTML, Markdown, PO, subtitle and similar files are treated as documents
