@@ -39,7 +39,7 @@ from dragoman.catalogue import Run
 from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES
 from dragoman.sizing.from_files import recipe_of
-from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.options import TrainOptions
 from dragoman.studies.comparison import compare_runs
 from dragoman.studies.seeds import parse_seeds, seed_folder
 from dragoman.studies.systems import ComparisonRequest
@@ -90,11 +90,11 @@ def train(
         words = ["resume", str(to)]
     else:
         name = "train.tsv" if count == "all" else f"train-{count}.tsv"
-        files = Inputs(
-            [str(data / name)], task="classification", columns="text,label", languages="en",
-            dev=[str(data / "dev.tsv")], test=[str(data / "test.tsv")],
+        options = TrainOptions(
+            inputs=[str(data / name)], task="classification", columns="text,label", languages="en",
+            dev=(str(data / "dev.tsv"), ""), test=(str(data / "test.tsv"), ""),
         )  # fmt: skip
-        recipe, _ = recipe_of(files, learns=False)
+        recipe = recipe_of(options, learns=False).recipe
         recipe_file = to.parent / f"{to.name}.toml"
         to.parent.mkdir(parents=True, exist_ok=True)
         recipe.save(recipe_file)

@@ -27,7 +27,7 @@ LEARNED = "what a task learns"
 FLOOR_OF = {
     LEARNED: ("form", "head", "metrics"),
     SPEC: ("spec",),
-    SIZES: ("sizes", "file_sizes"),
+    SIZES: ("sizes",),
     ENDPOINT: ("endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "served"),
     VERB: ("align_verb", "demo", "documents_verb", "verb"),
 }  # fmt: skip
@@ -44,8 +44,7 @@ TABLES = {
 
 # How many modules outside a task's folder import something of it; ``slices.py`` prints them. Two
 # name all tasks: ``catalogue.py`` and ``program.py``. A painter learns from the pictures of its
-# codes, so ``painting/sizes.py`` reads them as ``codes/sizes.py`` does. A run that transcribes is
-# of the task translation, so ``transcription/sizes.py`` names its spec.
+# codes, so ``painting/sizes.py`` reads them as ``codes/sizes.py`` does.
 FOREIGN = {
     "classification": 2,
     "codes": 2,
@@ -56,7 +55,7 @@ FOREIGN = {
     "parsing": 2,
     "tagging": 2,
     "transcription": 2,
-    "translation": 3,
+    "translation": 2,
 }
 
 # How many places outside sources/ ask which kind of source or form they have, by isinstance, kind,

@@ -16,15 +16,22 @@ from dragoman.tasks.language_model.runtime import LanguageModelRuntime
 from dragoman.tasks.masked.runtime import MaskedRuntime
 from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.parsing.runtime import ParsingRuntime
-from dragoman.tasks.shared.runtime import Runtime
+from dragoman.tasks.shared.runtime import Builders, Runtime
 from dragoman.tasks.tagging.runtime import TaggingRuntime
-from dragoman.tasks.transcription import runtime as spoken
 from dragoman.tasks.translation.runtime import TranslationRuntime
+
+
+def of_recordings() -> Builders:
+    """What makes recipes of recordings: a run that transcribes is of the task translation."""
+    from dragoman.tasks.transcription.sizes import SpokenBuilder
+
+    return (SpokenBuilder,)
+
 
 RUNTIMES: dict[str, Runtime] = {
     runtime.spec.name: runtime
     for runtime in (
-        TranslationRuntime(of_files=(spoken.builders,)),
+        TranslationRuntime(of_recordings),
         LanguageModelRuntime(),
         MaskedRuntime(),
         ClassificationRuntime(),

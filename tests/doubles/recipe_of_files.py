@@ -1,4 +1,4 @@
-"""The recipe that files get, with the options of ``Inputs`` by their names."""
+"""The recipe that files get, with the options of ``dragoman train`` by their names."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman.catalogue import Recipe
+from dragoman.runs.prepare import Say
+from dragoman.runs.run import Run
 from dragoman.sizing import from_files
-from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.options import TrainOptions
 
 
 def recipe_of(
@@ -16,8 +18,15 @@ def recipe_of(
     changes: Sequence[str] = (),
     learns: bool = True,
     base: str | None = None,
+    start_from: Run | None = None,
+    take: str | None = None,
+    say: Say = print,
     **options: Any,
 ) -> tuple[Recipe, float | None]:
-    """``base``: a recipe for the files."""
-    inputs = Inputs(names, Recipe, recipe=base, **options)
-    return from_files.recipe_of(inputs, changes=changes, learns=learns)
+    """``base``: a recipe for the files. ``start_from``, ``take``: a run, and the part of it."""
+    from_ = start_from.folder if start_from else None
+    given = TrainOptions(
+        inputs=list(names), set_=list(changes), recipe=base, from_=from_, init_part=take, **options
+    )
+    chosen = from_files.recipe_of(given, say, learns=learns)
+    return chosen.recipe, chosen.epochs

@@ -19,7 +19,8 @@ from dragoman.forms.languages import CODES, COUNTRIES
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST
 from dragoman.sizing.from_files import name_of
-from dragoman.sizing.inputs import Inputs, given_language, given_languages, languages_of
+from dragoman.sizing.languages import given_language, given_languages, languages_of
+from dragoman.sizing.options import TrainOptions
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.studies.systems import System, require_one_test_set
 from dragoman.tasks.inspection import inspect_data
@@ -222,7 +223,7 @@ def test_a_run_is_called_by_its_file_or_by_the_languages_of_two(tmp_path: Path) 
     source, target, trees, text = files
 
     def called(*names: str, task: str | None = None, languages: str | None = None) -> str | None:
-        return name_of(Inputs(names, Recipe, task=task, languages=languages))
+        return name_of(TrainOptions(inputs=list(names), task=task, languages=languages))
 
     assert called(source, target) == "en-de"
     assert called(source, target, languages="en-und") == "my"

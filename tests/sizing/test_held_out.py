@@ -150,8 +150,13 @@ def test_what_does_not_fit_is_said(files: Path) -> None:
     (files / "blank.mrg").write_text("\n")
     (files / "bad.tsv").write_text("no tab\n")
     for task, train, dev, words in (
-        ("parsing", "train.mrg", ("dev.mrg", "dev.mrg"), "--dev .*: trees are in one file"),
-        ("language-model", "train.txt", ("dev.txt", "dev.txt"), "--dev .*: texts are in one file"),
+        ("parsing", "train.mrg", ("dev.mrg", "dev.mrg"), "--dev .*: give one file, or a folder"),
+        (
+            "language-model",
+            "train.txt",
+            ("dev.txt", "dev.txt"),
+            "--dev .*: give one file, or a folder",
+        ),
         ("parsing", "train.mrg", ("none.mrg",), "none.mrg does not exist"),
         ("parsing", "train.mrg", ("empty.mrg",), "empty.mrg is empty"),
         ("parsing", "train.mrg", ("blank.mrg",), "there are no trees in it"),

@@ -23,11 +23,11 @@ from dragoman.data.split import side_of
 from dragoman.recipe.recipe_text import shipped_recipes
 from dragoman.recipe.spec import Spec
 from dragoman.sizing import budget
-from dragoman.sizing.inputs import languages_of
+from dragoman.sizing.languages import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TEXT_TABLE
-from dragoman.tasks.translation.sizes import TABLE, row_for, rows_for
+from dragoman.tasks.translation.sizes import TABLE, rows_for
 from dragoman.training.fastest_way import Throughput
 from dragoman.training.minutes import VALIDATIONS
 
@@ -213,7 +213,7 @@ def test_too_short_a_time_is_said_with_the_one_that_it_takes() -> None:
 
 def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for pairs in (20_000, 50_000, 500_000, 5_000_000):
-        row, widths, said = row_for(pairs), [], []
+        row, widths, said = rows_for(pairs)[0], [], []
         for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
 
             def measured(task: Spec, family: str, size: Size, speed: float = speed) -> float:

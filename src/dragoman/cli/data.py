@@ -11,13 +11,15 @@ from typer.core import TyperGroup
 from dragoman.base.wording import plural
 from dragoman.cli.console import command, prepare_process, say
 from dragoman.cli.options import argument, arguments, commands, option
-from dragoman.cli.train import FilesArguments
+from dragoman.cli.train import TaskName
+from dragoman.sizing.options import FilesOptions, TrainOptions
 
 
 @arguments
-class ShowArguments(FilesArguments):
+class ShowArguments(FilesOptions):
     """What ``dragoman data show`` takes."""
 
+    task: TaskName = None
     inputs: list[str] = argument("FILES")
     """The same files, folders or recipe that train accepts."""
     set_: list[str] = option()
@@ -47,14 +49,11 @@ def show(args: ShowArguments) -> None:
     """
     import json
 
-    from dragoman import catalogue
     from dragoman.sizing.from_files import recipe_of
-    from dragoman.sizing.inputs import Inputs
     from dragoman.tasks.inspection import inspect_data
 
-    inputs = Inputs(args.inputs, catalogue.Recipe, **args.of_files)
-    recipe, _ = recipe_of(inputs, changes=args.set_, learns=False)
-    found = inspect_data(recipe)
+    given = {name: value for name, value in vars(args).items() if name != "json"}
+    found = inspect_data(recipe_of(TrainOptions(**given), learns=False).recipe)
     if args.json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:

@@ -248,6 +248,6 @@ def _is_option(word: str) -> bool:
 
 def _holds_all(path: str) -> bool:
     from dragoman.data.files.corpus_settings import format_by_name
-    from dragoman.sizing.inputs import is_treebank
+    from dragoman.sizing.options import is_treebank
 
     return format_by_name(path) is not None or is_treebank(path)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,7 @@ from dragoman.cli.console import (
 )
 from dragoman.cli.options import RunFolder, argument, arguments, option
 from dragoman.program import TRAINED_AS
+from dragoman.sizing.options import TrainOptions
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
@@ -35,91 +36,10 @@ TaskName = Annotated[
 
 
 @arguments
-class FilesArguments:
-    """How files of text are read."""
-
-    task: TaskName = None
-    texts: str | None = None
-    """For language models and masked models, where one text ends and the next begins: text (each
-    line is a text), documents (blank lines separate texts) or file (each file is one text).
-    Default: detected."""
-    languages: str | None = None
-    """Source and target language, such as en-de; for tasks with one language, that language, such
-    as en. Default: taken from the file names, or from what a TMX, XLIFF or PO says."""
-    keys: tuple[str, str] | None = None
-    """For a .jsonl file: the keys of source and target, such as translation.en translation.de."""
-    columns: str | None = None
-    """For a tab-separated file: the columns of source and target, or of text and label, such as
-    2,3. For labelled texts, label,text and text,label are accepted too. Default: detected."""
-    groups: str | None = option(metavar="PATTERN")
-    """For recordings: a regular expression with one group, which matches the speaker in the file
-    name, such as _([a-z]+)_ for 7_jackson_32.wav. If it contains a /, it is matched against the
-    path inside the folder instead: ^([^/]+)/ takes the name of the first folder. All recordings of
-    a speaker are put on the same side of the split."""
-    label_ends: str | None = option(metavar="CHARACTERS")
-    """For trees: the characters at which a label is cut off. With -= (the default), NP-SBJ-1 is
-    learned as NP; with -=., grup.nom.ms is learned as grup; with "", labels are kept whole. The
-    fewer labels there are, the fewer trees you need."""
-    codes: str | None = option(metavar="RUN")
-    """For a painter: the run that has learned the codes of pictures (--task codes)."""
-
-    @property
-    def of_files(self) -> dict[str, Any]:
-        """All of these options by their names."""
-        return {one.name: getattr(self, one.name) for one in fields(FilesArguments)}
-
-
-@arguments
-class TrainArguments(FilesArguments):
+class TrainArguments(TrainOptions):
     """What ``dragoman train`` takes."""
 
-    inputs: list[str] = argument("SOURCE TARGET | RECIPE")
-    """Training data, or a recipe: a .toml file, or the name of a recipe that comes with dragoman.
-    For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
-    .jsonl, .tmx, .xlf, .po). For transcription, give a folder of recordings with a .txt file beside
-    each; a .tsv, .csv or .jsonl file that lists the file name, text and speaker of each recording;
-    or a Kaldi data folder. A language model or a masked model takes one file or a folder of text; a
-    parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl
-    file of texts and labels, a folder of recordings or pictures with a subfolder for each label, a
-    .zip file with such folders of pictures, a list (.csv, .tsv, .jsonl) of such files and their
-    labels, or two IDX files with pictures and labels; a tagger takes one file of tagged words; a
-    detector takes boxes in COCO's JSON, or the folder that the file is in; codes and a painter take
-    a list (.tsv, .csv, .jsonl) of pictures and their captions, a folder with a subfolder of
-    pictures for each caption, or two IDX files."""
-    to: Path | None = None
-    """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
-    If the folder already contains a run, training does not start."""
-    minutes: float | None = option(ge=0.05)
-    """Train for about this many minutes. The model size and the number of updates are chosen for
-    this time and the speed of this machine; the number of updates is corrected once, after the
-    first minute."""
-    epochs: float | None = option(ge=0.01)
-    """Train for this many epochs."""
-    recipe: str | None = None
-    """With training files: use the settings of this recipe (sizes, schedule, cleaning, Moses
-    tokenisation), but not its data. The languages are taken from the recipe too if the file names
-    do not contain them."""
-    dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
-    """Validation data: two files or one file, in the same layout as the training files. If you give
-    one file, put the option after the training files. If you give only one of --dev and --test, the
-    other set is held out of the training data."""
-    test: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
-    """Test data for the final evaluation: two files or one file, as for --dev."""
-    model: str | None = option(metavar="transformer|lstm|conv")
-    """The architecture: transformer (the default), lstm, or conv (translation only). The size of
-    the model depends on the amount of text and on --minutes."""
-    from_: Path | None = None
-    """Fine-tune this run: start with its best weights and its vocabulary."""
-    init_part: str | None = option(metavar="encoder|decoder")
-    """Use only the encoder or the decoder of the --from run, for another kind of task. Weights
-    whose shape does not fit are initialised anew."""
-    seed: int | None = None
-    """The seed for all random numbers."""
-    seeds: str | None = None
-    """Train several runs that differ only in their seeds, such as 1,2,3. They are trained one after
-    another, each in a subfolder of the run folder, with the same number of updates as the first."""
-    set_: list[str] = option()
-    """Change any setting, such as model.dropout=0.2. May be repeated."""
+    task: TaskName = None
 
 
 def train(args: TrainArguments) -> None:
@@ -153,11 +73,9 @@ def train(args: TrainArguments) -> None:
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
     prepare_process()
-    from dragoman import catalogue
     from dragoman.runs.run import refuse_occupied, refuse_run
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of
-    from dragoman.sizing.inputs import Inputs
-    from dragoman.sizing.start_from import part_named, part_to_take
+    from dragoman.sizing.start_from import part_named
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
@@ -177,27 +95,20 @@ def train(args: TrainArguments) -> None:
     if args.to is not None:
         refuse(args.to)
     elif not (args.from_ or args.recipe or any(change.startswith("name=") for change in args.set_)):
-        name = name_of(Inputs(args.inputs, catalogue.Recipe, **args.of_files))
+        name = name_of(args)
         if name is not None:
             refuse(Path("runs") / name)
     changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
-    base = catalogue.Run.open(args.from_) if args.from_ else None
-    inputs = Inputs(
-        args.inputs, catalogue.Recipe, **args.of_files, recipe=args.recipe, dev=args.dev,
-        test=args.test, model=args.model, start_from=base, take=part, minutes=args.minutes, say=say,
-    )  # fmt: skip
-    chosen, default_epochs = recipe_of(inputs, changes=changes)
-    if base is not None:
-        part = part or part_to_take(chosen.task, base.recipe)
-    epochs = args.epochs
+    chosen = recipe_of(replace(args, set_=changes), say)
+    recipe, epochs = chosen.recipe, args.epochs
     if args.minutes is None and not any("training.updates" in change for change in changes):
-        epochs = epochs or default_epochs
-    sides = chosen.spec.texts
-    unknown = [side for side in sides if getattr(chosen.languages, side) == "und"]
+        epochs = epochs or chosen.epochs
+    sides = recipe.spec.texts
+    unknown = [side for side in sides if getattr(recipe.languages, side) == "und"]
     if unknown and len(sides) == 1:
         say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")
     elif unknown:
-        read = languages_read(chosen)
+        read = languages_read(recipe)
         say(
             "The languages are not known (scores and the ends of sentences depend on them). "
             + (
@@ -206,7 +117,7 @@ def train(args: TrainArguments) -> None:
                 else "--languages SOURCE-TARGET names them"
             )
         )
-    folder = args.to or Path("runs") / chosen.name
+    folder = args.to or Path("runs") / recipe.name
     refuse(folder)
     if group is not None:
         begin_seeds(folder, group)
@@ -215,8 +126,8 @@ def train(args: TrainArguments) -> None:
     from dragoman.tasks.training import train as train_run
 
     outcome = train_run(
-        chosen, first, start_from=base, take=part, minutes=args.minutes, epochs=epochs,
-        say=say, resume_command=command("resume", folder),
+        recipe, first, start_from=chosen.start_from, take=chosen.take, minutes=args.minutes,
+        epochs=epochs, say=say, resume_command=command("resume", folder),
     )  # fmt: skip
     finish_run(first, outcome)
     if group is not None:

@@ -2,7 +2,7 @@
 
 With all the time that it wants, a corpus gets the row of ``TABLE`` for its pairs
 (``tasks/translation/sizes.py``), a text that stands alone that of ``TEXT_TABLE`` for its characters
-(``tasks/language_model/sizes.py``). Where the time is short, a smaller model learns more: it is
+(``sizing/text_alone.py``). Where the time is short, a smaller model learns more: it is
 faster, and needs fewer examples before it translates anything. So sizes are tried from that row
 down, each timed for a second or two on made-up sentences, until one sees enough in the time. A
 small model is also changed oftener, by smaller updates: it needs many of them more than it needs
@@ -76,7 +76,7 @@ def text_size_in(minutes: float, say: Say, task: Spec, family: str, rows: Sequen
     """The size for so many minutes of a text that stands alone: as ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
-    (``tasks/language_model/sizes.py``).
+    (``sizing/text_alone.py``).
     """
     taught = _taught_in(
         minutes, rows, partial(text_tokens_per_second, task, family), partial(_needed, task)

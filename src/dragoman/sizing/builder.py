@@ -1,31 +1,39 @@
 """From files to a recipe: what every task has in common.
 
-A task (``tasks/NAME/sizes.py``) says how its files are read, what of them chooses a row of its
-table of sizes, and what its recipes have beside what follows from that row.
+A task (``tasks/NAME/sizes.py``) declares which options go with its files, how these are read, what
+of them chooses a row of its table of sizes, and what its recipes have beside what follows from that
+row.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import ValidationError
+
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.base.task import Side
-from dragoman.base.wording import plural
+from dragoman.base.task import ModelPart, Side
+from dragoman.base.wording import plural, shortened
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, decided_by
+from dragoman.forms.form import Pair
 from dragoman.forms.identification import language_of
+from dragoman.forms.labels import MOST, plain
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
-from dragoman.sizing.inputs import Inputs, absolute, given_language
-from dragoman.sizing.size import DEFAULT, FAMILIES, Size, learned_by, row_of, shape_of
+from dragoman.runs.prepare import Say
+from dragoman.sizing.languages import given_language, known_of
+from dragoman.sizing.options import TrainOptions, absolute
+from dragoman.sizing.size import DEFAULT, Size, check_family, learned_by, row_of, shape_of
 from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, gently
 from dragoman.sources.shared.settings import RowsSource
 
@@ -35,6 +43,24 @@ _EXAMPLES = ("embedded", "train", "dev", "test", "split")
 _FEWEST, _FEW = 40, 400
 """Of so many examples a twentieth is counted out one by one: by their hashes it may be nothing. Of
 fewer nothing is held out; of more it is something in all but one of a hundred million cases."""
+
+EPOCHS_FROM = 4
+"""Epochs of a run that labels and begins with the weights of another one, which has read text
+already."""
+
+FOR_FEW = {
+    "groups": (
+        " goes with recordings, and with pictures (in folders, listed, or IDX files) and --task "
+        "classification; for other corpora a recipe has group_column or group_key"
+    ),
+    "codes": " goes with --task painting: other models write no codes of pictures",
+    "label_ends": (
+        " goes with a file of bracketed trees, or a folder of them (--task parsing, --task "
+        "tagging); a recipe says it itself (label_ends in data.train)"
+    ),
+    "texts": " is for texts that stand alone: --task language-model, or --task masked",
+}
+"""The options that go with few kinds of files, and why each is refused by all others."""
 
 Sections = Mapping[str, Mapping[str, Any]]
 """Sections of a recipe, as plain values."""
@@ -54,132 +80,186 @@ class CorpusSummary:
     """About how many tokens a target has; of boxes, the most that a picture has."""
     labels: Collection[str] = ()
     """The labels that were seen."""
+    files: Sequence[str] = ()
+    """The files that are examples."""
     source: RowsSource | None = None
     """What is read of recordings or pictures."""
     groups: Mapping[str, int] = field(default_factory=dict)
     """How many examples each speaker or other group has; nothing where groups are not told."""
 
 
+@dataclass(frozen=True)
 class RecipeBuilder(ABC):
-    """How files become a recipe of one task."""
+    """How files become a recipe of one task, by the options that are given."""
 
-    task: ClassVar[Spec]
+    options: TrainOptions
+    task: Spec
+    recipes: type[Recipe]
+    """The class of the recipe, which knows the tasks."""
+    base: Recipe | None
+    """The recipe that is named for the files."""
+    learned: Recipe | None
+    """The recipe of the run to fine-tune, or to ``take`` a part of."""
+    take: ModelPart | None
+    say: Say
+
+    # --- what a task declares of its files --------------------------------------------------------
+
     table: ClassVar[Sequence[Size]]
     """Sizes by ``CorpusSummary.amount``."""
+    fits: ClassVar[Collection[str]] = ()
+    """The options of ``FOR_FEW`` that go with the files, and "columns" where these are not those of
+    one table."""
+    unfit: ClassVar[Mapping[str, str]] = {}
+    """Further options that do not, and why."""
+    only_default: ClassVar[str] = ""
+    """Why ``--model`` names no other family than the default; empty if it may."""
+    is_named: ClassVar[bool] = False
+    """Whether ``--task`` tells that the inputs are files: one that is missing is no recipe."""
+    one_input: ClassVar[tuple[str, str]] = ("", "")
+    """What a model learns from that takes one input, and what to give; empty if it takes more."""
+    is_whole: ClassVar[bool] = False
+    """Whether a run begins with all of another one, and never with a part."""
+    held_as: ClassVar[tuple[str, str]] = ("", "")
+    """What to give as ``--dev`` and ``--test``, where training has one input and where it has two;
+    empty if it may be one file or two, whatever training has."""
     side: ClassVar[Side | None] = "source"
     """The side whose language is known; None where none is."""
     name_tells: ClassVar[bool] = True
     """Whether the name of a file tells that language."""
-    texts_alone: ClassVar[str] = "--task language-model, or --task masked"
-    """What is told of ``--texts`` where texts do not stand alone."""
-
+    sampled: ClassVar[int] = 100
+    """Texts by which the language is told."""
+    files_kept: ClassVar[float] = 0
+    """The most files that ``look`` remembers."""
     tells_speakers: ClassVar[str] = ""
     """What else than ``--groups`` tells who speaks in a recording."""
-
-    # --- what a task says of its files ------------------------------------------------------------
 
     @property
     def noun(self) -> str:
         """What its examples are called beside those of other tasks."""
         return self.task.noun
 
-    def takes(self, inputs: Inputs) -> bool:
+    @property
+    def begins_anew(self) -> bool:
+        """Whether neither a recipe nor a run says what the model is."""
+        return self.base is None and self.learned is None
+
+    @property
+    def minutes(self) -> float | None:
+        """The time that limits the size of the model, where nothing else says it."""
+        return self.options.minutes if self.begins_anew else None
+
+    def takes(self) -> bool:
         """Whether the inputs are files of the task, and not a recipe."""
-        return inputs.are_files
+        return self.options.are_files or (self.is_named and self.options.task is not None)
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self) -> None:
         """Whether the options go with the files. Errors: ``RecipeError``."""
-        self.check_label_ends(inputs)
-        self.check_columns(inputs)
-        if inputs.texts is not None:
-            raise RecipeError(f"--texts is for texts that stand alone: {self.texts_alone}")
-
-    def check_label_ends(self, inputs: Inputs) -> None:
-        """Errors: ``RecipeError`` where there are no trees whose labels could end."""
-        if inputs.label_ends is not None:
-            raise RecipeError(
-                "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
-                "parsing, --task tagging); a recipe says it itself (label_ends in data.train)"
+        options = self.options
+        options.refuse({name: why for name, why in FOR_FEW.items() if name not in self.fits})
+        options.refuse(self.unfit)
+        table = len(options.inputs) == 1 and len(self.task.sides) == 2 and is_tabbed(options.first)
+        if "columns" not in self.fits and options.are_files and not table:
+            options.refuse(
+                {
+                    "columns": " names the columns of source and target, or of text and label, in "
+                    "a tab-separated file (.tsv)"
+                }
             )
-
-    def check_columns(self, inputs: Inputs) -> None:
-        """Errors: ``RecipeError`` for columns of anything but one table."""
-        table = len(inputs.names) == 1 and len(self.task.sides) == 2 and is_tabbed(inputs.names[0])
-        if inputs.columns is not None and inputs.are_files and not table:
+        if self.only_default and options.model not in (None, DEFAULT):
+            check_family(options.model)
+            raise RecipeError(f"--model {options.model}{self.only_default}")
+        if self.one_input[0] and (len(options.inputs) > 1 or options.keys is not None):
+            raise self.not_one_input()
+        if self.is_whole and self.take is not None:
             raise RecipeError(
-                "--columns names the columns of source and target, or of text and label, in a "
-                "tab-separated file (.tsv)"
-            )
-
-    def check_whole(self, inputs: Inputs) -> None:
-        """Errors: ``RecipeError`` for a part of a run where all of one is taken."""
-        if inputs.take is not None:
-            raise RecipeError(
-                f"--init-part {inputs.take}: a {self.task.called} goes on from all of another "
+                f"--init-part {self.take}: a {self.task.called} goes on from all of another "
                 "(--from RUN), or from nothing"
             )
 
+    def not_one_input(self) -> RecipeError:
+        """The refusal of other inputs than the one that the task takes."""
+        what, give = self.one_input
+        return RecipeError(
+            f"a {self.task.called} learns from {what}: give {give}. What it is measured on is held "
+            "out of it, or named by --dev FILE and --test FILE"
+        )
+
+    def corpus(self) -> CorpusSettings:
+        """What is learned from: a file of sources and one of targets, a line for a line, or one
+        input. Errors: ``DataError``, ``RecipeError``."""
+        if len(self.options.inputs) == 1:
+            return self.file_at(self.options.first)
+        self.options.refuse({"keys": " goes with one .jsonl file that holds both sides"})
+        source, target = map(absolute, self.options.inputs)
+        return CorpusSettings(source=source, target=target)
+
     @abstractmethod
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        """What is learned from. Errors: ``DataError``, ``RecipeError``."""
+    def file_at(self, path: str) -> CorpusSettings:
+        """One input, and where in it examples are, by the options.
+        Errors: ``DataError``, ``RecipeError``."""
 
-    def like(self, name: str, train: CorpusSettings, inputs: Inputs) -> CorpusSettings:
-        """The corpus as which the file ``name`` is read for dev or test, but for its own name."""
-        return train
+    def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
+        """One file for dev or test, as ``train`` is read."""
+        if train.target is not None:
+            return CorpusSettings(source=path)
+        return train.model_copy(update={"source": path})
 
-    def languages(self, inputs: Inputs) -> dict[str, str]:
+    def languages(self) -> dict[str, str]:
         """As the user says, or as the names of files do; "und" where neither is sure."""
         if self.side is None:
             return {}
-        is_told = self.name_tells or inputs.languages
-        return {self.side: given_language(inputs.languages, inputs.names[0]) if is_told else "und"}
+        is_told = self.name_tells or self.options.languages
+        given = self.options.languages, self.options.inputs[0]
+        return {self.side: given_language(*given) if is_told else "und"}
 
     # --- what a task makes of them ----------------------------------------------------------------
 
-    @abstractmethod
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         """What the corpus looks like. Errors: ``DataError`` where nothing can be learned of it."""
+        amount, labels, groups = 0, set[str](), Counter[str]()
+        texts, files = list[str](), list[str]()
+        for pair in read_pairs(corpus):
+            amount += 1
+            if self.side is not None and amount <= self.sampled:
+                texts.append(getattr(pair, self.side))
+            if amount <= self.files_kept:
+                files.append(pair.source)
+            if len(labels) <= MOST:
+                labels.update(self.labels_of(corpus, pair))
+            if "groups" in self.fits and corpus.groups_by is not None:
+                groups[pair.group] += 1
+        if not amount:
+            raise DataError(f"{corpus.source} holds no {self.noun}")
+        return CorpusSummary(amount, amount, texts, labels=labels, files=files, groups=groups)
 
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+    def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
+        """The labels of an example. Errors: ``DataError`` for one that teaches nothing."""
+        return ()
+
+    def row(self, seen: CorpusSummary) -> Size:
         """The row of the task's table."""
         return row_of(self.table, seen.amount)
-
-    def known(
-        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
-    ) -> Mapping[str, str]:
-        """The section ``languages``: what nobody says is told by the texts, or by the base."""
-        if self.side is None:
-            return {}
-        code = languages[self.side]
-        if code == "und":
-            code = language_of(seen.texts)
-        if code == "und" and base is not None:
-            return base.languages.model_dump()
-        return {self.side: code}
 
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
         """What the recipe is called: as the first file is, up to a dot."""
         return Path(corpus.source).name.split(".")[0]
 
     def data(
-        self,
-        corpus: CorpusSettings,
-        seen: CorpusSummary,
-        held: Mapping[str, CorpusSettings],
-        inputs: Inputs,
+        self, corpus: CorpusSettings, seen: CorpusSummary, held: Mapping[str, CorpusSettings]
     ) -> dict[str, Any]:
         """The section ``data``, without how examples are treated."""
         about = data_of(corpus, seen.different, held)
         if seen.groups:
-            return by_groups(about, seen.groups, inputs)
+            return by_groups(about, seen.groups, self.say)
         if seen.source is not None and seen.source.without_groups:
-            inputs.say(f"{seen.source.without_groups}{self.tells_speakers}")
+            self.say(f"{seen.source.without_groups}{self.tells_speakers}")
         return about
 
-    def learned(self, row: Size, family: str | None) -> Sections:
-        """Model and training of a row. ``family``: of the model (``size.py``).
-        Errors: ``RecipeError`` for a family that does not learn the task."""
-        family = family or DEFAULT
+    def model(self, row: Size) -> Sections:
+        """Model and training of a row. Errors: ``RecipeError`` for a family of models that does not
+        learn the task."""
+        family = self.options.model or DEFAULT
         return {
             "model": shape_of(family, self.task)(row),
             "training": learned_by(family, row).training(),
@@ -191,89 +271,101 @@ class RecipeBuilder(ABC):
 
     # --- the way ----------------------------------------------------------------------------------
 
-    def recipe(self, inputs: Inputs) -> tuple[Recipe, float | None]:
-        """A recipe for the files, by the table or by ``inputs.base``, and how many epochs it wants
-        (None: the base says how long). Without files for dev and test a part is held out for them.
+    def recipe(self) -> tuple[Recipe, float | None]:
+        """A recipe for the files, by the table or by ``base``, and how many epochs it wants (None:
+        the base says how long). Without files for dev and test a part is held out for them.
 
         Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for what is said of
         them.
         """
-        corpus, languages = self.corpus(inputs), self.languages(inputs)
-        held = self.held(corpus, inputs)
+        corpus, languages = self.corpus(), self.languages()
+        held = self.held(corpus)
         seen = self.look(corpus)
-        known = self.known(languages, seen, inputs.base)
+        known = self._known(languages, seen)
         about = {
             "name": self.name(corpus, known),
             "languages": known,
-            "data": self.data(corpus, seen, held, inputs),
+            "data": self.data(corpus, seen, held),
         }
-        if inputs.base is not None:
-            return _counted_out(like(inputs.base, about), seen), None
-        row = self.row(seen, inputs)
-        from_row = {
-            "text": {"vocabulary": row.vocabulary},
-            "plan": row.plan,
-            **self.learned(row, inputs.model),
-        }
+        if self.base is not None:
+            return _counted_out(like(self.base, about), seen), None
+        row = self.row(seen)
+        from_row = {"text": {"vocabulary": row.vocabulary}, "plan": row.plan, **self.model(row)}
         values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
-        return _counted_out(inputs.recipes.parse(values), seen), row.epochs
+        return _counted_out(self.recipes.parse(values), seen), row.epochs
 
-    def held(self, train: CorpusSettings, inputs: Inputs) -> dict[str, CorpusSettings]:
-        """The corpora of ``--dev`` and ``--test``, where they are named.
+    def _known(self, languages: Mapping[str, str], seen: CorpusSummary) -> Mapping[str, str]:
+        """The section ``languages``: what nobody says is told by the texts, or by the base."""
+        if "und" not in languages.values():
+            return languages
+        told = language_of(seen.texts)
+        known = {side: told if code == "und" else code for side, code in languages.items()}
+        return known if self.base is None else known_of(known, self.base.languages)
+
+    def held(self, train: CorpusSettings) -> dict[str, CorpusSettings]:
+        """The corpora of ``--dev`` and ``--test``, where they are named: one file in the format of
+        the training file, or two files.
 
         Errors: ``RecipeError`` for another number of files than the task has and for files without
         examples, ``DataError`` for files that cannot be read.
         """
         held = {}
-        for side, names in (("dev", inputs.dev), ("test", inputs.test)):
-            if named := [name for name in names or () if name]:
-                corpus = held[side] = self.held_corpus(f"--{side}", named, train, inputs)
-                if next(read_pairs(corpus), None) is None:
-                    raise RecipeError(f"--{side} {corpus.source}: there are no {self.noun} in it")
+        for side, names in (("dev", self.options.dev), ("test", self.options.test)):
+            files = [absolute(name) for name in names or () if name]
+            if not files:
+                continue
+            give = self.held_as[0 if train.target is None else 1]
+            if give and len(files) != (1 if train.target is None else 2):
+                given = " ".join(name for name in names or () if name)
+                raise RecipeError(f"--{side} {given}: give {give}")
+            if len(files) == 1:
+                corpus = self.like(files[0], train)
+            elif train.target is None:
+                corpus = CorpusSettings(source=files[0], target=files[1])
+            else:
+                corpus = train.model_copy(update={"source": files[0], "target": files[1]})
+            if next(read_pairs(corpus), None) is None:
+                raise RecipeError(f"--{side} {corpus.source}: there are no {self.noun} in it")
+            held[side] = corpus
         return held
 
-    def held_corpus(
-        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
-    ) -> CorpusSettings:
-        """The corpus of ``option``: one file in the format of the training file, or two files of
-        lines. Errors: ``RecipeError`` for another number of files than the task has."""
-        layout = self.like(named[0], train, inputs) if len(named) == 1 else train
-        if len(named) > 1 and (layout.is_alone or layout.format == "trees"):
-            raise RecipeError(
-                f"{option} {' '.join(named)}: {self.noun} are in one file, or in a folder of files"
-            )
-        files = [absolute(name) for name in named]
-        if len(files) > 1:
-            return CorpusSettings(source=files[0], target=files[1])
-        if layout.target is not None:
-            return CorpusSettings(source=files[0])
-        return layout.model_copy(update={"source": files[0]})
-
-    def begun(
-        self, recipe: Recipe, epochs: float | None, inputs: Inputs
-    ) -> tuple[Recipe, float | None]:
+    def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
         """The recipe as it begins: with a part of a run, with all of it, which it fine-tunes, or
         with nothing. Where no base says how long (``epochs``), it is fine-tuned gently."""
-        if inputs.start_from is None:
+        if self.learned is None:
             return recipe, epochs
-        learned = inputs.start_from.recipe
-        if inputs.take is not None:
-            return for_part(recipe, learned, inputs.take), epochs
-        tuned = for_fine_tuning(recipe, learned, own_context=inputs.base is not None)
-        tuned = tuned.model_copy(update={"name": f"{learned.name}-tuned"})
+        if self.take is not None:
+            return for_part(recipe, self.learned, self.take), epochs
+        tuned = for_fine_tuning(recipe, self.learned, own_context=self.base is not None)
+        tuned = tuned.model_copy(update={"name": f"{self.learned.name}-tuned"})
         if epochs is None:  # the base says it
             return tuned, None
-        return gently(tuned, learned), epochs / FINE_TUNING
+        return gently(tuned, self.learned), epochs / FINE_TUNING
 
 
-def check_default(inputs: Inputs, what: str, read: str) -> None:
-    """Errors: ``RecipeError`` for another family of models than the default, where the table has
-    none of ``what``; ``read``: what the others do with it."""
-    if inputs.model in FAMILIES and inputs.model != DEFAULT:
-        raise RecipeError(
-            f"--model {inputs.model}: {what} alone choose a --model {DEFAULT}; others {read} by a "
-            "recipe"
-        )
+class HeadBuilder(RecipeBuilder):
+    """Texts and their labels, whatever these are."""
+
+    name_tells = False
+
+    def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
+        """A file of another kind than the training file's has its own columns or keys."""
+        if train.target or is_tabbed(path) != is_tabbed(train.source):
+            return self.file_at(path)
+        return super().like(path, train)
+
+    def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
+        return (plain(pair.target),)
+
+    def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
+        """What a run has read is of use to any labels: the recipe is named by both."""
+        begun, _ = super().begun(recipe, None)
+        if self.learned is None:
+            return recipe, epochs
+        begun = begun.model_copy(update={"name": f"{recipe.name}-from-{self.learned.name}"})
+        if self.base is not None:
+            return begun, epochs
+        return gently(begun, self.learned), EPOCHS_FROM
 
 
 def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[str]) -> None:
@@ -285,19 +377,14 @@ def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[s
         )
 
 
-def held_like(
-    option: str, named: Sequence[str], train: CorpusSettings, one: str, two: str
-) -> CorpusSettings:
-    """The files of ``option``, laid out as those of ``train`` are. ``one``, ``two``: what is given
-    for it. Errors: ``RecipeError`` for another number of files."""
-    wanted = 1 if train.target is None else 2
-    if len(named) != wanted:
-        what = one if wanted == 1 else two
-        raise RecipeError(f"{option} {' '.join(named)}: give {what}, as for training")
-    files = [absolute(name) for name in named]
-    return train.model_copy(
-        update={"source": files[0], "target": files[1] if wanted == 2 else None}
-    )
+def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> CorpusSettings:
+    """A corpus with what an option says of it. Errors: ``RecipeError`` where that cannot be."""
+    try:
+        return CorpusSettings.model_validate(about)
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        given = shortened(value or "", 40)
+        raise RecipeError(f"{option} {given}: {why.removeprefix('Value error, ')}") from None
 
 
 def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
@@ -312,14 +399,14 @@ def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
     return recipe.model_copy(update={"data": data.model_copy(update={"split": split})})
 
 
-def by_groups(data: dict[str, Any], groups: Mapping[str, int], inputs: Inputs) -> dict[str, Any]:
+def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict[str, Any]:
     """The section ``data``, of which whole groups are held out, or examples of each where the
     groups are too few. ``groups``: how many examples each has."""
     split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
     if split.whole_texts or not (split.dev or split.test):
         return {**data, "split": split.model_dump()}
     told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
-    inputs.say(
+    say(
         f"warning: {told} too few to hold whole ones out, so each stands in training and in test, "
         "and scores flatter. --dev and --test name examples of others"
     )

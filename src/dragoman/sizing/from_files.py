@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from dragoman import catalogue
 from dragoman.base.errors import RecipeError
+from dragoman.base.task import ModelPart
 from dragoman.data.files.columns import listed_corpus
 from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import format_by_name
@@ -17,15 +18,19 @@ from dragoman.data.files.file_kinds import check_is_lines, check_is_read
 from dragoman.forms.identification import language_of
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.recipe_text import sets
+from dragoman.runs.prepare import Say
 from dragoman.runs.prepared import is_prepared, recipe_of_prepared
-from dragoman.runs.run import vocabulary_name
-from dragoman.sizing.inputs import Inputs, given_languages, is_text, is_treebank
+from dragoman.runs.run import Run, vocabulary_name
+from dragoman.sizing.builder import FOR_FEW, RecipeBuilder
+from dragoman.sizing.languages import given_languages
+from dragoman.sizing.options import TrainOptions, is_text, is_treebank
 from dragoman.sizing.size import FAMILIES
 from dragoman.sizing.start_from import (
     around_part,
     check_apart,
     for_fine_tuning,
     for_part,
+    part_named,
     part_to_take,
     serve_context,
 )
@@ -37,16 +42,27 @@ _OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
 _LINES_READ = 400
 
 
-def recipe_of(
-    inputs: Inputs, *, changes: Sequence[str] = (), learns: bool = True
-) -> tuple[Recipe, float | None]:
-    """The recipe, and how many epochs it wants if no time is given (None: it says so itself).
+@dataclass(frozen=True)
+class Chosen:
+    """What a training begins with."""
 
-    ``learns``: whether a vocabulary is to be learned, whose size then follows from the text
-    (``vocabulary_size.py``). Errors: ``RecipeError`` for inputs that are neither files nor a
-    recipe, ``DataError`` for files that cannot be used.
+    recipe: Recipe
+    epochs: float | None = None
+    """How many it wants if no time is given; None: the recipe says it."""
+    start_from: Run | None = None
+    """The run that is fine-tuned, or of which a part is taken."""
+    take: ModelPart | None = None
+
+
+def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -> Chosen:
+    """What the options lead to. ``learns``: whether a vocabulary is to be learned, whose size then
+    follows from the text (``vocabulary_size.py``).
+
+    Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``RunError`` for a run
+    that cannot be opened, ``DataError`` for files that cannot be used.
     """
-    names = inputs.names
+    run: Run | None = catalogue.Run.open(options.from_) if options.from_ else None
+    names = options.inputs
     if len(names) > 2:
         raise RecipeError(
             f"{len(names)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
@@ -57,37 +73,39 @@ def recipe_of(
             f": {names[0]} is prepared text, which has a recipe of its own; --set changes the "
             "settings of the model and of the training"
         )
-        inputs.refuse((*_OF_FILES, "task", "start_from"), why)
+        options.refuse(dict.fromkeys((*_OF_FILES, "task", "from_"), why))
         if len(names) > 1:
             raise RecipeError(f"{names[-1]}{why}")
-        return recipe_of_prepared(names[0], changes, catalogue.Recipe), None
-    inputs = _resolved(inputs)
-    of_text, *of_files = catalogue.runtime_of(inputs.spec).builders()
-    builder = next((one for one in of_files if one.takes(inputs)), of_text)
-    if inputs.groups is not None and builder not in of_files:
-        raise RecipeError(
-            "--groups goes with recordings, and with pictures (in folders, listed, or IDX files) "
-            "and --task classification; for other corpora a recipe has group_column or group_key"
-        )
-    if inputs.codes is not None and inputs.spec.name != "painting":
-        raise RecipeError(
-            f"--codes {inputs.codes} goes with --task painting: a {inputs.spec.called} writes no "
-            "codes of pictures"
-        )
-    if not builder.takes(inputs):  # then it is a recipe, or there is no such file
-        builder = catalogue.RUNTIMES["translation"].builders()[0]
-    builder.check(inputs)
-    if not builder.takes(inputs):
-        return _recipe_named(inputs, changes), None
-    recipe, epochs = builder.begun(*builder.recipe(inputs), inputs)
-    return _finished(recipe, inputs, changes, learns), epochs
+        return Chosen(recipe_of_prepared(names[0], options.set_, catalogue.Recipe))
+    base: Recipe | None = catalogue.Recipe.load(options.recipe) if options.recipe else None
+    told = _told_task(options, base, run)
+    if options.task is None and told is None and len(names) == 1 and is_treebank(names[0]):
+        options = replace(options, task="parsing")
+    task = options.task or told or "translation"
+    spec = catalogue.TASKS[task]
+    take = part_named(options.init_part, run is not None)
+    if run is not None and take is None:
+        take = part_to_take(task, run.recipe)
+    learned = run.recipe if run is not None else None
+    of_text, *of_files = (
+        kind(options, spec, catalogue.Recipe, base, learned, take, say)
+        for kind in catalogue.runtime_of(spec).builders()
+    )
+    builder = next((one for one in of_files if one.takes()), of_text)
+    if builder.takes():
+        builder.check()
+        recipe, epochs = builder.begun(*builder.recipe())
+        return Chosen(_finished(recipe, builder, run, learns), epochs, run, take)
+    options.refuse(FOR_FEW)
+    return _recipe_named(options, run, take, say)
 
 
-def _resolved(inputs: Inputs) -> Inputs:
-    """With the task, and the part of a run that is taken. Errors: ``RecipeError`` for a task that
-    there is not, or another than that of the recipe or the run; for a model that these have."""
-    task, take, start_from = inputs.task, inputs.take, inputs.start_from
-    known = inputs.base or (start_from.recipe if start_from else None)
+def _told_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
+    """The task of the recipe or the run; None where there is neither, or a part of the run is
+    taken, which serves any task. Errors: ``RecipeError`` for a task that there is not, or another
+    than that; for a model that the recipe or the run has; for files that nothing reads."""
+    task = options.task
+    known = base or (run.recipe if run is not None else None)
     told = known.task if known else None
     if task is not None and task not in catalogue.TASKS:
         if task.startswith(("transcri", "speech")):
@@ -98,35 +116,38 @@ def _resolved(inputs: Inputs) -> Inputs:
             f"--task {task}: there is no such task.{hint} Tasks are {', '.join(catalogue.TASKS)}"
         )
     named_task = task or told or "translation"
-    for path in inputs.names:
-        listed = named_task == "classification" and listed_corpus(path, inputs.columns, inputs.keys)
+    for path in options.inputs:
+        listed = named_task == "classification" and listed_corpus(
+            path, options.columns, options.keys
+        )
         if not listed:
             check_is_read(Path(path), named_task)
-    if inputs.model is not None and known is not None:
-        given = f"--recipe {inputs.recipe}" if inputs.base is not None else "--from"
+    if options.model is not None and known is not None:
+        given = f"--recipe {options.recipe}" if base is not None else "--from"
         raise RecipeError(
-            f"--model {inputs.model} works only with files: {given} already determines the model"
+            f"--model {options.model} works only with files: {given} already determines the model"
         )
-    if start_from is not None and take is None:
-        take = part_to_take(task or told or "", start_from.recipe)
-    if take is not None and inputs.base is None:  # a part of a run serves any task
-        told = None
+    takes_part = options.init_part is not None or (
+        run is not None and part_to_take(task or "", run.recipe) is not None
+    )
+    if takes_part and base is None:
+        return None
     if task is not None and told not in (None, task):
-        whose = inputs.recipe or (start_from and start_from.folder)
+        whose = options.recipe or (run and run.folder)
         raise RecipeError(f"--task {task}: {whose} is of a {told}")
-    if task is None and told is None and len(inputs.names) == 1 and is_treebank(inputs.names[0]):
-        task = "parsing"
-    return replace(
-        inputs, task=task or told, names_task=task is not None, take=take,
-        # A time limits the size where nothing else says it.
-        minutes=inputs.minutes if known is None else None,
-    )  # fmt: skip
+    return told
 
 
-def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
-    """The recipe that the inputs name, as it begins. Errors: ``RecipeError`` for options that go
+def _recipe_named(
+    options: TrainOptions, run: Run | None, take: ModelPart | None, say: Say
+) -> Chosen:
+    """The recipe that the options name, as it begins. Errors: ``RecipeError`` for options that go
     with files alone, and for one file of text."""
-    name = inputs.names[0]
+    name, changes = options.inputs[0], options.set_
+    if len(options.inputs) > 1:
+        raise RecipeError(
+            f"{' '.join(options.inputs)}: one of them is no file; a recipe is given alone"
+        )
     if Path(name).is_dir():
         raise RecipeError(advice_for(Path(name)))
     if Path(name).is_file() and Path(name).suffix != ".toml":
@@ -137,36 +158,34 @@ def _recipe_named(inputs: Inputs, changes: Sequence[str]) -> Recipe:
             "such text itself: --task language-model"
         )
     recipe: Recipe = catalogue.Recipe.load(name, changes)
-    inputs.refuse(_OF_FILES, " goes with files of text; a recipe says it itself")
-    if inputs.start_from is None:
-        return recipe
-    learned, run = inputs.start_from.recipe, inputs.start_from.folder
+    options.refuse(dict.fromkeys(_OF_FILES, " goes with files of text; a recipe says it itself"))
+    if run is None:
+        return Chosen(recipe)
     own = "context" in recipe.plan.model_fields_set
-    take = inputs.take or part_to_take(recipe.task, learned)
+    take = take or part_to_take(recipe.task, run.recipe)
     if take is None:
-        recipe = for_fine_tuning(recipe, learned, own_context=own)
+        recipe = for_fine_tuning(recipe, run.recipe, own_context=own)
     else:
-        recipe = for_part(recipe, learned, take)
-        check_apart(recipe, learned, take, run)
-        recipe = serve_context(recipe, learned, run, own, inputs.say)
-    return recipe.change(changes)
+        recipe = for_part(recipe, run.recipe, take)
+        check_apart(recipe, run.recipe, take, run.folder)
+        recipe = serve_context(recipe, run.recipe, run.folder, own, say)
+    return Chosen(recipe.change(changes), None, run, take)
 
 
-def _finished(recipe: Recipe, inputs: Inputs, changes: Sequence[str], learns: bool) -> Recipe:
+def _finished(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: bool) -> Recipe:
     """With the changes, and a vocabulary that fits the text, where none is taken over."""
-    start_from, take, say = inputs.start_from, inputs.take, inputs.say
-    if start_from is None or take is None:
-        recipe = _changed(recipe, changes, chosen=inputs.begins_anew)
-        fits = inputs.begins_anew and learns and recipe.spec.texts
+    take, say, changes = builder.take, builder.say, builder.options.set_
+    if run is None or take is None:
+        recipe = _changed(recipe, changes, chosen=builder.begins_anew)
+        fits = builder.begins_anew and learns and recipe.spec.texts
         return fit_vocabulary(recipe, changes, say) if fits else recipe
-    learned, run = start_from.recipe, start_from.folder
-    two, chosen = recipe.spec.translates, inputs.base is None
+    two, chosen = recipe.spec.translates, builder.base is None
     if two and chosen:
-        recipe = around_part(recipe, learned, take, say)
+        recipe = around_part(recipe, run.recipe, take, say)
     recipe = recipe.change(changes)
-    check_apart(recipe, learned, take, run)
+    check_apart(recipe, run.recipe, take, run.folder)
     own = not chosen or sets(changes, "plan.context")
-    recipe = serve_context(recipe, learned, run, own, say)
+    recipe = serve_context(recipe, run.recipe, run.folder, own, say)
     if not two or not chosen or not learns:
         return recipe
     brought = vocabulary_name(recipe, "source" if take == "encoder" else "target")
@@ -191,10 +210,10 @@ def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
         raise
 
 
-def name_of(inputs: Inputs) -> str | None:
+def name_of(options: TrainOptions) -> str | None:
     """How a run on files of text will be called, before any of them is read; None for recipes, and
     for files that say their languages."""
-    names, task, languages = inputs.names, inputs.task, inputs.languages
+    names, task, languages = options.inputs, options.task, options.languages
     says = format_by_name(names[0]) in ("tmx", "xliff", "po") and not languages
     if says or not all(map(is_text, names)):
         return None

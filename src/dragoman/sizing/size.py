@@ -141,11 +141,16 @@ _RATE_OF_MUON = 1.4
 """The learning rate of rows with Muon, beside that of Adam."""
 
 
+def check_family(family: str) -> None:
+    """Errors: ``RecipeError`` for a name of no family."""
+    if family not in FAMILIES:
+        raise RecipeError(f"--model {family}: allowed are {', '.join(FAMILIES)}")
+
+
 def shape_of(family: str, task: Spec) -> Shape:
     """What a row of a table becomes for ``task``. Errors: ``RecipeError`` where the family has no
     such model."""
-    if family not in FAMILIES:
-        raise RecipeError(f"--model {family}: allowed are {', '.join(FAMILIES)}")
+    check_family(family)
     able = {name: _shape(one, task) for name, one in FAMILIES.items()}
     shape = able[family]
     if shape is None:

@@ -18,7 +18,7 @@ from dragoman.models.settings import (
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.sections import LanguageSettings
 from dragoman.runs.prepare import Say
-from dragoman.sizing.inputs import known_of
+from dragoman.sizing.languages import known_of
 from dragoman.training.schedule import make_schedule
 
 FINE_TUNING = 10

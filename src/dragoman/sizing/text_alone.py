@@ -23,7 +23,6 @@ from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
 from dragoman.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of
-from dragoman.sizing.inputs import Inputs
 from dragoman.sizing.size import DEFAULT, Size
 
 BEGINS = (4_000, 0)
@@ -77,37 +76,33 @@ class TextsBuilder(RecipeBuilder):
     """Texts that stand alone, in a file or a folder of files."""
 
     side: ClassVar[Side] = "target"
+    fits = ("texts",)
+    one_input = ("texts alone", "one file, or a folder of files")
+    held_as = ("one file, or a folder of files", "")
 
-    def takes(self, inputs: Inputs) -> bool:
-        fine_tunes = inputs.start_from is not None and inputs.base is None
-        return inputs.are_files or inputs.names_task or not fine_tunes
+    def takes(self) -> bool:
+        fine_tunes = self.learned is not None and self.base is None
+        return self.options.are_files or self.options.task is not None or not fine_tunes
 
-    def check(self, inputs: Inputs) -> None:
-        self.check_label_ends(inputs)
-        self.check_columns(inputs)
-        names = inputs.names
-        if len(names) == 1 and Path(names[0]).suffix == ".toml":
+    def check(self) -> None:
+        first = self.options.inputs[0]
+        if len(self.options.inputs) == 1 and Path(first).suffix == ".toml":
             raise RecipeError(
-                f"{names[0]} is a recipe, which says its task itself: leave --task, --recipe out"
+                f"{first} is a recipe, which says its task itself: leave --task, --recipe out"
             )
-        if len(names) > 1 or inputs.keys is not None:
-            raise RecipeError(
-                f"a {self.task.called} learns from texts alone: give one file, or a folder of "
-                "files; what it is measured on is held out of it, or named by --dev FILE and "
-                "--test FILE"
-            )
-        for one in islice(files_of(names[0]), _SAMPLE_FILES):
+        super().check()
+        for one in islice(files_of(first), _SAMPLE_FILES):
             try:
                 next(read_lines(one, check_is_lines), None)
             except NotLines as error:  # to write markup may be what is wanted
-                inputs.say(f"warning: {error}. As it is, the model learns to write such lines")
+                self.say(f"warning: {error}. As it is, the model learns to write such lines")
                 break
 
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        if inputs.texts not in (None, *ALONE):
-            raise RecipeError(f"--texts {inputs.texts}: it is text, documents or file")
-        layout = inputs.texts or _format(inputs.first, inputs.base)
-        return CorpusSettings.model_validate({"source": inputs.first, "format": layout})
+    def file_at(self, path: str) -> CorpusSettings:
+        if self.options.texts not in (None, *ALONE):
+            raise RecipeError(f"--texts {self.options.texts}: it is text, documents or file")
+        layout = self.options.texts or _format(path, self.base)
+        return CorpusSettings.model_validate({"source": path, "format": layout})
 
     def look(self, corpus: CorpusSettings) -> TextSummary:
         texts = characters = 0
@@ -129,11 +124,7 @@ class TextsBuilder(RecipeBuilder):
         return TextSummary(characters, texts, first, section=section, wholes=wholes)
 
     def data(
-        self,
-        corpus: CorpusSettings,
-        seen: CorpusSummary,
-        held: Mapping[str, CorpusSettings],
-        inputs: Inputs,
+        self, corpus: CorpusSettings, seen: CorpusSummary, held: Mapping[str, CorpusSettings]
     ) -> dict[str, Any]:
         """Whole texts are held out where there are enough of them, and of few texts some."""
         assert isinstance(seen, TextSummary)
@@ -150,24 +141,24 @@ class TextsBuilder(RecipeBuilder):
             if not (split.dev or split.test):
                 split = split.for_few(few, dev="dev" not in held, test="test" not in held)
         path = Path(corpus.source)
-        told = inputs.texts is not None or inputs.base is not None
+        told = self.options.texts is not None or self.base is not None
         if corpus.format != "text" and not told and not path.is_dir():
             lines = sum(1 for _ in read_lines(path))
-            inputs.say(
+            self.say(
                 f"{path.name}: {plural(lines, 'line')}, read as {some}"
                 f"{plural(passages, 'passage')}; --texts text makes each line a text of its own"
             )
         return {**data, "split": split.model_dump()}
 
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
+    def row(self, seen: CorpusSummary) -> Size:
         rows = self.rows(seen)
-        if inputs.minutes is None:
+        if self.minutes is None:
             return rows[0]
         from dragoman.sizing.budget import text_size_in  # torch, which text alone does not need
 
         # A masked model, too, is timed as one that writes.
         timed = replace(self.task, reads=False, writes=True, begins=BEGINS)
-        return text_size_in(inputs.minutes, inputs.say, timed, inputs.model or DEFAULT, rows)
+        return text_size_in(self.minutes, self.say, timed, self.options.model or DEFAULT, rows)
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         """What suits the text if time does not matter, and all smaller sizes with vocabularies of

@@ -13,12 +13,11 @@ from recipe_of_files import recipe_of
 from upper_case import raised
 
 from dragoman.base.errors import DataError
-from dragoman.catalogue import Recipe
 from dragoman.data.files.bilingual import read_tmx
 from dragoman.data.files.corpora import CorpusSettings, read_pairs
 from dragoman.formats.units.document import OutputOptions
 from dragoman.sizing.from_files import name_of
-from dragoman.sizing.inputs import Inputs
+from dragoman.sizing.options import TrainOptions
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -181,7 +180,7 @@ def test_the_languages_that_a_file_says_are_those_of_the_run(
     assert recipe.name == ("my" if "und" in languages else "-".join(languages))
     told, _ = recipe_of([str(tmp_path / name)], keys=keys, languages="ko-fr", learns=False)
     assert (told.languages.source, told.languages.target) == ("ko", "fr")
-    assert name_of(Inputs([str(tmp_path / name)], Recipe)) in (None, recipe.name)
+    assert name_of(TrainOptions(inputs=[str(tmp_path / name)])) in (None, recipe.name)
 
 
 def test_files_of_several_pairs_of_languages_are_not_mixed(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def test_mistakes_are_told_in_one_line(learned: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("a\n")
     with pytest.raises(RecipeError, match="boxes in COCO's format: give one JSON file"):
         recipe_of([str(tmp_path / "words.txt")], task="detection")
-    with pytest.raises(RecipeError, match="--texts does not go with pictures"):
+    with pytest.raises(RecipeError, match="--texts is for texts that stand alone"):
         recipe_of([str(one)], task="detection", texts="file")
     with pytest.raises(DragomanError, match=r"boxes\.most = 9 takes 46 symbols"):
         recipe_of(

@@ -345,7 +345,7 @@ def test_what_is_behind_the_context_is_told_of(task: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("1-2\tzum" + "\t_" * 8 + "\n", "holds no sentence"),
+        ("1-2\tzum" + "\t_" * 8 + "\n", "holds no tagged sentences"),
         ("# newdoc\n# text = a b\n\n# c\n", "holds no tagged words: '# newdoc'"),
     ],
 )

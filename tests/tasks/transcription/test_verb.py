@@ -148,7 +148,7 @@ def test_what_does_not_go_with_recordings_is_refused(
     for more, told in (
         (("--test", empty), f"--test {empty}: there are no recordings in it"),
         (("--model", "lstm"), "recordings alone choose a --model transformer"),
-        (("--texts", "file"), "--texts does not go with recordings"),
+        (("--texts", "file"), "--texts is for texts that stand alone"),
         (("--test", tmp_path), f"{tmp_path} has no recordings with what is said in them"),
     ):
         said = dragoman("train", tones, "--to", tmp_path / "run", *more)

@@ -34,10 +34,9 @@ class ClassificationRuntime(LabelRuntime):
     one_label: ClassVar[str] = "label"
 
     def builders(self) -> Builders:
-        from dragoman.tasks.classification.file_sizes import FilesBuilder
-        from dragoman.tasks.classification.sizes import ClassificationBuilder
+        from dragoman.tasks.classification.sizes import ClassificationBuilder, FilesBuilder
 
-        return (ClassificationBuilder(), FilesBuilder())
+        return (ClassificationBuilder, FilesBuilder)
 
     def parts(self) -> Parts:
         from dragoman.tasks.classification.evaluation import (

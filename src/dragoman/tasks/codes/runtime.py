@@ -32,7 +32,7 @@ class CodesRuntime(Runtime):
     def builders(self) -> Builders:
         from dragoman.tasks.codes.sizes import CodesBuilder
 
-        return (CodesBuilder(),)
+        return (CodesBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.codes.evaluation import (

@@ -7,7 +7,9 @@ holds out the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
@@ -17,14 +19,12 @@ from dragoman.data.files.columns import is_tabbed, listed_corpus
 from dragoman.data.files.corpora import naming_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.recipe.spec import Spec
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, held_like
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.file_sources import source_of_files
-from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.size import DEFAULT, FAMILIES, Size
+from dragoman.sizing.options import absolute
+from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.picture.idx import is_idx
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.tasks.codes.spec import CODES_TASK
 
 CODES_TABLE = (
     Size(20_000, 0, 64, 0, 2, 0.0, 1_024, 100, 2e-3, 20),
@@ -44,44 +44,52 @@ take a tenth of the pictures with it."""
 class PicturesBuilder(RecipeBuilder):
     """Pictures: a list of them, folders, or IDX files; and what stands beside each."""
 
-    def takes(self, inputs: Inputs) -> bool:
-        return inputs.names_task or inputs.are_files
+    is_named = True
+    fits: ClassVar[Collection[str]] = ("columns",)
+    is_whole = True
+    held_as = ("one list or folder, as for training", "two IDX files, as for training")
 
-    def held_corpus(
-        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
-    ) -> CorpusSettings:
-        return held_like(option, named, train, "one list or folder", "two IDX files")
+    def corpus(self) -> CorpusSettings:
+        """Errors: ``RecipeError`` for what are no pictures."""
+        names = self.options.inputs
+        if len(names) == 2 and all(map(is_idx, names)):
+            return CorpusSettings(source=self.options.first, target=absolute(names[1]))
+        if len(names) == 1:
+            return self.file_at(self.options.first)
+        raise self._no_pictures()
+
+    def file_at(self, path: str) -> CorpusSettings:
+        if Path(path).is_dir():
+            return CorpusSettings(source=path, format="folders")
+        listed = listed_corpus(path, self.options.columns, self.options.keys)
+        if listed is None:
+            raise self._no_pictures()
+        return _by_captions(listed)
+
+    def _no_pictures(self) -> RecipeError:
+        return RecipeError(
+            f"{' '.join(self.options.inputs)}: give a list of pictures and captions (.tsv, "
+            ".jsonl), a folder with a folder for each caption, or two IDX files"
+        )
 
 
 class CodesBuilder(PicturesBuilder):
     """Pictures, whatever stands beside them."""
 
-    task: ClassVar[Spec] = CODES_TASK
-    table: ClassVar[Sequence[Size]] = CODES_TABLE
+    table = CODES_TABLE
     side = None
-
-    def check(self, inputs: Inputs) -> None:
-        inputs.refuse(("texts", "label_ends"), " does not go with pictures")
-        if inputs.model not in (None, *FAMILIES):
-            raise RecipeError(f"--model {inputs.model}: allowed are {', '.join(FAMILIES)}")
-        if inputs.model in (None, DEFAULT) and inputs.take is None:
-            return
-        option = f"--model {inputs.model}" if inputs.take is None else f"--init-part {inputs.take}"
-        raise RecipeError(
-            f"{option}: codes are made by an autoencoder of their own: leave it out, or write "
-            f"--model {DEFAULT}, the default"
-        )
-
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        return pictures_corpus(inputs)
+    only_default = (
+        ": codes are made by an autoencoder of their own: leave it out, or write --model "
+        f"{DEFAULT}, the default"
+    )
+    files_kept = math.inf
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        files = [pair.source for pair in read_pairs(corpus)]
+        seen = super().look(corpus)
         with naming_lines(corpus):
-            source = _coded_source(corpus, files)
-        return CorpusSummary(len(files), len(files), source=source)
+            return replace(seen, source=_coded_source(corpus, seen.files))
 
-    def learned(self, row: Size, family: str | None) -> Sections:
+    def model(self, row: Size) -> Sections:
         model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}
         return {"model": model, "training": row.training()}
 
@@ -95,23 +103,6 @@ class CodesBuilder(PicturesBuilder):
             "plan": {"max_source": longest, "max_target": longest},
             "training": {"label_smoothing": 0.0, "precision": "fp32"},
         }
-
-
-def pictures_corpus(inputs: Inputs) -> CorpusSettings:
-    """The pictures that are named, and what stands beside each. Errors: ``RecipeError`` for what
-    are no pictures."""
-    names = inputs.names
-    if len(names) == 2 and all(map(is_idx, names)):
-        return CorpusSettings(source=inputs.first, target=absolute(names[1]))
-    if len(names) == 1 and Path(names[0]).is_dir():
-        return CorpusSettings(source=inputs.first, format="folders")
-    listed = listed_corpus(inputs.first, inputs.columns, inputs.keys) if len(names) == 1 else None
-    if listed is None:
-        raise RecipeError(
-            f"{' '.join(names)}: give a list of pictures and captions (.tsv, .jsonl), a folder "
-            "with a folder for each caption, or two IDX files"
-        )
-    return _by_captions(listed)
 
 
 def _by_captions(corpus: CorpusSettings) -> CorpusSettings:

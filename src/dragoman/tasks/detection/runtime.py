@@ -31,7 +31,7 @@ class DetectionRuntime(Runtime):
     def builders(self) -> Builders:
         from dragoman.tasks.detection.sizes import DetectionBuilder
 
-        return (DetectionBuilder(),)
+        return (DetectionBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.detection.detector import Detector

@@ -6,24 +6,23 @@ in COCO's JSON.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
-from dragoman.base.errors import DataError, RecipeError
+from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.box_form import PER_BOX
 from dragoman.forms.boxes import scene_of
+from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.recipe.spec import Spec
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.file_sources import source_of_pictures
-from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.size import Size
+from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.picture.coco import annotations_in, is_coco
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.tasks.detection.spec import DETECTION
 
 BOX_TABLE = (
     Size(5_000, 0, 128, 4, 3, 0.1, 2_048, 300, 1.5e-3, 60),
@@ -36,53 +35,49 @@ _MOST = 100
 """Boxes of a picture that are learned where nobody says how many."""
 
 
+_NOT_OF_BOXES = " does not go with pictures and their boxes"
+
+
 class DetectionBuilder(RecipeBuilder):
     """Pictures with boxes."""
 
-    task: ClassVar[Spec] = DETECTION
-    table: ClassVar[Sequence[Size]] = BOX_TABLE
+    table = BOX_TABLE
     side = None
+    unfit = dict.fromkeys(("languages", "columns", "keys"), _NOT_OF_BOXES)
+    only_default = (
+        f": pictures with boxes alone choose a --model {DEFAULT}; others read them by a recipe"
+    )
+    is_named = True
+    one_input = ("boxes in COCO's format", "one JSON file, or the folder that it is in")
+    is_whole = True
+    held_as = ("one JSON file, or one folder", "")
+    files_kept = math.inf
 
-    def takes(self, inputs: Inputs) -> bool:
-        return inputs.names_task or inputs.are_files
+    def check(self) -> None:
+        super().check()
+        if self.options.are_files and not is_coco(Path(self.options.first)):
+            raise self.not_one_input()
 
-    def check(self, inputs: Inputs) -> None:
-        unfit = ("texts", "languages", "columns", "label_ends", "keys")
-        inputs.refuse(unfit, " does not go with pictures and their boxes")
-        check_default(inputs, "pictures with boxes", "read them")
-        if inputs.are_files and (len(inputs.names) > 1 or not is_coco(Path(inputs.first))):
-            raise RecipeError(
-                "a detector learns from boxes in COCO's format: give one JSON file, or the folder "
-                "that it is in. What it is measured on is held out of it, or named by --dev FILE "
-                "and --test FILE"
-            )
-        self.check_whole(inputs)
+    def file_at(self, path: str) -> CorpusSettings:
+        """Errors: ``DataError`` for a folder without the one JSON file."""
+        return CorpusSettings(source=str(annotations_in(Path(path))), format="coco")
 
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        return _corpus(inputs.first)
+    def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
+        return self.file_at(path)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        files, labels, most = list[Path](), set[str](), 1
-        for pair in read_pairs(corpus):
-            files.append(Path(pair.source))
-            boxes = scene_of(pair.target).single
-            labels.update(box.label for box in boxes)
-            most = max(most, len(boxes))
-        if len(labels) < 2:
-            which = f"one category, {labels.pop()!r}" if labels else "no box"
+        seen = super().look(corpus)
+        if len(seen.labels) < 2:
+            which = f"one category, {min(seen.labels)!r}" if seen.labels else "no box"
             raise DataError(
                 f"{corpus.source} has {which}: there is nothing to tell apart. Give pictures of "
                 "two categories at least"
             )
-        amount, source = len(files), source_of_pictures(files)
-        return CorpusSummary(amount, amount, length=most, labels=labels, source=source)
+        most = max(len(scene_of(pair.target).single) for pair in read_pairs(corpus))
+        return replace(seen, length=most, source=source_of_pictures(seen.files))
 
-    def held_corpus(
-        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
-    ) -> CorpusSettings:
-        if len(named) > 1:
-            raise RecipeError(f"{option} {' '.join(named)}: give one JSON file, or one folder")
-        return _corpus(absolute(named[0]))
+    def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
+        return (box.label for box in scene_of(pair.target).single)
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         source, most = PictureSource.of(seen.source), int(seen.length)
@@ -103,8 +98,3 @@ class DetectionBuilder(RecipeBuilder):
             "search": {"beam": 1, "length_penalty": 0.0},
             "evaluation": {"dev_sentences": 200, "dev_beam": 1},
         }  # fmt: skip
-
-
-def _corpus(path: str) -> CorpusSettings:
-    """Errors: ``DataError`` for a folder without the one JSON file."""
-    return CorpusSettings(source=str(annotations_in(Path(path))), format="coco")

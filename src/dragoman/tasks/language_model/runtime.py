@@ -20,9 +20,9 @@ class LanguageModelRuntime(Runtime):
     spec: ClassVar[Spec] = LANGUAGE_MODEL
 
     def builders(self) -> Builders:
-        from dragoman.tasks.language_model.sizes import LanguageModelBuilder
+        from dragoman.sizing.text_alone import TextsBuilder
 
-        return (LanguageModelBuilder(),)
+        return (TextsBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.language_model.evaluation import LanguageModelValidation, evaluate_run

@@ -23,7 +23,7 @@ class MaskedRuntime(Runtime):
     def builders(self) -> Builders:
         from dragoman.tasks.masked.sizes import MaskedBuilder
 
-        return (MaskedBuilder(),)
+        return (MaskedBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.masked.evaluation import MaskedValidation, evaluate_run

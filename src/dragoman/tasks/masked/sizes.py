@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
-from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, Sections, merged
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TextsBuilder
-from dragoman.tasks.masked.spec import MASKED
 
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
 """A masked model has to find out that neighbours tell more than the rest of a window does. The
@@ -20,8 +17,6 @@ that (docs/experiments.md, "A masked model that stands still")."""
 
 class MaskedBuilder(TextsBuilder):
     """The same texts. A blank is to be a word, or a good part of one, and no letter."""
-
-    task: ClassVar[Spec] = MASKED
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         return [

@@ -33,7 +33,7 @@ class PaintingRuntime(Runtime):
     def builders(self) -> Builders:
         from dragoman.tasks.painting.sizes import PaintingBuilder
 
-        return (PaintingBuilder(),)
+        return (PaintingBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.painting.evaluation import PaintingValidation, evaluate_run

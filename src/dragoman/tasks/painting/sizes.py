@@ -7,20 +7,19 @@ captions and a run that has learned codes.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.forms.form import Pair
 from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
-from dragoman.sizing.builder import CorpusSummary, Sections, check_default
-from dragoman.sizing.inputs import Inputs, absolute
-from dragoman.sizing.size import Size
+from dragoman.sizing.builder import CorpusSummary, Sections
+from dragoman.sizing.options import absolute
+from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.picture.codes_form import CODES, CodeSymbols
-from dragoman.tasks.codes.sizes import PicturesBuilder, pictures_corpus
-from dragoman.tasks.painting.spec import PAINTING, codes_run
+from dragoman.tasks.codes.sizes import PicturesBuilder
+from dragoman.tasks.painting.spec import codes_run
 
 PAINTING_TABLE = (
     Size(20_000, 2_000, 128, 4, 3, 0.1, 2_048, 200, 1.5e-3, 20),
@@ -29,7 +28,6 @@ PAINTING_TABLE = (
 )
 """``tokens_per_update`` counts codes. A first choice, tried on pictures of shapes."""
 
-_SAMPLE_SIZE = 100
 _CAPTION = 128
 """Tokens of a caption."""
 _MANY = 4
@@ -39,27 +37,21 @@ _MANY = 4
 class PaintingBuilder(PicturesBuilder):
     """Pictures and their captions."""
 
-    task: ClassVar[Spec] = PAINTING
-    table: ClassVar[Sequence[Size]] = PAINTING_TABLE
+    table = PAINTING_TABLE
     name_tells = False
+    fits = ("columns", "codes")
+    only_default = (
+        f": captions and pictures alone choose a --model {DEFAULT}; others learn from them by a "
+        "recipe"
+    )
 
-    def check(self, inputs: Inputs) -> None:
-        inputs.refuse(("texts", "label_ends"), " does not go with pictures and their captions")
-        check_default(inputs, "captions and pictures", "learn from them")
-        self.check_whole(inputs)
+    def corpus(self) -> CorpusSettings:
+        return super().corpus().model_copy(update={"holds": "captions"})
 
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        return pictures_corpus(inputs).model_copy(update={"holds": "captions"})
-
-    def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        amount, captions = 0, list[str]()
-        for pair in read_pairs(corpus):
-            amount += 1
-            if not pair.source.strip():
-                raise DataError(f"{corpus.name}, line {pair.line}: the caption is empty")
-            if amount <= _SAMPLE_SIZE:
-                captions.append(pair.source)
-        return CorpusSummary(amount, amount, captions)
+    def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
+        if not pair.source.strip():
+            raise DataError(f"{corpus.name}, line {pair.line}: the caption is empty")
+        return ()
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         # Where a caption has many pictures, each as right as another, no picture is exact, and the
@@ -77,22 +69,19 @@ class PaintingBuilder(PicturesBuilder):
             "evaluation": {"dev_sentences": 200, "dev_beam": 1},
         }
 
-    def begun(
-        self, recipe: Recipe, epochs: float | None, inputs: Inputs
-    ) -> tuple[Recipe, float | None]:
+    def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
         """With the codes that are named, and room for those of a picture."""
-        recipe, epochs = super().begun(recipe, epochs, inputs)
-        if inputs.codes is None:  # the recipe may name some
+        recipe, epochs = super().begun(recipe, epochs)
+        if self.options.codes is None:  # the recipe may name some
             return recipe, epochs
-        if inputs.start_from is not None:
+        if self.learned is not None:
             raise RecipeError(
                 "--codes goes with a new painter; one that goes on from another (--from) keeps its "
                 "codes: leave it out"
             )
-        run = codes_run(inputs.codes)
-        wanted = CodeSymbols.load(run / CODES).places + 1
-        changes = [f"painting.codes={json.dumps(absolute(inputs.codes))}"]
-        if inputs.base is None:
+        wanted = CodeSymbols.load(codes_run(self.options.codes) / CODES).places + 1
+        changes = [f"painting.codes={json.dumps(absolute(self.options.codes))}"]
+        if self.base is None:
             longest = max(_CAPTION, wanted)
             changes += [
                 f"plan.max_target={wanted}", 'model.positions.kind="learned"',

@@ -35,7 +35,7 @@ class ParsingRuntime(Runtime):
     def builders(self) -> Builders:
         from dragoman.tasks.parsing.sizes import ParsingBuilder
 
-        return (ParsingBuilder(),)
+        return (ParsingBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.parsing.evaluation import ParsingValidation, compared, evaluate_run

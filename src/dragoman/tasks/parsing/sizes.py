@@ -7,20 +7,15 @@ How much is held out follows from it too; all of it is written into the recipe.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
-from dragoman.base.errors import DataError, RecipeError
-from dragoman.data.files.corpora import read_pairs
+from dragoman.base.errors import RecipeError
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.tree import LABEL_ENDS
 from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.inputs import Inputs, with_label_ends
+from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, checked_corpus
 from dragoman.sizing.size import Size
-from dragoman.tasks.parsing.spec import PARSING
 
 FEW = 10_000
 """For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe
@@ -34,46 +29,27 @@ TREE_TABLE = (
 )
 """The size of a parser by the number of trees; docs/trees.md shows it to users."""
 
-_SAMPLE_SIZE = 50
-"""Sentences whose language is identified."""
-
 
 class ParsingBuilder(RecipeBuilder):
     """Bracketed trees, in a file or a folder of files."""
 
-    task: ClassVar[Spec] = PARSING
-    table: ClassVar[Sequence[Size]] = TREE_TABLE
+    table = TREE_TABLE
+    fits = ("label_ends", "texts", "columns")
+    is_named = True
+    one_input = ("bracketed trees", "one file, or a folder of files")
+    held_as = ("one file, or a folder of files", "")
+    is_whole = True
+    sampled = 50
 
-    def takes(self, inputs: Inputs) -> bool:
-        return inputs.names_task or inputs.are_files
-
-    def check(self, inputs: Inputs) -> None:
-        if len(inputs.names) > 1 or inputs.keys is not None:
-            raise RecipeError(
-                "a parser learns from bracketed trees: give one file, or a folder of files. What "
-                "it is measured on is held out of it, or named by --dev FILE and --test FILE"
-            )
-        self.check_whole(inputs)
-
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        ends, learned = inputs.label_ends, inputs.base
-        if learned is None and inputs.start_from is not None:
-            learned = inputs.start_from.recipe
+    def file_at(self, path: str) -> CorpusSettings:
+        ends = self.options.label_ends
         if ends is None:
-            ends = label_ends_of(learned)
-        return with_label_ends(CorpusSettings(source=inputs.first, format="trees"), ends)
+            ends = label_ends_of(self.base or self.learned)
+        about = {"source": path, "format": "trees", "label_ends": ends}
+        return checked_corpus(about, "--label-ends", ends)
 
-    def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        trees, sentences = 0, list[str]()
-        for pair in read_pairs(corpus):
-            trees += 1
-            if trees <= _SAMPLE_SIZE:
-                sentences.append(pair.source)
-        if not trees:
-            raise DataError(f"{corpus.source} holds no tree")
-        return CorpusSummary(trees, trees, sentences)
-
-    def learned(self, row: Size, family: str | None) -> Sections:
+    def model(self, row: Size) -> Sections:
+        family = self.options.model
         if family not in (None, *_MADE):
             raise RecipeError(f"--model {family}: a parser can be {' or '.join(_MADE)}")
         made = _MADE[family or ("lstm" if row.below <= FEW else "transformer")]

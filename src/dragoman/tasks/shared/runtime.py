@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Evaluate = Callable[..., EvaluationReport]
 """(run, files, changes of settings, ``Task.evaluation_options`` by name)"""
-Builders: TypeAlias = "tuple[RecipeBuilder, ...]"
+Builders: TypeAlias = "tuple[type[RecipeBuilder], ...]"
 MakePredictor = Callable[[Run, "EngineSettings | None"], "Predictor[object]"]
 
 

@@ -38,7 +38,7 @@ class TaggingRuntime(LabelRuntime):
     def builders(self) -> Builders:
         from dragoman.tasks.tagging.sizes import TaggingBuilder
 
-        return (TaggingBuilder(),)
+        return (TaggingBuilder,)
 
     def parts(self) -> Parts:
         from dragoman.tasks.tagging.evaluation import TaggedValidation, compared, evaluate_run

@@ -5,23 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
-from typing import ClassVar
 
-from dragoman.base.errors import DataError, RecipeError
+from dragoman.base.errors import RecipeError
 from dragoman.data.files.annotated import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
 from dragoman.data.files.columns import numbered
 from dragoman.data.files.corpora import files_of, read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair
-from dragoman.recipe.spec import Spec
-from dragoman.sizing.builder import CorpusSummary, Sections
-from dragoman.sizing.inputs import Inputs, with_label_ends
-from dragoman.sizing.labelled_texts import HeadBuilder
+from dragoman.sizing.builder import CorpusSummary, HeadBuilder, Sections, checked_corpus
 from dragoman.sizing.size import Size
 from dragoman.tasks.tagging.metrics import has_spans
-from dragoman.tasks.tagging.spec import TAGGING
 
 _SAMPLE_LINES = 200
 
@@ -44,26 +39,16 @@ TAG_TABLE = (
 class TaggingBuilder(HeadBuilder):
     """Sentences with a tag for each word."""
 
-    task: ClassVar[Spec] = TAGGING
     noun = "tagged sentences"
-    table: ClassVar[Sequence[Size]] = TAG_TABLE
+    table = TAG_TABLE
+    fits = ("label_ends",)
 
-    def check_label_ends(self, inputs: Inputs) -> None:
-        """Tags may be those of trees: ``tagged_corpus`` sees what the file holds."""
-        if not inputs.are_files:
-            super().check_label_ends(inputs)
+    def file_at(self, path: str) -> CorpusSettings:
+        given = self.options
+        return tagged_corpus(path, given.columns, given.keys, given.label_ends)
 
-    def file_at(self, path: str, inputs: Inputs) -> CorpusSettings:
-        return tagged_corpus(path, inputs.columns, inputs.keys, inputs.label_ends)
-
-    def labels_of(self, pair: Pair) -> Iterable[str]:
+    def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
         return pair.target.split()
-
-    def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        seen = super().look(corpus)
-        if not seen.amount:
-            raise DataError(f"{corpus.source} holds no sentence")
-        return seen
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         metric = "f1" if has_spans(seen.labels) else "accuracy"
@@ -91,16 +76,18 @@ def tagged_corpus(
     if keys is not None:
         _refuse(path, "lines of JSON", ("--columns", columns), ("--label-ends", label_ends))
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1], format="jsonl")
-    corpus = CorpusSettings(source=path, format="tags")
+    about = {"source": path, "format": "tags"}
     first = files_of(path)[0]
     lines = list(islice(read_lines(first), _SAMPLE_LINES))
     layout = layout_of(lines, first)
     if layout != "columns":
         _refuse(path, _CALLED[layout], ("--columns", columns))
-    if layout == "trees":
-        return corpus if label_ends is None else with_label_ends(corpus, label_ends)
-    _refuse(path, _CALLED[layout], ("--label-ends", label_ends))
-    if layout == "underscore":
+    if layout != "trees":
+        _refuse(path, _CALLED[layout], ("--label-ends", label_ends))
+    if label_ends is not None:
+        return checked_corpus({**about, "label_ends": label_ends}, "--label-ends", label_ends)
+    corpus = CorpusSettings.model_validate(about)
+    if layout != "columns":
         return corpus
     if columns is not None:
         word, tag = numbered(columns)

@@ -6,26 +6,25 @@ nothing but recordings and their texts (``sources/frames/spoken.py``).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.wording import plural
 from dragoman.data.files.columns import numbered
-from dragoman.data.files.corpora import read_lines, read_pairs
+from dragoman.data.files.corpora import read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.identification import language_of
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
-from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, check_default
-from dragoman.sizing.inputs import Inputs, absolute, given_language, given_languages, grouped_corpus
-from dragoman.sizing.size import Size
+from dragoman.sizing.builder import (
+    CorpusSummary,
+    RecipeBuilder,
+    Sections,
+    checked_corpus,
+)
+from dragoman.sizing.languages import given_language, given_languages
+from dragoman.sizing.size import DEFAULT, Size
 from dragoman.sources.frames.recordings import rate_of, samples_of
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.frames.spoken import places_of
-from dragoman.tasks.translation.spec import TRANSLATION
 
 SPOKEN_TABLE = (
     Size(0.1, 200, 96, 4, 3, 0.1, 125, 100, 1.5e-3, 100),
@@ -52,88 +51,53 @@ _MICRO_BATCH = 16_000
 class SpokenBuilder(RecipeBuilder):
     """Recordings and what is said in them."""
 
-    task: ClassVar[Spec] = TRANSLATION
-    table: ClassVar[Sequence[Size]] = SPOKEN_TABLE
+    table = SPOKEN_TABLE
     side = "target"
     noun = "recordings"
+    fits = ("groups", "columns")
+    only_default = f": recordings alone choose a --model {DEFAULT}; others read them by a recipe"
+    held_as = ("one folder or one list", "")
+    sampled = files_kept = _LOOKED_AT
     tells_speakers = ", a list by a column named speaker"
 
-    def takes(self, inputs: Inputs) -> bool:
-        named = inputs.spec.name == self.task.name and len(inputs.names) == 1 and inputs.are_files
-        return named and places_of(Path(inputs.first), read_lines) is not None
+    def takes(self) -> bool:
+        one, first = len(self.options.inputs) == 1, Path(self.options.first)
+        return one and super().takes() and places_of(first, read_lines) is not None
 
-    def check(self, inputs: Inputs) -> None:
-        inputs.refuse(("texts", "label_ends"), " does not go with recordings")
-        check_default(inputs, "recordings", "read them")
-
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        return self._corpus_at(inputs.first, inputs)
-
-    def _corpus_at(self, path: str, inputs: Inputs) -> CorpusSettings:
+    def file_at(self, path: str) -> CorpusSettings:
         """What names files, texts and speakers there: as the options say, or the usual names."""
-        about: dict[str, Any] = {"source": path, "format": "spoken"}
+        options, about = self.options, dict[str, Any](source=path, format="spoken")
         about |= places_of(Path(path), read_lines) or {}
-        if inputs.keys is not None:
-            about |= dict(zip(("source_key", "target_key"), inputs.keys, strict=True))
-        if inputs.columns is not None:
-            file, text = numbered(inputs.columns)
+        if options.keys is not None:
+            about |= dict(zip(("source_key", "target_key"), options.keys, strict=True))
+        if options.columns is not None:
+            file, text = numbered(options.columns)
             about |= {"source_column": file, "target_column": text}
-        if inputs.groups is not None:
+        if options.groups is not None:
             about.pop("group_key", None)
-        return grouped_corpus(about, inputs.groups)
+        return checked_corpus(
+            {**about, "group_pattern": options.groups}, "--groups", options.groups
+        )
 
-    def languages(self, inputs: Inputs) -> dict[str, str]:
+    def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
+        return self.file_at(path)
+
+    def languages(self) -> dict[str, str]:
         """One for both, unless what is written is a translation (``de-en``)."""
-        if inputs.languages and "-" in inputs.languages:
-            source, target = given_languages(inputs.languages, inputs.names)
+        codes = self.options.languages
+        if codes and "-" in codes:
+            source, target = given_languages(codes, self.options.inputs)
             return {"source": source, "target": target}
-        code = given_language(inputs.languages, "") if inputs.languages else "und"
-        return {"source": code, "target": code}
-
-    def known(
-        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
-    ) -> Mapping[str, str]:
-        if "und" not in languages.values():
-            return languages
-        code = language_of(seen.texts)
-        if code == "und" and base is not None:
-            return base.languages.model_dump()
-        return {"source": code, "target": code}
+        return dict.fromkeys(("source", "target"), given_language(codes, "") if codes else "und")
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        amount, rate, seconds = 0, 0, list[float]()
-        texts, groups = list[str](), Counter[str]()
-        for pair in read_pairs(corpus):
-            amount += 1
-            rate = rate or rate_of(pair.source)
-            if amount <= _LOOKED_AT:
-                texts.append(pair.target)
-                seconds.append(samples_of(pair.source, rate) / rate)
-            if corpus.groups_by is not None:
-                groups[pair.group] += 1
-        if not amount:
-            raise DataError(f"{corpus.source} names no recording")
-        hours = sum(seconds) / len(seconds) * amount / 3_600
-        source = FramesSource(rate=min(rate, _HIGHEST_RATE))
-        return CorpusSummary(hours, amount, texts, source=source, groups=groups)
-
-    def held_corpus(
-        self, option: str, named: Sequence[str], train: CorpusSettings, inputs: Inputs
-    ) -> CorpusSettings:
-        if len(named) > 1:
-            raise RecipeError(f"{option} {' '.join(named)}: give one folder or one list")
-        return self._corpus_at(absolute(named[0]), inputs)
-
-    def data(
-        self,
-        corpus: CorpusSettings,
-        seen: CorpusSummary,
-        held: Mapping[str, CorpusSettings],
-        inputs: Inputs,
-    ) -> dict[str, Any]:
-        minutes = seen.amount * 60
-        inputs.say(f"{plural(seen.different, 'recording')}, about {minutes:,.1f} minutes of sound")
-        return super().data(corpus, seen, held, inputs)
+        seen = super().look(corpus)
+        rate = rate_of(seen.files[0])
+        seconds = [samples_of(file, rate) / rate for file in seen.files]
+        hours = sum(seconds) / len(seconds) * seen.different / 3_600
+        told = plural(seen.different, "recording")
+        self.say(f"{told}, about {hours * 60:,.1f} minutes of sound")
+        return replace(seen, amount=hours, source=FramesSource(rate=min(rate, _HIGHEST_RATE)))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         assert seen.source is not None

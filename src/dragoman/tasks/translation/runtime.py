@@ -41,14 +41,14 @@ class TranslationRuntime(Runtime):
 
     spec: ClassVar[Spec] = TRANSLATION
 
-    def __init__(self, of_files: Sequence[Callable[[], Builders]] = ()) -> None:
-        """``of_files``: what makes recipes of files that are no text."""
-        self._of_files = of_files
+    def __init__(self, of_recordings: Callable[[], Builders]) -> None:
+        """``of_recordings``: what makes recipes of recordings."""
+        self._of_recordings = of_recordings
 
     def builders(self) -> Builders:
         from dragoman.tasks.translation.sizes import TranslationBuilder
 
-        return (TranslationBuilder(), *(one for make in self._of_files for one in make()))
+        return (TranslationBuilder, *self._of_recordings())
 
     def parts(self) -> Parts:
         from dragoman.tasks.shared.examples import Pairs

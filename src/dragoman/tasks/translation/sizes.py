@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.data.files.columns import paired_corpus
 from dragoman.data.files.corpora import read_pairs, said_languages
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
-from dragoman.sizing.inputs import Inputs, given_languages, known_of, two_files
+from dragoman.sizing.languages import given_languages
 from dragoman.sizing.size import DEFAULT, Size, row_of
-from dragoman.tasks.translation.spec import TRANSLATION
 
 TABLE = (
     Size(5_000, 2_000, 128, 4, 2, 0.3, 2_048, 300, 4e-3, 100, "muon"),
@@ -40,15 +36,13 @@ _SAMPLE_SIZE = 100_000
 class TranslationBuilder(RecipeBuilder):
     """Sentences and their translations, in two files or in one that holds both sides."""
 
-    task: ClassVar[Spec] = TRANSLATION
+    table = TABLE
 
-    def takes(self, inputs: Inputs) -> bool:
-        return len(inputs.names) > 1 or format_by_name(inputs.names[0]) is not None
+    def takes(self) -> bool:
+        return len(self.options.inputs) > 1 or format_by_name(self.options.inputs[0]) is not None
 
-    def corpus(self, inputs: Inputs) -> CorpusSettings:
-        if len(inputs.names) == 2:
-            return two_files(inputs)
-        return paired_corpus(inputs.first, inputs.columns, inputs.keys)
+    def file_at(self, path: str) -> CorpusSettings:
+        return paired_corpus(path, self.options.columns, self.options.keys)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         """Behind the first pairs every source counts as different."""
@@ -65,27 +59,20 @@ class TranslationBuilder(RecipeBuilder):
         length = written / looked_at / _BYTES_A_TOKEN
         return CorpusSummary(looked_at + more, len(different) + more, length=length)
 
-    def row(self, seen: CorpusSummary, inputs: Inputs) -> Size:
-        if inputs.minutes is None:
-            return row_for(seen.amount)
+    def row(self, seen: CorpusSummary) -> Size:
+        rows, tokens = rows_for(seen.amount), seen.amount * seen.length
+        if self.minutes is None:
+            return rows[0]
         from dragoman.sizing.budget import size_in
 
-        rows, tokens = rows_for(seen.amount), seen.amount * seen.length
-        family = inputs.model or DEFAULT
-        return size_in(inputs.minutes, inputs.say, TRANSLATION, family, rows, seen.length, tokens)
+        family = self.options.model or DEFAULT
+        return size_in(self.minutes, self.say, self.task, family, rows, seen.length, tokens)
 
-    def languages(self, inputs: Inputs) -> dict[str, str]:
-        said = None if inputs.languages else said_languages(self.corpus(inputs))
-        codes = "-".join(said) if said else inputs.languages
-        source, target = given_languages(codes, inputs.names)
+    def languages(self) -> dict[str, str]:
+        said = None if self.options.languages else said_languages(self.corpus())
+        codes = "-".join(said) if said else self.options.languages
+        source, target = given_languages(codes, self.options.inputs)
         return {"source": source, "target": target}
-
-    def known(
-        self, languages: Mapping[str, str], seen: CorpusSummary, base: Recipe | None
-    ) -> Mapping[str, str]:
-        if base is None:
-            return languages
-        return known_of(languages, base.languages)
 
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
         """By its languages, or by the first file where they are not known."""
@@ -97,11 +84,7 @@ class TranslationBuilder(RecipeBuilder):
         return {"text": {"character_coverage": 0.9999}, "training": {"average_last": 5}}
 
 
-def row_for(pairs: float) -> Size:
-    """The row of ``TABLE`` for so many pairs: what suits them if time does not matter."""
-    return row_of(TABLE, pairs)
-
-
 def rows_for(pairs: float) -> Sequence[Size]:
-    """That row and all smaller sizes, the largest first."""
-    return TABLE[TABLE.index(row_for(pairs)) :: -1]
+    """The row of ``TABLE`` for so many pairs, which suits them if time does not matter, and all
+    smaller sizes, the largest first."""
+    return TABLE[TABLE.index(row_of(TABLE, pairs)) :: -1]

@@ -1,0 +1,73 @@
+"""The languages of a training: as ``--languages`` has them, or as the names of the files tell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dragoman.base.errors import RecipeError
+from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
+from dragoman.recipe.sections import LanguageSettings
+
+_KANURI = " (kr is Kanuri, which is given as kau)"
+
+
+def languages_of(paths: Sequence[str]) -> tuple[str, str]:
+    """Guess languages from names: my.en and my.de.gz are "en" and "de"; "und" if unsure.
+
+    Errors: ``RecipeError`` for my.kr, which is a text in Kanuri by its name."""
+    codes = []
+    for path in paths:
+        suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
+        if suffix in CODES and suffix in COUNTRIES:
+            code = COUNTRIES[suffix]
+            parts = Path(path).name.split(".")
+            named = ".".join(code if part == suffix else part for part in parts)
+            renamed = Path(path).with_name(named)
+            raise RecipeError(
+                f"{path}: the code of {name_of(code)} is {code}, and {suffix} is another language. "
+                f"Rename the file: mv {shlex.quote(path)} {shlex.quote(str(renamed))}; or name the "
+                f"languages by --languages{_KANURI}"
+            )
+        codes.append(suffix if suffix in CODES else "und")
+    return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
+
+
+def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
+    """Of both sides, by ``--languages`` or else by the names of their files.
+
+    Errors: ``RecipeError`` for anything but two codes.
+    """
+    if not codes:
+        return languages_of(paths)
+    source, dash, target = codes.partition("-")
+    if not dash or not source or not target:
+        raise RecipeError(f"--languages {codes}: write it as en-de")
+    _check_codes(codes)
+    return source, target
+
+
+def given_language(code: str | None, path: str) -> str:
+    """Of texts that stand alone. Errors: ``RecipeError`` for two codes."""
+    if code is not None and "-" in code:
+        raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
+    _check_codes(code or "")
+    return code or languages_of([path, path])[0]
+
+
+def _check_codes(codes: str) -> None:
+    """Errors: ``RecipeError`` for names of languages and for codes of countries."""
+    source, dash, target = codes.partition("-")
+    meant = f"{code_meant(source)}{dash}{code_meant(target)}"
+    if meant != codes:
+        kanuri = _KANURI if "kr" in (source, target) else ""
+        raise RecipeError(f"--languages {codes}: languages have codes: --languages {meant}{kanuri}")
+
+
+def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
+    """The languages that are said; of each that is not, the one of ``otherwise``."""
+    return {
+        side: getattr(otherwise, side) if code == "und" else code
+        for side, code in languages.items()
+    }

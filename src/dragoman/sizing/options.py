@@ -1,0 +1,139 @@
+"""What ``dragoman train`` takes, and what of it ``dragoman data show`` takes too.
+
+A recipe follows from it (``from_files.py``). The docstring under a field is its help text. Nothing
+heavy is imported here: the command line reads these classes as it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman.base.errors import RecipeError
+
+_TREES = (".mrg", ".ptb", ".parse")
+"""How names of files of bracketed trees end."""
+
+
+def _option(metavar: str, **more: Any) -> Any:
+    """A field with another placeholder."""
+    return field(default=None, metadata={"metavar": metavar, **more})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesOptions:
+    """How files of text are read."""
+
+    task: str | None = None  # its help is that of ``TaskName`` in ``cli/train.py``
+    texts: str | None = None
+    """For language models and masked models, where one text ends and the next begins: text (each
+    line is a text), documents (blank lines separate texts) or file (each file is one text).
+    Default: detected."""
+    languages: str | None = None
+    """Source and target language, such as en-de; for tasks with one language, that language, such
+    as en. Default: taken from the file names, or from what a TMX, XLIFF or PO says."""
+    keys: tuple[str, str] | None = None
+    """For a .jsonl file: the keys of source and target, such as translation.en translation.de."""
+    columns: str | None = None
+    """For a tab-separated file: the columns of source and target, or of text and label, such as
+    2,3. For labelled texts, label,text and text,label are accepted too. Default: detected."""
+    groups: str | None = _option("PATTERN")
+    """For recordings: a regular expression with one group, which matches the speaker in the file
+    name, such as _([a-z]+)_ for 7_jackson_32.wav. If it contains a /, it is matched against the
+    path inside the folder instead: ^([^/]+)/ takes the name of the first folder. All recordings of
+    a speaker are put on the same side of the split."""
+    label_ends: str | None = _option("CHARACTERS")
+    """For trees: the characters at which a label is cut off. With -= (the default), NP-SBJ-1 is
+    learned as NP; with -=., grup.nom.ms is learned as grup; with "", labels are kept whole. The
+    fewer labels there are, the fewer trees you need."""
+    codes: str | None = _option("RUN")
+    """For a painter: the run that has learned the codes of pictures (--task codes)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(FilesOptions):
+    """What ``dragoman train`` takes."""
+
+    inputs: list[str] = field(
+        metadata={"is_argument": True, "default": ..., "metavar": "SOURCE TARGET | RECIPE"}
+    )
+    """Training data, or a recipe: a .toml file, or the name of a recipe that comes with dragoman.
+    For translation, give two files of parallel text or one file with both sides (.tsv, .csv,
+    .jsonl, .tmx, .xlf, .po). For transcription, give a folder of recordings with a .txt file beside
+    each; a .tsv, .csv or .jsonl file that lists the file name, text and speaker of each recording;
+    or a Kaldi data folder. A language model or a masked model takes one file or a folder of text; a
+    parser takes one file or a folder of bracketed trees (.mrg); a classifier takes a .tsv or .jsonl
+    file of texts and labels, a folder of recordings or pictures with a subfolder for each label, a
+    .zip file with such folders of pictures, a list (.csv, .tsv, .jsonl) of such files and their
+    labels, or two IDX files with pictures and labels; a tagger takes one file of tagged words; a
+    detector takes boxes in COCO's JSON, or the folder that the file is in; codes and a painter take
+    a list (.tsv, .csv, .jsonl) of pictures and their captions, a folder with a subfolder of
+    pictures for each caption, or two IDX files."""
+    to: Path | None = None
+    """The run folder to create. Default: runs/NAME, with NAME taken from the files or the recipe.
+    If the folder already contains a run, training does not start."""
+    minutes: float | None = field(default=None, metadata={"ge": 0.05})
+    """Train for about this many minutes. The model size and the number of updates are chosen for
+    this time and the speed of this machine; the number of updates is corrected once, after the
+    first minute."""
+    epochs: float | None = field(default=None, metadata={"ge": 0.01})
+    """Train for this many epochs."""
+    recipe: str | None = None
+    """With training files: use the settings of this recipe (sizes, schedule, cleaning, Moses
+    tokenisation), but not its data. The languages are taken from the recipe too if the file names
+    do not contain them."""
+    dev: tuple[str, str] | None = _option("SOURCE TARGET | FILE", may_be_one=True)
+    """Validation data: two files or one file, in the same layout as the training files. If you give
+    one file, put the option after the training files. If you give only one of --dev and --test, the
+    other set is held out of the training data."""
+    test: tuple[str, str] | None = _option("SOURCE TARGET | FILE", may_be_one=True)
+    """Test data for the final evaluation: two files or one file, as for --dev."""
+    model: str | None = _option("transformer|lstm|conv")
+    """The architecture: transformer (the default), lstm, or conv (translation only). The size of
+    the model depends on the amount of text and on --minutes."""
+    from_: Path | None = None
+    """Fine-tune this run: start with its best weights and its vocabulary."""
+    init_part: str | None = _option("encoder|decoder")
+    """Use only the encoder or the decoder of the --from run, for another kind of task. Weights
+    whose shape does not fit are initialised anew."""
+    seed: int | None = None
+    """The seed for all random numbers."""
+    seeds: str | None = None
+    """Train several runs that differ only in their seeds, such as 1,2,3. They are trained one after
+    another, each in a subfolder of the run folder, with the same number of updates as the first."""
+    set_: list[str] = field(default_factory=list, metadata={"default": None})
+    """Change any setting, such as model.dropout=0.2. May be repeated."""
+
+    @property
+    def first(self) -> str:
+        """The first input, as a path from the root."""
+        return absolute(self.inputs[0])
+
+    @property
+    def are_files(self) -> bool:
+        """Whether the first input is a file, or a folder of files, and no recipe."""
+        return is_text(self.inputs[0])
+
+    def refuse(self, unfit: Mapping[str, str]) -> None:
+        """Errors: ``RecipeError`` for the first of the options in ``unfit`` that is given. Its
+        value says why it does not fit, behind the name of the option."""
+        for name, why in unfit.items():
+            if getattr(self, name) is not None:
+                raise RecipeError(f"--{name.strip('_').replace('_', '-')}{why}")
+
+
+def is_text(path: str) -> bool:
+    """Whether it is a file or a folder, and no recipe by its name."""
+    return Path(path).exists() and not path.endswith(".toml")
+
+
+def is_treebank(path: str) -> bool:
+    """Whether its name is that of a file of bracketed trees."""
+    return path.removesuffix(".gz").endswith(_TREES)
+
+
+def absolute(path: str) -> str:
+    """A path from the root, as recipes have it."""
+    return str(Path(path).absolute())
