@@ -14,10 +14,9 @@ from tiny_recipe import TINY
 
 from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe
-from dragoman.metrics.interval import estimate
 from dragoman.recipe.recipe_text import shipped_recipes
 from dragoman.studies import records
-from dragoman.studies.ablation import Ablation, begin_ablation
+from dragoman.studies.ablation import Ablation, begin_ablation, estimate
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
 from dragoman.studies.ablation_table import table, write
 

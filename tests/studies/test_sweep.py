@@ -14,9 +14,8 @@ from tiny_tasks import tiny_recipe_of
 
 from dragoman.base.errors import DragomanError
 from dragoman.catalogue import Recipe
-from dragoman.studies import records, several
-from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
-from dragoman.studies.sweep import Sweep, SweepPlan
+from dragoman.studies import records
+from dragoman.studies.sweep import Range, Sweep, SweepPlan, check_space, draw, parse_over, usual
 from dragoman.tasks import training
 from dragoman.training.fastest_way import Throughput
 from dragoman.training.trainer import Outcome
@@ -287,5 +286,5 @@ def test_a_run_that_is_kept_can_be_used(recipe: Path, tmp_path: Path) -> None:
         folder, "plan.json", records.TrialPoint(update=0, minutes=0, value=0), given, None, print
     )
     trainings = [records.TrainingRecord("one", ("model.dropout=0.5",))]
-    assert several.train_all(folder, trainings, say=lambda _: None, again="", keep=True)
+    assert records.train_all(folder, trainings, say=lambda _: None, again="", keep=True)
     assert Recipe.load(folder / "runs" / "one" / "recipe.toml").model.model_dump()["dropout"] == 0.5

@@ -83,3 +83,13 @@ def score_table(scores: Mapping[str, tuple[Measure, float]]) -> str:
     wide = max((len(called) for called, _, _ in rows), default=0)
     right = max((len(number) for _, number, _ in rows), default=0)
     return "\n".join(f"{called:<{wide}}  {number:>{right}}{unit}" for called, number, unit in rows)
+
+
+_LARGEST = 700.0
+"""exp of more is no float."""
+
+
+def perplexity(loss: float) -> float:
+    """exp of ``loss``, the mean of -log P of what was predicted, in nats a token; finite, whatever
+    a model that diverges makes of it."""
+    return math.exp(min(loss, _LARGEST))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.base.errors import DragomanError
+from dragoman.base.measure import perplexity
 from dragoman.base.wording import decimals, plural
 from dragoman.cli.lines import (
     Into,
@@ -25,7 +26,6 @@ from dragoman.cli.lines import (
 )
 from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.engine.streaming import parts
-from dragoman.metrics.perplexity import perplexity
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -183,7 +183,7 @@ def go_on_ablation(begun: Ablation) -> None:
 
 def _train_all(begun: Sweep | Ablation) -> None:
     """Errors: ``typer.Exit`` where somebody stopped it."""
-    from dragoman.studies.several import train_all
+    from dragoman.studies.records import train_all
 
     again = command("resume", begun.folder)
     if not train_all(begun.folder, begun.trainings, say=say, again=again, keep=begun.plan.keep):

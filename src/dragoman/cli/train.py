@@ -236,7 +236,7 @@ def average(args: AverageArguments) -> None:
     from dragoman import catalogue
 
     catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
-    from dragoman.tasks.averaging import average_run
+    from dragoman.tasks.training import average_run
 
     path, used = average_run(args.run, args.last, args.to)
     typer.echo(f"{path} now holds the mean of updates {', '.join(f'{u:,}' for u in used)}")

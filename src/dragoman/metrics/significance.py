@@ -43,8 +43,9 @@ from dragoman.metrics.translation import (
     bleu_tokenizer,
     build_metric,
     check_lengths,
+    composed,
+    form_of,
 )
-from dragoman.metrics.unicode_form import composed, form_of
 
 Test = Literal["bootstrap", "randomisation"]
 DEFAULT_SAMPLES: dict[Test, int] = {"bootstrap": 1_000, "randomisation": 10_000}

@@ -4,8 +4,10 @@ The numbers are sacreBLEU's (Post, 2018, "A Call for Clarity in Reporting BLEU S
 the signature that says how it was computed; without it a BLEU score means nothing. BLEU is of
 Papineni et al. (2002), chrF of Popović (2015, 2017), TER of Snover et al. (2006).
 
-Both sides are composed first (NFC), and a signature names that where it changes anything: no
-tokeniser of sacreBLEU does it.
+Both sides are composed first (NFC, Unicode Standard Annex 15), so that metrics count what readers
+see: the letter é may be one character or two, an e and an accent; a syllable of Korean is one
+character or three. A signature names that where it changes anything: no tokeniser of sacreBLEU does
+it.
 
 ``tokenised_bleu`` is the other figure, that of older papers: BLEU over text that is already cut
 into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``MosesText`` (``forms/text_form.py``)
@@ -15,6 +17,7 @@ says why the two differ.
 from __future__ import annotations
 
 import importlib.util
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -26,7 +29,6 @@ from sacrebleu.metrics.ter import TER
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.metrics.unicode_form import composed, form_of
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
 References = Sequence[Sequence[str]]
@@ -203,3 +205,14 @@ def check_lengths(hypotheses: Sequence[str], references: References) -> None:
             )
     if not hypotheses or not references:
         raise DataError("There is nothing to score: no translations and no references.")
+
+
+def composed(lines: Sequence[str]) -> list[str]:
+    """The lines in NFC."""
+    return [unicodedata.normalize("NFC", line) for line in lines]
+
+
+def form_of(*texts: Sequence[str]) -> str:
+    """What a signature ends in if composing changes any line of ``texts``; empty if it does not."""
+    changed = any(not unicodedata.is_normalized("NFC", line) for lines in texts for line in lines)
+    return "|unicode:NFC" if changed else ""

@@ -34,7 +34,7 @@ from dragoman.metrics.significance import (
     Test,
     compare_statistics,
 )
-from dragoman.metrics.unicode_form import composed, form_of
+from dragoman.metrics.translation import composed, form_of
 
 SIGNATURE = "words between spaces, case and punctuation count"
 """How the rates are computed."""

@@ -4,20 +4,25 @@ Every row changes one thing of the recipe and is trained once for each seed, all
 over the same text; what a row costs in minutes stands beside. A row is told apart from the recipe
 as it is by the differences between runs of the same seed, which read the same examples in the same
 order; where their 95 % interval holds 0, the difference may be the seeds'.
+
+The interval is Student's. It takes the runs as drawn from a normal distribution, of which nothing
+is known before; of two runs it is therefore wide.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
-from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
@@ -214,3 +219,60 @@ def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
 
 def _training(row: AblationRow, seed: int) -> TrainingRecord:
     return TrainingRecord(f"{row.name}-seed-{seed}", (*row.changes, f"seed={seed}"))
+
+
+_WITHIN = 0.95
+"""How probable it is that an interval holds the mean."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean of some values."""
+
+    mean: float
+    half: float | None
+    """Half the width of its 95 % interval; None of one value alone."""
+    count: int
+
+    @property
+    def differs_from_zero(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return self.half is not None and abs(self.mean) > self.half
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Of at least one value."""
+    count = len(values)
+    if count < 2:
+        return Estimate(fmean(values), None, count)
+    half = quantile(count - 1) * stdev(values) / math.sqrt(count)
+    return Estimate(fmean(values), half, count)
+
+
+@cache
+def quantile(freedom: int) -> float:
+    """t such that 95 % of Student's distribution, of so many degrees of freedom, is in [-t, t]."""
+    low, high = 0.0, math.pi / 2  # of the angle whose tangent is t / √ν
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _between(middle, freedom) < _WITHIN else (low, middle)
+    return math.sqrt(freedom) * math.tan(middle)
+
+
+def _between(angle: float, freedom: int) -> float:
+    """The probability of what lies between -t and t = √ν tan θ, as a finite sum (Abramowitz and
+    Stegun, 1964, 26.7.3 and 26.7.4): with ν odd
+
+        (2 / π) (θ + sin θ (cos θ + 2/3 cos³ θ + … + 2·4…(ν-3) / (1·3…(ν-2)) cos^{ν-2} θ)),
+
+    with ν even
+
+        sin θ (1 + 1/2 cos² θ + … + 1·3…(ν-3) / (2·4…(ν-2)) cos^{ν-2} θ).
+    """
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    series = 0.0 if freedom == 1 else term
+    for power in range(2 + odd, freedom - 1, 2):
+        term *= (power - 1) / power * cosine**2
+        series += term
+    return 2 / math.pi * (angle + sine * series) if odd else sine * series

@@ -10,11 +10,10 @@ from statistics import fmean
 from dragoman.base.atomic import write_text
 from dragoman.base.measure import Measure
 from dragoman.base.wording import plural
-from dragoman.metrics.interval import Estimate
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figure
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
-from dragoman.studies.ablation import COSTS, Ablation, RowResult, scores_of
+from dragoman.studies.ablation import COSTS, Ablation, Estimate, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
 from dragoman.studies.records import Record, judged_by
 

@@ -20,7 +20,7 @@ from dragoman.data.files.corpora import read_lines
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
-from dragoman.metrics.unicode_form import composed
+from dragoman.metrics.translation import composed
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run

@@ -51,6 +51,7 @@ from dragoman.training.minutes import Correction, planned_schedule, seconds_to_f
 from dragoman.training.progress import make_display
 from dragoman.training.settings import TrainingSettings, this_machine
 from dragoman.training.trainer import Outcome, Trainer
+from dragoman.training.weights import average_weights, save_weights
 
 _TIMED = 32
 """Dev examples on which a validation is timed."""
@@ -395,3 +396,28 @@ def _time_validation(
 
 def _say_nothing(_: str) -> None:
     pass
+
+
+def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
+    """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
+
+    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, if
+    one is missing or damaged, or if the run's own weights are asked for while it is trained;
+    ``FileError`` when the disk is full.
+    """
+    run = catalogue.Run.open(folder)
+    with locked(folder) if to is None else nullcontext():
+        checkpoints = Checkpoints(folder / "training")
+        checkpoints.check_snapshots(last)
+        snapshots = checkpoints.snapshots()[-last:]
+        if not snapshots:
+            raise RunError(
+                f"{folder / 'training'} holds no snapshots to average; they are kept while "
+                "training (training.keep_snapshots) and are gone if that folder was deleted"
+            )
+        updates = [update for update, _ in snapshots]
+        path = to or run.folder / WEIGHTS
+        weights = average_weights([file for _, file in snapshots])
+        # "updates" tells the trainer that these were not measured, should the run go on.
+        save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
+    return path, updates

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from dragoman.base.measure import perplexity
 from dragoman.base.task import Task
 from dragoman.base.wording import shortened
-from dragoman.metrics.perplexity import perplexity
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
 
 _SAMPLES_SHOWN = 3

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.base.errors import RunError, TrainingError
-from dragoman.metrics.perplexity import perplexity
+from dragoman.base.measure import perplexity
 from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, note, put_in_force, repeated
 from dragoman.training.checkpoint import Checkpoint, TrainingState

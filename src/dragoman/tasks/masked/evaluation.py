@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from dragoman.base.measure import perplexity
 from dragoman.base.wording import plural
 from dragoman.data.batches import MaskedBatch, masked_batch
 from dragoman.data.hashing import hashes, torch_seed
@@ -29,7 +30,6 @@ from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
-from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
 from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run

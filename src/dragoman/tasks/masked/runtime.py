@@ -34,7 +34,7 @@ class MaskedRuntime(Runtime):
         return Parts(MaskedTexts, MaskedTokens, MaskedValidation, evaluate_run, Filler)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        from dragoman.metrics.perplexity import perplexity
+        from dragoman.base.measure import perplexity
 
         texts = forms.written.vocabulary.encode([pair.target for pair in pairs])
         counts = Counter(int(token) for tokens in texts for token in tokens)

@@ -31,10 +31,9 @@ from typing import Any
 import numpy as np
 
 from dragoman.base.errors import DragomanError
-from dragoman.base.measure import LOSS, Measure
+from dragoman.base.measure import LOSS, Measure, perplexity
 from dragoman.data.store import Tokens, TokenStore
 from dragoman.metrics.chrf import pairwise_chrf
-from dragoman.metrics.perplexity import perplexity
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.measure import perplexity
 from dragoman.data.store import Tokens
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
-from dragoman.metrics.perplexity import perplexity
 from dragoman.recipe.sections import EvaluationSettings
 from dragoman.runs.run import Run
 

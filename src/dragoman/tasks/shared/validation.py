@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 
 import torch
 
+from dragoman.base.measure import perplexity
 from dragoman.data.batches import Batch, make_batch
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.metrics.perplexity import perplexity
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.interface import Network, writing
 from dragoman.recipe.recipe import Recipe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.studies.several import kept_scores
+from dragoman.studies.records import kept_scores
 
 
 def test_the_scores_are_those_of_the_weights_that_were_kept() -> None:

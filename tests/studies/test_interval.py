@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dragoman.metrics.interval import estimate, quantile
+from dragoman.studies.ablation import estimate, quantile
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 12, 40])
