@@ -122,7 +122,8 @@ def write_lines(
     with output_to(to, read) as out, closing(work.outputs(lines)) as outputs:
         for output in outputs:
             out.write(f"{output}\n")
-            out.flush()
+            if to is None:  # a file appears only when it is complete
+                out.flush()
     work.end()
 
 
