@@ -14,6 +14,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import torch
 
@@ -30,6 +31,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
+from dragoman.nn.linear import refresh
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.lock import LOCK, locked
@@ -103,11 +105,12 @@ def train(
             )
             if not ranks.first:
                 prepared = prepare(recipe, folder, _say_nothing)
-            recipe, ways = _with_way(recipe, prepared, ranks, say)
+            learning = _learning(recipe, prepared)
+            recipe, ways = _with_way(recipe, prepared, learning, ranks, say)
             validation_seconds = 0.0
             if measure or minutes is not None or epochs is not None:
                 recipe, validation_seconds = _fit_updates(
-                    recipe, prepared, ranks, minutes, epochs, say
+                    recipe, prepared, learning, ranks, minutes, epochs, say
                 )
             if ranks.first:
                 if ways is not None:
@@ -120,8 +123,9 @@ def train(
             raise
         recipe = type(recipe).model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
         return _train(
-            recipe, folder, prepared, ranks, say, display, resume_command, validation_seconds
-        )
+            recipe, folder, prepared, learning, ranks, say, display, resume_command,
+            validation_seconds,
+        )  # fmt: skip
 
 
 def resume(
@@ -149,7 +153,8 @@ def resume(
     check_unchanged(run.recipe, run.notes(), folder, say)
     with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
-        return _train(run.recipe, folder, prepared, ranks, say, display, resume_command)
+        learning = _learning(run.recipe, prepared)
+        return _train(run.recipe, folder, prepared, learning, ranks, say, display, resume_command)
 
 
 def begin_or_resume(
@@ -184,8 +189,9 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
     with Ranks.joined() as ranks, TemporaryDirectory() as folder:
         learn_vocabularies(recipe, Path(folder), _say_nothing)
         prepared = prepare(recipe, Path(folder), _say_nothing)
-        recipe, _ = _with_way(recipe, prepared, ranks, say)
-        counted, _ = _fit_updates(recipe, prepared, ranks, minutes, None, say)
+        learning = _learning(recipe, prepared)
+        recipe, _ = _with_way(recipe, prepared, learning, ranks, say)
+        counted, _ = _fit_updates(recipe, prepared, learning, ranks, minutes, None, say)
     training = counted.training.model_copy(update={"minutes": 0.0})
     return counted.model_copy(update={"training": training})
 
@@ -194,6 +200,7 @@ def _train(
     recipe: Recipe,
     folder: Path,
     prepared: Prepared,
+    learning: _Learning,
     ranks: Ranks,
     say: Say,
     display: bool,
@@ -209,9 +216,10 @@ def _train(
         recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
 
     task, forms, settings = recipe.spec, prepared.forms, recipe.training
-    model, objective, plan, batches = _ready(recipe, prepared)
+    model = learning.model
     if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
         fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
+        refresh(model)
     parts = catalogue.runtime_of(task).parts()
     validation = parts.validation(model, recipe, forms, prepared.dev, ranks.device)
     if validation.left_out and ranks.first:
@@ -234,10 +242,10 @@ def _train(
         say(told)
     trainer = Trainer(
         model,
-        objective,
+        learning.objective,
         settings,
         seed=recipe.seed,
-        batches=batches,
+        batches=learning.batches,
         schedule=planned_schedule(settings, recipe.model.model_dim),
         folder=folder,
         evaluate=validation if validation.pairs else None,
@@ -257,7 +265,7 @@ def _train(
         correction=Correction(keep, recipe.model.model_dim, validation_seconds),
     )
     outcome = trainer.run()
-    return replace(outcome, epochs=outcome.update / plan.updates_per_epoch())
+    return replace(outcome, epochs=outcome.update / learning.plan.updates_per_epoch())
 
 
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
@@ -282,7 +290,7 @@ def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
 
 
 def _with_way(
-    recipe: Recipe, prepared: Prepared, ranks: Ranks, say: Say
+    recipe: Recipe, prepared: Prepared, learning: _Learning, ranks: Ranks, say: Say
 ) -> tuple[Recipe, MeasuredWays | None]:
     """The recipe with the way that trains its model the fastest on this machine, and what was
     measured; None where the recipe has the way, or nothing is to be measured."""
@@ -291,9 +299,8 @@ def _with_way(
     holds = settings.way is not None and settings.way.machine == here
     if ranks.any(ranks.first and (holds or not measures())):
         return recipe, None
-    model, objective, _, batches = _ready(recipe, prepared)
     found = fastest_way(
-        model, objective, settings, batches,
+        learning.model, learning.objective, settings, learning.batches,
         ranks=ranks, remembered=cache_folder(), work=_work(recipe, prepared),
     )  # fmt: skip
     say(f"computed by {found.summary(recipe.spec.counted)}")
@@ -313,20 +320,30 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
     return json.dumps(parts)
 
 
-def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
-    """A model with fresh weights, what it is to learn, and its batches."""
+class _Learning(NamedTuple):
+    """What is trained, on what."""
+
+    model: Network
+    """With fresh weights. What is measured of it leaves them as they are."""
+    objective: Objective
+    plan: Plan
+    batches: TrainingBatches
+
+
+def _learning(recipe: Recipe, prepared: Prepared) -> _Learning:
     parts = catalogue.runtime_of(recipe.spec).parts()
     examples = parts.examples(prepared.train, recipe, prepared.forms)
     plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
     torch.manual_seed(torch_seed(recipe.seed))
     model = build_model(recipe, *prepared.forms)
-    batches = TrainingBatches(plan, examples)
-    return model, _objective(model, recipe, prepared), plan, batches
+    objective = _objective(model, recipe, prepared)
+    return _Learning(model, objective, plan, TrainingBatches(plan, examples))
 
 
 def _fit_updates(
     recipe: Recipe,
     prepared: Prepared,
+    learning: _Learning,
     ranks: Ranks,
     minutes: float | None,
     epochs: float | None,
@@ -339,7 +356,7 @@ def _fit_updates(
     measured).
     """
     forms, settings = prepared.forms, recipe.training
-    model, objective, plan, batches = _ready(recipe, prepared)
+    model, objective, plan, batches = learning
     if plan.left_out.examples and ranks.first:
         limits = "plan.max_source, plan.max_target"
         if plan.settings != recipe.plan:
