@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.base.errors import DataError
+from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels
 from dragoman.models.settings import KINDS
-from dragoman.recipe.demo import texts_of_demo
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Spec
 
@@ -62,11 +62,17 @@ class OneText(Spec):
                 f"longer than the model's table of positions, {longest}: raise "
                 "model.positions.maximum"
             )
-        if recipe.text.sampling:
-            raise ValueError(
-                f"text.sampling cuts a text anew each time, and a {self.called} learns from fixed "
-                "windows of tokens: set text.sampling = 0"
-            )
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         return texts_of_demo(part, recipe.languages.target)
+
+
+def texts_of_demo(part: str, language: str) -> Iterator[Pair]:
+    """Sentences alone: English, or else German ones."""
+    corpus = demo_corpus()
+    of = "source" if language == "en" else "target"
+    # Two English sentences may have one German one, and two German ones one English: what is held
+    # out must not be trained on.
+    trained = {getattr(pair, of) for pair in corpus.train} if part != "train" else set()
+    texts = ((line, getattr(pair, of)) for line, pair in enumerate(getattr(corpus, part), 1))
+    return (Pair(line, "", text) for line, text in texts if text not in trained)

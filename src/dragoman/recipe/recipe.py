@@ -14,17 +14,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import tomli_w
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import RecipeError
-from dragoman.base.settings import Settings
-from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
-from dragoman.forms.box_form import BoxSettings
-from dragoman.forms.subwords.text_settings import TextSettings
-from dragoman.forms.tree_symbols import TreeSettings
-from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.recipe.recipe_text import (
     explain,
     map_paths,
@@ -34,54 +28,21 @@ from dragoman.recipe.recipe_text import (
     shipped,
     without_gone,
 )
-from dragoman.recipe.sections import (
-    DataSettings,
-    EvaluationSettings,
-    LanguageSettings,
-    PaintingSettings,
-)
+from dragoman.recipe.sections import FORMAT, Sections
 from dragoman.recipe.spec import Spec
-from dragoman.search.settings import SearchSettings
-from dragoman.sources.known import SOURCES, AnySource
+from dragoman.sources.known import SOURCES
 from dragoman.sources.shared.settings import TextSource
-from dragoman.training.settings import TrainingSettings
-
-FORMAT = 1
-"""The version of recipe files that this program writes, and the newest that it reads."""
-
 
 OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
 """Sections that not every task has (``Spec.sections``)."""
 
 
-class Recipe(Settings):
+class Recipe(Sections):
     """The complete settings of a run. ``Recipe.load`` reads a recipe file; ``save`` writes one with
     all settings."""
 
     tasks: ClassVar[Mapping[str, Spec]] = {}
     """The tasks that there are, by the names that recipes give them."""
-
-    format: int = Field(FORMAT, ge=1, le=FORMAT)
-    """The version of the file format."""
-    name: str = "translator"
-    """The name of the run."""
-    task: str = "translation"
-    """The task; ``dragoman train --help`` lists all tasks."""
-    seed: int = Field(1, ge=0, lt=2**63)
-    """The seed for all random numbers of the run."""
-    languages: LanguageSettings = LanguageSettings()
-    data: DataSettings = DataSettings()
-    source: AnySource = TextSource()
-    text: TextSettings = TextSettings()
-    trees: TreeSettings = TreeSettings()
-    boxes: BoxSettings = BoxSettings()
-    painting: PaintingSettings = PaintingSettings()
-    model: AnyModel = TransformerSettings()
-    plan: PlanSettings = PlanSettings()
-    masking: MaskingSettings = MaskingSettings()
-    training: TrainingSettings = TrainingSettings()
-    search: SearchSettings = SearchSettings()
-    evaluation: EvaluationSettings = EvaluationSettings()
 
     @field_validator("task")
     @classmethod

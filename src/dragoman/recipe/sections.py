@@ -1,8 +1,9 @@
-"""Sections of a recipe that belong to no component: languages, data, evaluation."""
+"""What a recipe says: the sections of its components, each defined beside the component, and those
+that belong to none, which are languages, data, painting and evaluation."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -15,10 +16,14 @@ from dragoman.data.split import SplitSettings
 from dragoman.forms.box_form import BoxSettings
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
-from dragoman.models.settings import ModelSettings
+from dragoman.models.settings import AnyModel, TransformerSettings
 from dragoman.search.settings import SearchSettings
-from dragoman.sources.shared.settings import SourceSettings
+from dragoman.sources.known import AnySource
+from dragoman.sources.shared.settings import TextSource
 from dragoman.training.settings import TrainingSettings
+
+FORMAT = 1
+"""The version of recipe files that this program writes, and the newest that it reads."""
 
 
 class LanguageSettings(Settings):
@@ -61,6 +66,11 @@ class DataSettings(Settings):
     are detokenised, but stay in lower case."""
     cleaning: CleaningSettings = CleaningSettings()
     """What is not worth training on."""
+
+    @property
+    def corpora(self) -> tuple[CorpusSettings, ...]:
+        """All corpora that are named."""
+        return (*self.train, *filter(None, (self.dev, self.test)))
 
     @model_validator(mode="after")
     def _one_of_both(self) -> DataSettings:
@@ -109,35 +119,31 @@ class PaintingSettings(Settings):
     it needs of it, so that the other run may be moved or removed after the training has begun."""
 
 
-class Sections(Protocol):
-    """What a spec reads of a recipe (``recipe.Recipe``)."""
+class Sections(Settings):
+    """All settings of a recipe. Which a recipe of a task has, and what it refuses in them, its spec
+    says (``spec.py``)."""
 
-    @property
-    def languages(self) -> LanguageSettings: ...
-    @property
-    def data(self) -> DataSettings: ...
-    @property
-    def source(self) -> SourceSettings: ...
-    @property
-    def text(self) -> TextSettings: ...
-    @property
-    def trees(self) -> TreeSettings: ...
-    @property
-    def boxes(self) -> BoxSettings: ...
-    @property
-    def painting(self) -> PaintingSettings: ...
-    @property
-    def model(self) -> ModelSettings: ...
-    @property
-    def plan(self) -> PlanSettings: ...
-    @property
-    def masking(self) -> MaskingSettings: ...
-    @property
-    def training(self) -> TrainingSettings: ...
-    @property
-    def search(self) -> SearchSettings: ...
-    @property
-    def evaluation(self) -> EvaluationSettings: ...
+    format: int = Field(FORMAT, ge=1, le=FORMAT)
+    """The version of the file format."""
+    name: str = "translator"
+    """The name of the run."""
+    task: str = "translation"
+    """The task; ``dragoman train --help`` lists all tasks."""
+    seed: int = Field(1, ge=0, lt=2**63)
+    """The seed for all random numbers of the run."""
+    languages: LanguageSettings = LanguageSettings()
+    data: DataSettings = DataSettings()
+    source: AnySource = TextSource()
+    text: TextSettings = TextSettings()
+    trees: TreeSettings = TreeSettings()
+    boxes: BoxSettings = BoxSettings()
+    painting: PaintingSettings = PaintingSettings()
+    model: AnyModel = TransformerSettings()
+    plan: PlanSettings = PlanSettings()
+    masking: MaskingSettings = MaskingSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
 
 
 def writes_what_it_reads(recipe: Sections) -> bool:

@@ -7,18 +7,20 @@ example are made of, and what of the demo's corpora is an example. What needs a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dragoman.base.task import Side, Task
 from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.store_writer import store_key
+from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
-from dragoman.models.settings import KINDS, EncoderSettings, TransformerSettings
-from dragoman.recipe.demo import fingerprint_of_pairs, pairs_of_demo
+from dragoman.models.settings import KINDS, EncoderSettings
 from dragoman.recipe.sections import Sections
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.shared.rows_form import input_of
@@ -57,6 +59,12 @@ class Spec(Task):
     """Whether outputs keep the order of the words that were read (``model.next_word``)."""
     fixed_tokens: ClassVar[bool] = False
     """Whether a text is cut into the same tokens each time (``text.sampling`` = 0)."""
+    fixed_words: ClassVar[bool] = False
+    """Whether words are learned from as they stand (``data.moses`` = false)."""
+    fixed_pictures: ClassVar[bool] = False
+    """Whether pictures are learned from as they are (``training.picture_augment``)."""
+    mixes_labels: ClassVar[bool] = False
+    """Whether examples may be mixed with their labels (``training.picture_augment.mixup``)."""
     reads_rows: ClassVar[bool] = False
     """Whether what is read may be rows: frames of sound, patches of pictures."""
     search_rules: ClassVar[str] = ""
@@ -80,7 +88,7 @@ class Spec(Task):
                 f"the program generates no {self.never_generated}: name files in data.train"
             )
         self.check_source(recipe)
-        for corpus in (*data.train, *filter(None, (data.dev, data.test))):
+        for corpus in data.corpora:
             self.check_corpus(corpus)
         if data.embedded not in (None, self.demo):
             raise ValueError(
@@ -88,81 +96,35 @@ class Spec(Task):
                 f'"{self.demo}" is'
             )
         self.check_model(recipe)
+        self.check_fit(recipe)
         if guided.weight:
-            if len(self.sides) == 1:
-                raise ValueError(
-                    "training.guided teaches a head to align source and target, and a "
-                    f"{self.called} has no source: set training.guided.weight = 0"
-                )
             guided.place(recipe.model.cross_heads)
         if data.moses and any(corpus.links for corpus in data.train):
             raise ValueError(
                 "links count words of the text as it stands, and data.moses cuts it into others: "
                 "leave them out, and they are learned"
             )
-        if recipe.training.ctc_weight and not (recipe.source.allows_ctc and self.writes):
-            raise ValueError(
-                "training.ctc_weight is for recordings and lines of text (task translation, "
-                'source.kind = "frames" or "line"): leave it out'
-            )
         if data.synthetic_voices:
-            self.check_voices(recipe)
-        if recipe.search.ctc_weight and not recipe.training.ctc_weight:
-            raise ValueError(
-                "search.ctc_weight is for models that were trained with CTC: set "
-                "training.ctc_weight = 0.3 as well, or leave it out"
-            )
-        varied_by = recipe.source.varied_by
-        if recipe.training.spec_augment.is_on and "spec_augment" not in varied_by:
-            raise ValueError(
-                "training.spec_augment hides parts of recordings, and "
-                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
-            )
-        if recipe.training.picture_augment.is_on and "picture_augment" not in varied_by:
-            raise ValueError(
-                "training.picture_augment varies pictures, and "
-                f'source.kind = "{recipe.source.kind}" reads none: leave it out'
-            )
-        if recipe.training.picture_augment.mixup and self.name != "classification":
-            raise ValueError(
-                "training.picture_augment.mixup mixes labels with their pictures, and a "
-                f"{self.called} has none: leave it out"
-            )
-        if recipe.training.spec_augment.band_masks and not recipe.source.has_bands:
-            raise ValueError(
-                "training.spec_augment.band_masks hides bands, and cepstral coefficients are none: "
-                "set it to 0, and mask time alone"
-            )
-        if recipe.training.ctc_weight and recipe.model.kind == "convolutional":
-            raise ValueError(
-                "training.ctc_weight says of each row of the encoder what is spoken there, and a "
-                'convolutional encoder makes keys and values: choose model.kind = "transformer" or '
-                '"recurrent"'
-            )
+            check_voices(recipe)
         self.check_search(recipe.search)
         self.check_rest(recipe)
         self.check_vocabularies(recipe)
 
-    def check_voices(self, recipe: Sections) -> None:
-        """Whether synthetic voices can speak what is written. Errors: ``ValueError``."""
-        if not ("synthetic_voices" in recipe.source.varied_by and self.writes):
-            raise ValueError(
-                "data.synthetic_voices is for transcriptions (task translation, source.kind = "
-                '"frames"): leave it out'
-            )
-        source, target = recipe.languages.source, recipe.languages.target
-        known = {base(one) for one in (source, target)} - {"und"}
-        if len(known) > 1:
-            raise ValueError(
-                f"data.synthetic_voices speaks what is written, which is {target!r} here, and "
-                f"recordings are in {source!r}: leave it out"
-            )
+    def check_fit(self, recipe: Sections) -> None:
+        """Whether the settings that are on fit the task, what is read and the model. Errors:
+        ``ValueError``."""
+        for name, fits, why in _FITS:
+            value: Any = recipe
+            for part in name.split("."):
+                value = getattr(value, part, None)
+            if getattr(value, "is_on", value) and not fits(self, recipe):
+                kind = f'source.kind = "{recipe.source.kind}"'
+                raise ValueError(f"{name} {why.format(kind=kind, called=self.called)}")
 
     def check_source(self, recipe: Sections) -> None:
         """Whether task, model and corpora go with what is read. Errors: ``ValueError``."""
-        source, data, kind = recipe.source, recipe.data, f'source.kind = "{recipe.source.kind}"'
-        corpora = (*data.train, *filter(None, (data.dev, data.test)))
-        for corpus in corpora:
+        source, kind = recipe.source, f'source.kind = "{recipe.source.kind}"'
+        for corpus in recipe.data.corpora:
             source.check_corpus(corpus.name, corpus.holds, names_files=corpus.names_files)
         self.check_patches(recipe)
         if not isinstance(source, RowsSource):
@@ -178,13 +140,6 @@ class Spec(Task):
             raise ValueError(
                 f'{kind} has no tokens to share a matrix with: set model.tie = "target" or "none"'
             )
-        of_text = {
-            "data.embedded": data.embedded, "data.moses": data.moses,
-            "training.guided": recipe.training.guided.weight,
-        }  # fmt: skip
-        for name, is_set in of_text.items():
-            if is_set:
-                raise ValueError(f"{name} is for text, and {kind} is none: leave it out")
 
     def check_patches(self, recipe: Sections) -> None:
         """Whether what an encoder has for the patches of a picture goes with what is read. Errors:
@@ -192,18 +147,13 @@ class Spec(Task):
         model, source = recipe.model, recipe.source
         if not isinstance(model, EncoderSettings):
             return
-        is_grid = model.positions.kind == "sinusoidal-2d"
-        if not source.patches:
-            for name, is_set in (
-                ("model.class_token = true", model.class_token),
-                ('model.positions.kind = "sinusoidal-2d"', is_grid),
-            ):
-                if is_set:
-                    raise ValueError(
-                        f'{name} is for the patches of pictures, and source.kind = "{source.kind}" '
-                        "has none: leave it out"
-                    )
-        elif model.class_token and (model.longest or source.patches) < source.patches:
+        if not source.patches and model.positions.kind == "sinusoidal-2d":
+            raise ValueError(
+                'model.positions.kind = "sinusoidal-2d" is for the patches of pictures, and '
+                f'source.kind = "{source.kind}" has none: leave it out'
+            )
+        longest = model.longest or source.patches
+        if source.patches and model.class_token and longest < source.patches:
             raise ValueError(
                 f"model.positions.maximum = {model.positions.maximum}: a picture has "
                 f"{source.patches} patches, and the class token needs a position too: set it to "
@@ -252,15 +202,6 @@ class Spec(Task):
                 f'model.kind = "{model.kind}" {ABLE[model.reads, model.writes]}, and a '
                 f"{self.called} asks for a model that {ABLE[asked]}: choose one of "
                 f"{', '.join(kinds)}"
-            )
-        self.check_next_word(model)
-
-    def check_next_word(self, model: ModelSettings) -> None:
-        """Errors: ``ValueError`` where a decoder is told a next word that outputs do not have."""
-        if isinstance(model, TransformerSettings) and model.next_word and not self.keeps_order:
-            raise ValueError(
-                "model.next_word is for outputs that keep the order of the words that were read, "
-                f"and a {self.called} writes others: leave it out"
             )
 
     def check_search(self, search: SearchSettings) -> None:
@@ -324,7 +265,7 @@ class Spec(Task):
 
     def embedded_fingerprint(self) -> str:
         """The fingerprint of the demo's training corpus."""
-        return fingerprint_of_pairs()
+        return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
 
     # --- models -----------------------------------------------------------------------------------
 
@@ -333,3 +274,92 @@ class Spec(Task):
         from dragoman.models.catalogue.networks import new_network
 
         return new_network(settings, input_of(forms.source), forms.target.size)
+
+
+def check_voices(recipe: Sections) -> None:
+    """Whether synthetic voices can speak what is written. Errors: ``ValueError``."""
+    source, target = recipe.languages.source, recipe.languages.target
+    if len({base(one) for one in (source, target)} - {"und"}) > 1:
+        raise ValueError(
+            f"data.synthetic_voices speaks what is written, which is {target!r} here, and "
+            f"recordings are in {source!r}: leave it out"
+        )
+
+
+def pairs_of_demo(*parts: str) -> Iterator[Pair]:
+    """Sentences and their translations."""
+    corpus = demo_corpus()
+    every = (pair for part in parts for pair in getattr(corpus, part))
+    return (Pair(line, pair.source, pair.target) for line, pair in enumerate(every, 1))
+
+
+_Fits = Callable[[Spec, Sections], bool]
+_FOR_TEXT = "is for text, and {kind} is none: leave it out"
+_FOR_SPEECH = 'is for transcriptions (task translation, source.kind = "frames"): leave it out'
+
+
+def _reads_text(task: Spec, recipe: Sections) -> bool:
+    """Whether what is read is text."""
+    return not task.reads_files
+
+
+def _varied_by(name: str) -> _Fits:
+    """Whether what is read can be varied by the settings of that name."""
+    return lambda task, recipe: name in recipe.source.varied_by
+
+
+_FITS: tuple[tuple[str, _Fits, str], ...] = (
+    ("data.embedded", _reads_text, _FOR_TEXT),
+    ("data.moses", _reads_text, _FOR_TEXT),
+    ("data.moses", lambda task, recipe: not task.fixed_words, (
+        "cuts words into others, and a {called} learns from them as they stand: "
+        "leave it out"
+    )),
+    ("data.synthetic_voices", _varied_by("synthetic_voices"), _FOR_SPEECH),
+    ("data.synthetic_voices", lambda task, recipe: task.writes, _FOR_SPEECH),
+    ("text.sampling", lambda task, recipe: not task.fixed_tokens, (
+        "cuts a text anew each time, and a {called} learns from fixed tokens: set "
+        "text.sampling = 0"
+    )),
+    ("model.next_word", lambda task, recipe: task.keeps_order, (
+        "is for outputs that keep the order of the words that were read, and a "
+        "{called} writes others: leave it out"
+    )),
+    ("model.class_token", lambda task, recipe: bool(recipe.source.patches), (
+        "is for the patches of pictures, and {kind} has none: leave it out"
+    )),
+    ("training.guided.weight", _reads_text, _FOR_TEXT),
+    ("training.guided.weight", lambda task, recipe: len(task.sides) > 1, (
+        "teaches a head to align source and target, and a {called} has no source: "
+        "set training.guided.weight = 0"
+    )),
+    ("training.ctc_weight", lambda task, recipe: recipe.source.allows_ctc and task.writes, (
+        'is for recordings and lines of text (task translation, source.kind = "frames" or '
+        '"line"): leave it out'
+    )),
+    ("training.ctc_weight", lambda task, recipe: recipe.model.kind != "convolutional", (
+        "says of each row of the encoder what is spoken there, and a convolutional encoder "
+        'makes keys and values: choose model.kind = "transformer" or "recurrent"'
+    )),
+    ("training.spec_augment", _varied_by("spec_augment"), (
+        "hides parts of recordings, and {kind} reads none: leave it out"
+    )),
+    ("training.spec_augment.band_masks", lambda task, recipe: recipe.source.has_bands, (
+        "hides bands, and cepstral coefficients are none: set it to 0, and mask time alone"
+    )),
+    ("training.picture_augment", _varied_by("picture_augment"), (
+        "varies pictures, and {kind} reads none: leave it out"
+    )),
+    ("training.picture_augment", lambda task, recipe: not task.fixed_pictures, (
+        "varies pictures, and a {called} learns from them as they are: leave it out"
+    )),
+    ("training.picture_augment.mixup", lambda task, recipe: task.mixes_labels, (
+        "mixes labels with their pictures, and a {called} has none: leave it out"
+    )),
+    ("search.ctc_weight", lambda task, recipe: bool(recipe.training.ctc_weight), (
+        "is for models that were trained with CTC: set training.ctc_weight = 0.3 as well, "
+        "or leave it out"
+    )),
+)  # fmt: skip
+"""The settings that not every recipe may have: when one may, and why it may not otherwise, with
+what is read as ``{kind}`` and a run of the task as ``{called}``."""

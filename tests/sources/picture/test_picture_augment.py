@@ -147,5 +147,5 @@ def test_it_goes_with_pictures_alone(source: str, tmp_path: Path) -> None:
 
 
 def test_boxes_are_not_varied_with_their_pictures(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"not the boxes in them, and a detector learns both"):
+    with pytest.raises(RecipeError, match=r"a detector learns from them as they are"):
         tiny_recipe_of("detection", tmp_path).change(["training.picture_augment.shift=0.1"])

@@ -399,5 +399,5 @@ def test_a_file_of_text_becomes_a_recipe(texts: Path) -> None:
         recipe_of([str(texts), str(texts)], task="masked")
     with pytest.raises(RecipeError, match=r'"decoder" writes and reads nothing.*one of encoder'):
         Recipe.parse({"task": "masked", "model": {"kind": "decoder"}})
-    with pytest.raises(RecipeError, match="fills blanks in text as it stands"):
+    with pytest.raises(RecipeError, match="learns from them as they stand"):
         Recipe.parse({"task": "masked", "model": {"kind": "encoder"}, "data": {"moses": True}})

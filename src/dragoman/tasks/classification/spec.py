@@ -13,10 +13,10 @@ from dragoman.base.reading import readable
 from dragoman.base.task import Side
 from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.demo.corpus import demo_corpus, label_of
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.sides import Forms
-from dragoman.recipe.demo import labels_of_demo
 from dragoman.recipe.families import WithHead
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Examples
@@ -40,14 +40,7 @@ class ClassificationSpec(WithHead):
     target_file: ClassVar[str] = "labels.json"
     fixed_tokens: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
-
-    def check_model(self, recipe: Sections) -> None:
-        super().check_model(recipe)
-        if recipe.text.sampling:
-            raise ValueError(
-                f"text.sampling cuts a text anew each time, and a {self.name} learns from fixed "
-                "tokens: set text.sampling = 0"
-            )
+    mixes_labels: ClassVar[bool] = True
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         return Forms(given["source"], Labels.load(folder / self.target_file))
@@ -171,6 +164,13 @@ def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
                 "--columns sets which is which"
             )
         yield name, pair
+
+
+def labels_of_demo(part: str) -> Iterator[Pair]:
+    """Sentences and what they tell of (``demo/corpus.py``)."""
+    pairs = enumerate(getattr(demo_corpus(), part), 1)
+    labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
+    return (Pair(line, text, label) for line, text, label in labelled if label is not None)
 
 
 CLASSIFICATION = ClassificationSpec(

@@ -27,6 +27,7 @@ class CodesSpec(Spec):
     target_file: ClassVar[str] = CODES
     never_generated: ClassVar[str] = "pictures"
     reads_rows: ClassVar[bool] = True
+    fixed_pictures: ClassVar[bool] = True
     has_head: ClassVar[bool] = True
     overlaps_by_source: ClassVar[bool] = True
 
@@ -36,7 +37,7 @@ class CodesSpec(Spec):
                 f'source.kind = "{recipe.source.kind}" has no pixels, and a {self.called} '
                 'reads pictures: set source.kind = "picture"'
             )
-        for corpus in (*recipe.data.train, *filter(None, (recipe.data.dev, recipe.data.test))):
+        for corpus in recipe.data.corpora:
             if not corpus.names_files:
                 raise ValueError(
                     f"{corpus.name} holds texts, and pictures are read: set format = folders or "
@@ -44,11 +45,6 @@ class CodesSpec(Spec):
                 )
 
     def check_rest(self, recipe: Sections) -> None:
-        if recipe.training.picture_augment.is_on:
-            raise ValueError(
-                "training.picture_augment shows pictures that there are not, and codes learn to "
-                "tell those that there are: leave it out"
-            )
         source = PictureSource.of(recipe.source)
         if source.patches > recipe.plan.max_target or source.patches > recipe.plan.max_source:
             raise ValueError(

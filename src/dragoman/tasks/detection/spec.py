@@ -34,6 +34,7 @@ class DetectionSpec(Spec):
     search_rules: ClassVar[str] = "boxes have their own rules"
     never_generated: ClassVar[str] = "boxes"
     reads_rows: ClassVar[bool] = True
+    fixed_pictures: ClassVar[bool] = True
 
     def check_source(self, recipe: Sections) -> None:
         if not recipe.source.patches:
@@ -48,11 +49,6 @@ class DetectionSpec(Spec):
             raise ValueError(
                 'boxes.kind = "set" asks for layers that look at all queries at once, and '
                 f'model.kind = "{recipe.model.kind}" has none: set model.kind = "transformer"'
-            )
-        if recipe.training.picture_augment.is_on:
-            raise ValueError(
-                "training.picture_augment varies pictures and not the boxes in them, and a "
-                f"{self.called} learns both: leave it out"
             )
         longest, wanted = recipe.model.longest, PER_BOX * recipe.boxes.most + 1
         room = recipe.plan.max_target if longest is None else min(longest, recipe.plan.max_target)

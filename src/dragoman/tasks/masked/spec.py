@@ -12,7 +12,6 @@ from dragoman.base.task import Side
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.recipe.families import OneText
-from dragoman.recipe.sections import Sections
 
 
 @dataclass(frozen=True)
@@ -20,13 +19,7 @@ class MaskedSpec(OneText):
     """Texts, of which some tokens are hidden: what is read is made of the text itself."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"masking"})
-
-    def check_rest(self, recipe: Sections) -> None:
-        super().check_rest(recipe)
-        if recipe.data.moses:
-            raise ValueError(
-                f"a {self.called} fills blanks in text as it stands: set data.moses = false"
-            )
+    fixed_words: ClassVar[bool] = True
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         return Forms(given["target"], given["target"])

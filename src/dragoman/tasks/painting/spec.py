@@ -51,7 +51,7 @@ class PaintingSpec(Spec):
                 f'source.kind = "{recipe.source.kind}" is no text, and a {self.called} reads '
                 "captions: leave it out"
             )
-        for corpus in (*recipe.data.train, *filter(None, (recipe.data.dev, recipe.data.test))):
+        for corpus in recipe.data.corpora:
             if corpus.holds != "captions":
                 raise ValueError(
                     f"{corpus.name} names no pictures beside captions: set holds = captions"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.measure import LOSS, PERPLEXITY, percent
 from dragoman.base.task import Side
+from dragoman.data.store_writer import store_key
+from dragoman.demo.trees import demo_trees
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
-from dragoman.recipe.demo import fingerprint_of_trees, trees_of_demo
 from dragoman.recipe.sections import Sections
 from dragoman.recipe.spec import Examples, Spec
 
@@ -32,16 +34,13 @@ class ParsingSpec(Spec):
     only_format: ClassVar[tuple[str, str]] = ("trees", "bracketed trees")
     search_rules: ClassVar[str] = "a parse has its own rules"
     keeps_order: ClassVar[bool] = True
+    fixed_words: ClassVar[bool] = True
     instead_of_links: ClassVar[str] = "; what a head is taught, the trees tell"
 
     def check_vocabularies(self, recipe: Sections) -> None:
         if recipe.model.shares_vocabulary:
             raise ValueError(
                 'words and brackets cannot share one matrix: set model.tie = "target" or "none"'
-            )
-        if recipe.data.moses:
-            raise ValueError(
-                f"data.moses is of texts and their translations: leave it out of a {self.called}"
             )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
@@ -59,7 +58,7 @@ class ParsingSpec(Spec):
         return trees_of_demo("train", "dev", "test")
 
     def embedded_fingerprint(self) -> str:
-        return fingerprint_of_trees()
+        return store_key(json.dumps([str(tree) for tree in demo_trees().train]))
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         import torch
@@ -73,6 +72,13 @@ class ParsingSpec(Spec):
             begins[forms.source.eos] = True
             made.next_word.tell(torch.from_numpy(begins), forms.trees.symbols.words)
         return made
+
+
+def trees_of_demo(*parts: str) -> Iterator[Pair]:
+    """Sentences and their trees."""
+    trees = demo_trees()
+    every = enumerate((tree for part in parts for tree in getattr(trees, part)), 1)
+    return (Pair(line, " ".join(tree.words), str(tree)) for line, tree in every)
 
 
 PARSING = ParsingSpec(

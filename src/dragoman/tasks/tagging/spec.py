@@ -30,13 +30,7 @@ class TaggingSpec(WithHead):
 
     target_file: ClassVar[str] = "tags.txt"
     never_generated: ClassVar[str] = "tagged words"
-
-    def check_rest(self, recipe: Sections) -> None:
-        if recipe.data.moses:
-            raise ValueError(
-                f"data.moses cuts words into others, and a {self.called} learns a tag for each "
-                "that is given: leave it out"
-            )
+    fixed_words: ClassVar[bool] = True
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         return Forms(given["source"], Tags.load(folder / self.target_file))
