@@ -21,7 +21,7 @@ from results import measure_runs
 from run_texts import held_out_texts, training_tokens
 
 from dragoman.runs.run import Run
-from dragoman.tasks.language_model.evaluation import evaluate_run
+from dragoman.tasks.language_model.evaluation import LanguageModelEvaluation
 from dragoman.tasks.shared.surprisal import Length
 
 RESULTS = Path(__file__).resolve().parent / "results" / "language-models.json"
@@ -42,7 +42,7 @@ def measured(run: Run) -> dict[str, Any]:
         Length.of(form.vocabulary, form.prepare(text), tokens)
         for text, tokens in zip(texts, written, strict=True)
     )
-    ours = evaluate_run(run)
+    ours = LanguageModelEvaluation()(run)
     assert ours.length == length, "both are measured on the same text"
     return {
         "train_tokens": sum(map(len, train)) + len(train),

@@ -22,7 +22,7 @@ from run_texts import held_out_texts, training_tokens
 
 from dragoman.data.masking import Masking
 from dragoman.runs.run import Run
-from dragoman.tasks.masked.evaluation import evaluate_run, masked_pieces
+from dragoman.tasks.masked.evaluation import MaskedEvaluation, masked_pieces
 
 RESULTS = Path(__file__).resolve().parent / "results" / "masked.json"
 
@@ -49,7 +49,7 @@ def measured(run: Run) -> dict[str, Any]:
             right += int(probabilities.argmax()) == int(piece[place])
             most += most_frequent == int(piece[place])
             tokens += 1
-    found = evaluate_run(run)
+    found = MaskedEvaluation()(run)
     assert found.masked.tokens == tokens, "both are asked for the same tokens"
     return {
         "train_tokens": sum(map(len, train)),

@@ -28,8 +28,7 @@ from dragoman.metrics.significance import compare_statistics, resampled
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing import metrics
-from dragoman.tasks.parsing.evaluation import evaluate_run, parse_statistics
-from dragoman.tasks.parsing.spec import PARSING
+from dragoman.tasks.parsing.evaluation import ParsingEvaluation, parse_statistics
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"
 Scored = Sequence[metrics.ScoredSentence]
@@ -69,7 +68,7 @@ def pair_of(name: str, sentences: Scored, other: str, others: Scored) -> dict[st
         [other, name], parse_statistics([[others], [sentences]]), samples=SAMPLES
     )
     found = {
-        PARSING.measure(comparison.metric).called: {
+        {"f1": "F1"}.get(comparison.metric, comparison.metric): {
             "values": [score.value for score in comparison.scores],
             "p_value": comparison.scores[1].p_value,
         }
@@ -82,7 +81,7 @@ def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[metrics.ScoredS
     """Figures of the run and of both baselines, the test trees, and its parses against them."""
     store = prepare(run.recipe, run.folder, lambda _: None).train
     train = [tree_of(store.text("target", example)) for example in range(len(store))]
-    ours = evaluate_run(run)
+    ours = ParsingEvaluation()(run)
     references = [tree_of(pair.target) for pair in ours.pairs]
     began = time.perf_counter()
     grammar, branching = Grammar.count(train), metrics.RightBranching(train)

@@ -31,7 +31,8 @@ from provenance import Watch
 from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import plain_corpora
-from dragoman.tasks.classification.evaluation import evaluate_run, labelled_set
+from dragoman.tasks.classification.evaluation import ClassificationEvaluation
+from dragoman.tasks.shared.evaluation import EvaluationRequest
 
 RESULTS = Path(__file__).resolve().parent / "results" / "rows.json"
 Floats = npt.NDArray[np.float32]
@@ -77,8 +78,8 @@ def measured(run: Run) -> list[dict[str, Any]]:
             corpus.pairs for side in ("train", "dev") for corpus in plain_corpora(run.recipe, side)
         )
     )
-    test = labelled_set(run).pairs
-    report = evaluate_run(run)
+    test = ClassificationEvaluation().known(EvaluationRequest(run)).pairs
+    report = ClassificationEvaluation()(run)
     right = round(report.scores["accuracy"] / 100 * len(test))
     found.append(_row(run, "dragoman", right, len(test), report.seconds))
     baselines = RECORDINGS if run.recipe.source.kind == "frames" else PICTURES

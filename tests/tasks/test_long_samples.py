@@ -16,7 +16,7 @@ from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, SCORES
-from dragoman.runs.scores import keep_scores, samples
+from dragoman.tasks.shared.evaluation import keep_scores, samples
 from dragoman.training.records import MAX_SHOWN
 
 SMALL = (

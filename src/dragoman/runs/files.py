@@ -1,7 +1,8 @@
 """The JSON files of a run folder, read back: every type is checked before it is used.
 
-``scores.json`` is written by ``scores.py``, ``data.json`` by ``prepare.py``, ``metrics.jsonl``
-by ``training/records.py``. Only what readers rely on stands here; more is passed on.
+``scores.json`` is written by ``tasks/shared/evaluation.py``, ``data.json`` by ``prepare.py``,
+``metrics.jsonl`` by ``training/records.py``. Only what readers rely on stands here; more is passed
+on.
 """
 
 from __future__ import annotations

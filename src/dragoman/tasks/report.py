@@ -28,6 +28,7 @@ from dragoman.pictures.records import (
 )
 from dragoman.recipe.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
+from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.verdict import verdict
 
 _SAMPLE_SIZE = 2
@@ -77,21 +78,17 @@ def summarise(
     """All that the report says about a run. Arguments as of ``write_report``."""
     found = verdict(run) if found is None else found
     recipe = run.recipe
-    records = list(run.metrics())
-    scores = run.scores()
-    updates = [r for r in records if r.get("kind") == "update"]
+    scores, training = run.scores(), TrainingSummary.of(run)
     facts = [
         ("parameters", f"{sum(p.numel() for p in run.model().parameters()):,}"),
         ("vocabulary", runtime_of(run.task).vocabulary(run)),
     ]
-    if updates:
-        tokens = sum(r["tokens"] for r in updates)
-        seconds = updates[-1]["elapsed"]
-        speed = tokens / max(seconds, 1e-9)
+    if training.updates:
+        speed = training.tokens / max(training.seconds, 1e-9)
         facts += [
-            ("updates", f"{updates[-1]['update']:,} of {recipe.training.updates:,}"),
-            (f"{run.task.counted} seen", f"{tokens:,}"),
-            ("time", f"{seconds / 60:.1f} minutes, {speed:,.0f} {run.task.counted}/s"),
+            ("updates", f"{training.updates:,} of {recipe.training.updates:,}"),
+            (f"{run.task.counted} seen", f"{training.tokens:,}"),
+            ("time", f"{training.seconds / 60:.1f} minutes, {speed:,.0f} {run.task.counted}/s"),
         ]
     facts.append(("weights", run.weights_summary))
     measured = "sentence" if run.task.noun == "pairs" else run.task.noun.removesuffix("s")
@@ -137,7 +134,7 @@ def summarise(
         undrawn=undrawn,
         measured=runtime_of(run.task).tables(scores),
         confusions=runtime_of(run.task).heatmaps(scores),
-        charts=charts_of(records, run.task),
+        charts=charts_of(list(run.metrics()), run.task),
         hops=hops,
         attention=attention,
         data=_data_tables(run),

@@ -22,7 +22,7 @@ from dragoman.catalogue import Recipe, Run
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.records import words as words_of
 from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context
-from dragoman.tasks.classification.evaluation import evaluate_run
+from dragoman.tasks.classification.evaluation import ClassificationEvaluation
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 from dragoman.tasks.new_run import fitting, places
@@ -83,7 +83,7 @@ def test_it_learns_and_says_so_in_its_own_terms(topics: Run) -> None:
     assert topics.forms.labels.names == tuple(sorted(WORDS))
     sample = validations[-1]["samples"][0]
     assert sample["reference"] in WORDS and sample["translation"] in WORDS
-    found = evaluate_run(topics)
+    found = ClassificationEvaluation()(topics)
     assert found.scores["accuracy"] > 85 and found.confusion.texts > 40
     scores = topics.scores()
     assert scores["scores"]["macro_f1"]["value"] == found.scores["macro_f1"]
@@ -98,7 +98,7 @@ def test_what_it_measures_is_what_it_answers(
     rows = sentences(60, 2)
     wrong = [("food", "dog cat horse barks"), ("weather", "bread soup apple tastes sweet")]
     path = as_tsv(tmp_path / "test.tsv", [*rows, *wrong])
-    found = evaluate_run(topics, [path])
+    found = ClassificationEvaluation()(topics, [path])
     assert found.left_out == 0 and " a label that " not in found.table()
     assert 0 < found.seconds < 60
     answers = Labeller(topics)([text for _, text in [*rows, *wrong]])
@@ -133,7 +133,9 @@ def test_records_are_read_as_such_whatever_was_learned_from(topics: Run, tmp_pat
     (tmp_path / "a.tsv").write_text(f"{label}\t{text}\n", encoding="utf-8")
     records = json.dumps({"text": text, "label": label}) + "\n"
     (tmp_path / "a.jsonl").write_text(records, encoding="utf-8")
-    one, other = (evaluate_run(topics, [tmp_path / name]) for name in ("a.tsv", "a.jsonl"))
+    one, other = (
+        ClassificationEvaluation()(topics, [tmp_path / name]) for name in ("a.tsv", "a.jsonl")
+    )
     assert one.scores == other.scores
 
 
@@ -383,7 +385,7 @@ def test_runs_are_compared_by_their_labels(
     assert said.code == 0, said.err
     found = json.loads(said.out)["metrics"]
     baseline, better = found["macro F1"]["systems"]
-    assert better["value"] == pytest.approx(evaluate_run(topics).scores["macro_f1"])
+    assert better["value"] == pytest.approx(ClassificationEvaluation()(topics).scores["macro_f1"])
     assert better["value"] > baseline["value"] and better["p_value"] < 0.05
     same = dragoman("compare", topics.folder, topics.folder, "--json", "--test", "randomisation")
     assert json.loads(same.out)["metrics"]["accuracy"]["systems"][1]["p_value"] == 1

@@ -21,7 +21,7 @@ from dragoman.forms.box_form import PER_BOX, BoxSymbols, Read
 from dragoman.forms.boxes import Box, Scene, scene_of
 from dragoman.sources.picture.coco import read_coco
 from dragoman.tasks.detection.detector import Detector
-from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
+from dragoman.tasks.detection.evaluation import DetectionEvaluation, DetectionValidation
 from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled, measured
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import Transcriber
@@ -50,11 +50,13 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
-    report = evaluate_run(Run.open(learned / "run"))
+    report = DetectionEvaluation()(Run.open(learned / "run"))
     assert report.scores["ap50"] > 0.3
     assert "All boxes are small" in report.table() and "lamp" in report.table()
     assert json.loads((learned / "run" / "scores.json").read_text())["scores"]["ap50"]
-    again = evaluate_run(Run.open(learned / "run"), [learned / "test"])  # the folder of the file
+    again = DetectionEvaluation()(
+        Run.open(learned / "run"), [learned / "test"]
+    )  # the folder of the file
     assert again.scores == report.scores
 
 
@@ -235,7 +237,7 @@ def test_mistakes_are_told_in_one_line(learned: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"annotation 1: image_id is 1\.0: write a whole number"):
         list(read_coco(tmp_path / "one" / "float.json"))
     (tmp_path / "one" / "float.json").write_text(json.dumps({**about, "annotations": []}))
-    report = evaluate_run(Run.open(learned / "run"), [tmp_path / "one" / "float.json"])
+    report = DetectionEvaluation()(Run.open(learned / "run"), [tmp_path / "one" / "float.json"])
     assert "None of these pictures has a box" in report.table() and report.scores == {}
     with pytest.raises(DataError, match="one category, 'lamp': there is nothing to tell apart"):
         recipe_of([str(one)], task="detection")

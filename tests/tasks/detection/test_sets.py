@@ -23,7 +23,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.sources.picture.coco import read_coco
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.detection.detector import Detector
-from dragoman.tasks.detection.evaluation import evaluate_run
+from dragoman.tasks.detection.evaluation import DetectionEvaluation
 from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState
 from dragoman.tasks.detection.learning import boxes_batch
 from dragoman.tasks.detection.set_loss import (
@@ -285,10 +285,12 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow  # half a minute; test_detection.py has one of tokens
 def test_a_toy_is_learned_in_seconds(learned: Path, dragoman: Dragoman) -> None:
-    report = evaluate_run(Run.open(learned / "run"))
+    report = DetectionEvaluation()(Run.open(learned / "run"))
     assert report.scores["ap50"] > 0.3
     assert "as a set" in report.path
-    assert evaluate_run(Run.open(learned / "run"), changes=["beam=3"]).scores == report.scores
+    assert (
+        DetectionEvaluation()(Run.open(learned / "run"), changes=["beam=3"]).scores == report.scores
+    )
     said = dragoman("detect", learned / "run", learned / "test" / "boxes-001.png")
     assert not said.code and said.out.splitlines()[0].split("\t")[1] in ("lamp", "stone")
     said = dragoman("look", learned / "run", learned / "test" / "boxes-001.png")

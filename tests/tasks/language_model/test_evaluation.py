@@ -27,11 +27,11 @@ from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.tasks.language_model.evaluation import (
+    LanguageModelEvaluation,
     LanguageModelValidation,
-    evaluate_run,
 )
 from dragoman.tasks.language_model.writer import Writer
-from dragoman.tasks.shared.evaluation_report import texts_of
+from dragoman.tasks.shared.evaluation import texts_of
 from dragoman.tasks.translation.translator import Translator
 
 SMALL = [
@@ -99,7 +99,7 @@ def test_what_it_scores_is_the_sum_over_its_steps(
         for last, wanted in zip([text.bos, *ids], [*ids, text.eos], strict=True):
             logits = model.step(torch.tensor([[last]]), state)[0].detach().double()
             nll -= float(torch.log_softmax(logits, 0)[wanted])
-    found = evaluate_run(letters, [part])
+    found = LanguageModelEvaluation()(letters, [part])
     assert found.texts == 20 and found.length.bytes == part.stat().st_size
     assert found.nll == pytest.approx(nll, rel=1e-5)
     assert found.scores["bits_per_byte"] == pytest.approx(nll / math.log(2) / found.length.bytes)
@@ -133,7 +133,7 @@ def test_text_that_is_not_the_runs_is_told_before_it_is_measured(
     ):
         (tmp_path / name).write_text(content, encoding="utf-8")
         caplog.clear()
-        evaluate_run(letters, [tmp_path / name])
+        LanguageModelEvaluation()(letters, [tmp_path / name])
         assert words is None or words in caplog.text
         assert words is not None or "warning" not in caplog.text
 
@@ -262,7 +262,7 @@ def test_lstm_layers_learn_and_write_as_any_other_kind(texts: Path, tmp_path: Pa
     assert len("".join(Writer(run).stream("Der", SearchSettings(beam=1), longest=20))) > 5
     part = tmp_path / "part.txt"
     part.write_text(" ".join(texts.read_text(encoding="utf-8").splitlines()[:9]), encoding="utf-8")
-    whole, cut = (evaluate_run(run, [part], changes=c) for c in ((), ["window=32"]))
+    whole, cut = (LanguageModelEvaluation()(run, [part], changes=c) for c in ((), ["window=32"]))
     assert whole.context == 500 and cut.context == 32 and whole.nll != cut.nll
 
 
@@ -357,8 +357,8 @@ def test_documents_longer_than_the_context_are_learned_whole(
     assert min(pairs.values()) > 0 and sum(pairs.values()) > 20
     part = tmp_path / "part.txt"
     part.write_text("\n".join(lines[:9]), encoding="utf-8")
-    alone = evaluate_run(run, [part], changes=["stride=24"])
-    carried = evaluate_run(run, [part], changes=["stride=3"])
+    alone = LanguageModelEvaluation()(run, [part], changes=["stride=24"])
+    carried = LanguageModelEvaluation()(run, [part], changes=["stride=3"])
     assert alone.length == carried.length and alone.length.bytes == part.stat().st_size + 1
     vocabulary, model = run.target_text, run.model()
     whole = [vocabulary.bos, *vocabulary.encode([part.read_text(encoding="utf-8")])[0].tolist()]
@@ -374,9 +374,9 @@ def test_documents_longer_than_the_context_are_learned_whole(
         assert found.nll == pytest.approx(nll, rel=1e-4)
     assert carried.nll != pytest.approx(alone.nll, rel=1e-3)
     with pytest.raises(DragomanError, match="window and stride can be set"):
-        evaluate_run(run, [part], changes=["beam=3"])
+        LanguageModelEvaluation()(run, [part], changes=["beam=3"])
     with pytest.raises(RecipeError, match="greater than the window of 24"):
-        evaluate_run(run, [part], changes=["stride=25"])
+        LanguageModelEvaluation()(run, [part], changes=["stride=25"])
 
 
 def test_a_kind_of_model_must_fit_the_task() -> None:

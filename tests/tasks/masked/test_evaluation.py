@@ -26,7 +26,7 @@ from dragoman.engine.settings import EngineSettings
 from dragoman.nn.layout import Sequences
 from dragoman.runs.prepare import prepare
 from dragoman.tasks.language_model.writer import Writer
-from dragoman.tasks.masked.evaluation import MaskedSums, evaluate_run, with_blanks
+from dragoman.tasks.masked.evaluation import MaskedEvaluation, MaskedSums, with_blanks
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.shared.examples import MaskedTexts
 from dragoman.tasks.training import resume, train
@@ -218,7 +218,7 @@ def test_what_is_measured_is_the_mean_over_what_was_hidden(likes: Run, tmp_path:
     lines = ["The old cat likes milk today.", "The small bear likes honey always."]
     part = tmp_path / "part.txt"
     part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found, vocabulary = evaluate_run(likes, [part]), likes.target_text
+    found, vocabulary = MaskedEvaluation()(likes, [part]), likes.target_text
     nll, count = 0.0, 0
     for tokens in vocabulary.encode_lists(lines):
         for place, token in enumerate(tokens):
@@ -229,12 +229,12 @@ def test_what_is_measured_is_the_mean_over_what_was_hidden(likes: Run, tmp_path:
     assert found.alone.tokens == found.tokens == count
     assert found.scores["pseudo_perplexity"] == pytest.approx(math.exp(nll / count), rel=1e-4)
     assert 2 <= found.masked.tokens < count and found.texts == 2
-    again = evaluate_run(likes, [part])
+    again = MaskedEvaluation()(likes, [part])
     assert again.scores == found.scores
     assert "hides one token at a time" in found.table()
     (tmp_path / "nothing.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(DragomanError, match="no text to measure"):
-        evaluate_run(likes, [tmp_path / "nothing.txt"])
+        MaskedEvaluation()(likes, [tmp_path / "nothing.txt"])
 
 
 def test_of_nothing_everything_is_0() -> None:

@@ -26,9 +26,8 @@ from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.sources.picture.picture_file import pixels_of
 from dragoman.sources.picture.settings import PictureSource
-from dragoman.tasks.codes.evaluation import CodesTally
-from dragoman.tasks.codes.evaluation import evaluate_run as evaluate_codes
-from dragoman.tasks.painting.evaluation import code_scores, evaluate_run, judged_right
+from dragoman.tasks.codes.evaluation import CodesEvaluation, CodesTally
+from dragoman.tasks.painting.evaluation import PaintingEvaluation, code_scores, judged_right
 from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row
 from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.painting.spec import count_seen
@@ -82,14 +81,14 @@ def painter(learned: Path) -> Painter:
 
 
 def test_codes_tell_pictures_again(learned: Path) -> None:
-    report = evaluate_codes(Run.open(learned / "codes"))
+    report = CodesEvaluation()(Run.open(learned / "codes"))
     assert report.scores["rmse"] < 0.5 * report.chance
     assert report.scores["code_perplexity"] > 2 and report.scores["codes_used"] >= 4
     assert report.scores["code_bits"] == pytest.approx(np.log2(report.scores["code_perplexity"]))
     assert "codebook perplexity" in report.table() and "16 codes each" in report.table()
     kept = json.loads((learned / "codes" / "scores.json").read_text())["scores"]
     assert kept["rmse"]["value"] == report.scores["rmse"]
-    again = evaluate_codes(Run.open(learned / "codes"), [learned / "held.tsv"])
+    again = CodesEvaluation()(Run.open(learned / "codes"), [learned / "held.tsv"])
     assert again.scores == report.scores
 
 
@@ -124,7 +123,7 @@ def test_pictures_become_codes_and_codes_pictures(learned: Path) -> None:
         np.mean([np.square(a.astype(float) - b) for a, b in zip(told, wanted, strict=True)])
     )
     assert error == pytest.approx(
-        evaluate_codes(Run.open(learned / "codes")).scores["rmse"], rel=1e-3
+        CodesEvaluation()(Run.open(learned / "codes")).scores["rmse"], rel=1e-3
     )
     assert form.raw([codes[0]]) == [" ".join(str(one - 3) for one in codes[0])]
     cut = form.pictures([codes[0][:8]])[0]  # what is missing is black
@@ -140,16 +139,17 @@ def _listed(learned: Path):  # type: ignore[no-untyped-def]
 
 
 def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
-    report = evaluate_run(Run.open(learned / "painting"))
+    report = PaintingEvaluation()(Run.open(learned / "painting"))
     assert report.scores["exact"] > 0.5 and report.scores["codes_right"] > 0.8
     assert report.scores["rmse_of_codes"] <= report.scores["rmse"] + 1e-9
     assert report.scores["rmse_of_codes"] == pytest.approx(
-        evaluate_codes(Run.open(learned / "codes")).scores["rmse"], rel=1e-3
+        CodesEvaluation()(Run.open(learned / "codes")).scores["rmse"], rel=1e-3
     )
     assert "exact pictures" in report.table()
     assert json.loads((learned / "painting" / "scores.json").read_text())["scores"]["exact"]
     assert (
-        evaluate_run(Run.open(learned / "painting"), [learned / "held.tsv"]).scores == report.scores
+        PaintingEvaluation()(Run.open(learned / "painting"), [learned / "held.tsv"]).scores
+        == report.scores
     )
 
 
@@ -187,7 +187,7 @@ def test_a_judge_chooses_the_picture_that_shows_its_caption(painter: Painter, ju
 
 
 def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
-    report = evaluate_run(Run.open(learned / "painting"), judge=Run.open(learned / "judge"))
+    report = PaintingEvaluation()(Run.open(learned / "painting"), judge=Run.open(learned / "judge"))
     scores = report.scores
     pairs = list(read_pairs(_listed(learned)))
     true = [pixels_of(Path(pair.source), SIDE, SIDE, 3) for pair in pairs]
@@ -196,11 +196,11 @@ def test_what_a_judge_reads_is_counted(learned: Path, judge: Judge) -> None:
     assert scores["judged_of_true"] == pytest.approx(by_hand) and by_hand > 0.8
     assert 0.5 < scores["judged"] <= 1 and 0.5 < scores["judged_of_codes"] <= 1
     assert "judge reads one of the captions" in report.table()
-    chosen = evaluate_run(
+    chosen = PaintingEvaluation()(
         Run.open(learned / "painting"), changes=["sampling.seed=1", "sampling.temperature=3.0"],
         judge=Run.open(learned / "judge"), best_of=6,
     )  # fmt: skip
-    drawn = evaluate_run(
+    drawn = PaintingEvaluation()(
         Run.open(learned / "painting"), changes=["sampling.seed=1", "sampling.temperature=3.0"],
         judge=Run.open(learned / "judge"),
     )  # fmt: skip
@@ -338,9 +338,9 @@ def test_of_a_name_there_are_many_right_pictures(
         )
         assert why is found if found is None else found in str(why)
     with caplog.at_level("WARNING"):
-        report = evaluate_run(run)
+        report = PaintingEvaluation()(run)
         assert not caplog.records
-        evaluate_run(run, [Path(file) for file in given])
+        PaintingEvaluation()(run, [Path(file) for file in given])
         assert "has learned from" in caplog.text
     by_name: dict[str, set[str]] = {}
     for picture in report.pictures:
@@ -374,7 +374,7 @@ def test_pictures_that_codes_have_learned_from_are_told(learned: Path) -> None:
     trained = list(read_pairs(corpus))
     # The first copies in training are byte for byte those that are held out.
     assert count_seen(form.seen, trained) == len(trained)
-    assert evaluate_run(Run.open(learned / "painting")).seen == 12
+    assert PaintingEvaluation()(Run.open(learned / "painting")).seen == 12
     said = run.task.check_held(run.recipe, {"test": trained}, run.forms)
     assert "the codes were learned from 24 of the 24 test pictures" in said[0]
 

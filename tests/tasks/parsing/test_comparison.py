@@ -20,7 +20,7 @@ from dragoman.metrics.significance import compare_statistics
 from dragoman.studies.comparison import compare_runs
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.parsing import evaluation
-from dragoman.tasks.parsing.evaluation import evaluate_run, parse_statistics, trees_in
+from dragoman.tasks.parsing.evaluation import ParsingEvaluation, parse_statistics, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, ScoredSentence, score_parse
 from dragoman.tasks.parsing.parser import Parse, Parser
 
@@ -73,7 +73,7 @@ def test_each_has_the_figures_that_evaluate_gives_it(
     said = dragoman("compare", *runs, *options, "--json")
     assert said.code == 0, said.err
     found = json.loads(said.out)
-    alone = [evaluate_run(Run.open(run), [gold]) for run in runs]
+    alone = [ParsingEvaluation()(Run.open(run), [gold]) for run in runs]
     for number, one in enumerate(alone):
         scores = found["scores"][number]
         assert scores.pop("system") == runs[number].name

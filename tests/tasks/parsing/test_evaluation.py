@@ -28,7 +28,7 @@ from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import merged_to_words
 from dragoman.runs.prepare import prepare
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.tasks.parsing.evaluation import evaluate_run, score_each, trees_in
+from dragoman.tasks.parsing.evaluation import ParsingEvaluation, score_each, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, score_parse
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.report import write_report
@@ -67,7 +67,7 @@ def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
     assert set(validations[0]["scores"]) == set(TASKS["parsing"].metrics)
     assert validations[-1]["scores"]["loss"] < math.log(toy.target.size) / 8
     assert toy.metadata()["metric"] == "f1"
-    found = evaluate_run(toy)
+    found = ParsingEvaluation()(toy)
     assert found.scores["f1"] > 75 and found.found.sentences == len(found.pairs) > 20
     flat = [Tree("S", tuple(tree_of(pair.target).leaves())) for pair in found.pairs]
     baseline = Parseval.of(
@@ -81,7 +81,7 @@ def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
 
 
 def test_its_report_draws_trees(toy: Run) -> None:
-    found = evaluate_run(toy)
+    found = ParsingEvaluation()(toy)
     page = write_report(toy).read_text()
     begin = page.index("<h2>What it writes")
     samples = page[begin : page.index("</section>", begin)]
@@ -100,7 +100,7 @@ def test_its_report_draws_trees(toy: Run) -> None:
 
 
 def test_a_report_says_how_many_trees_it_leaves_out(toy: Run) -> None:
-    evaluate_run(toy)
+    ParsingEvaluation()(toy)
     path = toy.folder / "scores.json"
     whole = path.read_text()
     found = json.loads(whole)
@@ -169,7 +169,7 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
     assert recipe.model == toy.recipe.model and recipe.trees == toy.recipe.trees
     tuned = trained_run(recipe, tmp_path / "run", start_from=toy)
     assert tuned.target.fingerprint == toy.target.fingerprint
-    assert evaluate_run(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
+    assert ParsingEvaluation()(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
     with pytest.raises(
         RecipeError, match="--init-part encoder: a parser goes on from all of another"
     ):
@@ -180,7 +180,7 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
 def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> None:
     recipe = recipe_of_trees(trees, "trees.tags=kept")
     run = trained_run(recipe, tmp_path / "run")
-    found = evaluate_run(run)
+    found = ParsingEvaluation()(run)
     assert found.scores["f1"] > 75 and found.scores["tags"] > 60 and Parser(run).no_tag == ""
     tags = {leaf.label for leaf in Parser(run)("the cat sleeps .").tree.leaves()}
     assert tags <= {"DT", "NN", "VBP", "VBZ", "IN", "RB", "JJ", "."} and len(tags) > 1

@@ -29,10 +29,10 @@ from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
 from dragoman.tasks.report import write_report
+from dragoman.tasks.shared.evaluation import EvaluationRequest
 from dragoman.tasks.tagging.evaluation import (
     TaggedValidation,
-    evaluate_run,
-    tagged_set,
+    TaggingEvaluation,
     usual_scores,
 )
 from dragoman.tasks.tagging.form import Tags
@@ -83,7 +83,7 @@ def test_it_learns_what_words_alone_do_not_tell(words: Run) -> None:
     assert validations[-1]["scores"]["accuracy"] == 100
     sample = validations[-1]["samples"][0]
     assert sample["translation"] == sample["reference"] and "_" in sample["reference"]
-    found = evaluate_run(words)
+    found = TaggingEvaluation()(words)
     assert found.scores["accuracy"] == 100 and found.scores["loss"] < 0.1
     assert found.usual.accuracy < 0.9
     assert words.scores()["scores"]["known"]["value"] == 100
@@ -137,7 +137,7 @@ def test_a_sentence_far_too_long_is_read_in_parts(words: Run) -> None:
 
 
 def test_validation_measures_what_the_predictor_says(words: Run) -> None:
-    pairs = tagged_set(words).pairs
+    pairs = TaggingEvaluation().known(EvaluationRequest(words)).pairs
     odd = [Pair(1, "they run", "PRP XX"), Pair(2, "", "")]
     validation = TaggedValidation(
         words.model(), words.recipe, words.forms, [*pairs, *odd], torch.device("cpu")
@@ -160,7 +160,7 @@ def test_validation_measures_what_the_predictor_says(words: Run) -> None:
 def test_what_it_measures_is_what_it_answers(words: Run, tmp_path: Path) -> None:
     path = tmp_path / "test.txt"
     path.write_text("they_PRP run_NN\nnew_DT walk_NN\nwe_PRP sleep_XX\n", encoding="utf-8")
-    found = evaluate_run(words, [path])
+    found = TaggingEvaluation()(words, [path])
     answers = Tagger(words)(["they run", "new walk", "we sleep"])
     true = [["PRP", "NN"], ["DT", "NN"], ["PRP", "XX"]]
     known = [[True, True], [False, True], [True, True]]
@@ -179,7 +179,8 @@ def test_what_it_measures_is_what_it_answers(words: Run, tmp_path: Path) -> None
     assert "1 word has a tag that no training text has" in table
     assert "line 1: NN, taken for VB" in table and "accuracy (unknown words)" in table
     assert "Always the most frequent tag of each word: accuracy" in table
-    usual = usual_scores(Tagger(words).tags, tagged_set(words, [path]).pairs)
+    known = TaggingEvaluation().known(EvaluationRequest(words, [path]))
+    usual = usual_scores(Tagger(words).tags, known.pairs)
     assert usual == found.usual
 
 
@@ -202,7 +203,7 @@ def test_the_verb_gives_a_line_for_a_line(words: Run, dragoman: Dragoman, tmp_pa
     assert "1 line is longer than the 64 tokens" in said.err and said.code == 0
     # What was written can be learned from and measured on.
     (tmp_path / "out.txt").write_text(dragoman("tag", words.folder, "they run").out, "utf-8")
-    assert evaluate_run(words, [tmp_path / "out.txt"]).scores["accuracy"] == 100
+    assert TaggingEvaluation()(words, [tmp_path / "out.txt"]).scores["accuracy"] == 100
     said = dragoman("evaluate", words.folder, "--output", tmp_path / "tags.txt")
     assert (tmp_path / "tags.txt").read_text(encoding="utf-8").count("_") > 100, said.err
 
@@ -267,9 +268,9 @@ def test_a_tagger_from_a_masked_model_and_from_a_tagger(
             unknown = trained_run(recipe, tmp_path / "unknown", start_from=begun_with)
             assert unknown.lexicon() is None
             (tmp_path / "test.txt").write_text("they_PRP zzz_VB\n", encoding="utf-8")
-            table = evaluate_run(tuned, [tmp_path / "test.txt"]).table()
+            table = TaggingEvaluation()(tuned, [tmp_path / "test.txt"]).table()
             assert "1 of them not in the training text of words, which this run was begun" in table
-            begun = evaluate_run(run, [tmp_path / "test.txt"]).table()
+            begun = TaggingEvaluation()(run, [tmp_path / "test.txt"]).table()
             assert "1 of them not in the training text; " in begun, "it learned its tags itself"
 
 
@@ -280,7 +281,7 @@ def test_two_are_compared_on_the_same_words(words: Run, tagged: Path, tmp_path: 
     assert "accuracy" in found.table() and "words" in found.table()
     first, second = found.to_dict()["metrics"]["accuracy"]["systems"]
     assert first["value"] < 60 and second["value"] == 100 and second["p_value"] < 0.05
-    evaluate_run(poor)
+    TaggingEvaluation()(poor)
     why = runtime_of(poor.task).hardly_learned(poor, None)  # type: ignore[arg-type]
     assert why is not None and "the most frequent tag of each word gives" in why
 
@@ -289,7 +290,7 @@ def test_spans_are_measured_where_tags_are_of_spans(tmp_path: Path) -> None:
     recipe = tiny_recipe_of("tagging", tmp_path)
     assert recipe.training.metric == "f1"
     run = trained_run(recipe, tmp_path / "run")
-    found = evaluate_run(run)
+    found = TaggingEvaluation()(run)
     assert {"f1", "precision", "recall"} <= set(found.scores) and "span" in found.table()
     assert set(run.scores()["spans"]) == {"animals", "food"}
     assert "Spans" in write_report(run).read_text(encoding="utf-8")
@@ -393,12 +394,12 @@ def test_tags_with_underscores_are_written_so_that_they_read_back(
     said = dragoman("tag", run.folder, "the cat", "cat")
     assert said.code == 0 and said.out.count("\t") == 3
     (tmp_path / "out.tsv").write_text(said.out, encoding="utf-8")
-    assert evaluate_run(run, [tmp_path / "out.tsv"]).scores["accuracy"] == 100
+    assert TaggingEvaluation()(run, [tmp_path / "out.tsv"]).scores["accuracy"] == 100
     said = dragoman(
         "evaluate", run.folder, tmp_path / "out.tsv", "--output", tmp_path / "again.tsv"
     )
     assert said.code == 0, said.err
-    assert evaluate_run(run, [tmp_path / "again.tsv"]).scores["accuracy"] == 100
+    assert TaggingEvaluation()(run, [tmp_path / "again.tsv"]).scores["accuracy"] == 100
     said = dragoman("tag", run.folder, "the cat", "--format", "underscore")
     assert said.code == 1 and not said.out
     told = said.err.splitlines()[-1]

@@ -103,9 +103,9 @@ def test_a_voice_that_was_not_heard_is_understood(tmp_path: Path) -> None:
         ]
     )  # fmt: skip
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
-    from dragoman.tasks.translation.evaluation import evaluate_run
+    from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
-    found = evaluate_run(Run.open(tmp_path / "run")).heard
+    found = TranslationEvaluation()(Run.open(tmp_path / "run")).heard
     assert found is not None and found.words.reference == 16
     assert found.words.errors <= 2, found.hypotheses
 

@@ -22,7 +22,7 @@ from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import Transcriber
 from dragoman.tasks.translation import lines
-from dragoman.tasks.translation.evaluation import evaluate_run
+from dragoman.tasks.translation.evaluation import TranslationEvaluation
 from dragoman.tasks.translation.translator import Translator
 
 RATE = 8_000
@@ -95,7 +95,7 @@ def test_what_is_measured_is_what_is_transcribed(
     listing = tmp_path / "some.tsv"
     rows = [f"{file}\t{text or 'silence'}" for file, text in zip(files, wanted, strict=True)]
     listing.write_text("".join(f"{row}\n" for row in ("file\ttext", *rows)))
-    report = evaluate_run(transcriber.run, [listing])
+    report = TranslationEvaluation()(transcriber.run, [listing])
     assert report.hypotheses == wanted and len(wanted[0].split()) > 12 and not wanted[1]
     assert report.heard is not None and report.heard.words.rate < 10
     compared = compare(ComparisonRequest([transcriber.run.folder] * 2, listing))

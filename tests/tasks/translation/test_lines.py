@@ -21,7 +21,7 @@ from dragoman.runs.run import METRICS
 from dragoman.sources.line.form import DRAWN, drawn
 from dragoman.sources.line.settings import DrawingSettings
 from dragoman.tasks.training import train
-from dragoman.tasks.translation.evaluation import evaluate_run
+from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
 WORDS = {"red": "rot", "green": "grün", "blue": "blau", "white": "weiß"}
 DRAWING = {"smallest": 0.6, "largest": 0.8, "slant": 0.1, "blur": 0.5}
@@ -80,7 +80,7 @@ def test_pictures_and_drawn_texts_are_translated(
 def test_two_files_are_drawn_and_measured(run: Path, tmp_path: Path) -> None:
     for name, words in (("t.en", WORDS), ("t.de", WORDS.values())):
         (tmp_path / name).write_text("".join(f"{word}\n" for word in words), "utf-8")
-    report = evaluate_run(Run.open(run), [tmp_path / "t.en", tmp_path / "t.de"])
+    report = TranslationEvaluation()(Run.open(run), [tmp_path / "t.en", tmp_path / "t.de"])
     assert report.hypotheses == list(WORDS.values())
     assert report.pairs[0].source == "drawn:red"
 
@@ -133,7 +133,7 @@ def test_a_reader_is_measured_in_wrong_words_and_a_translator_begins_with_its_en
     lines = list(read_metrics(tmp_path / "reader" / METRICS))
     scores = next(line["scores"] for line in lines if line["kind"] == "validation")
     assert {"bleu", "wer", "cer"} <= set(scores)
-    report = evaluate_run(Run.open(tmp_path / "reader"), [tmp_path / "words.txt"] * 2)
+    report = TranslationEvaluation()(Run.open(tmp_path / "reader"), [tmp_path / "words.txt"] * 2)
     assert report.heard is not None and "16 pictures" in report.table()
     heads = [line.split()[0] for line in report.table().splitlines() if line]
     assert heads.index("WER") < heads.index("BLEU"), "what is read letter by letter comes first"

@@ -18,7 +18,7 @@ from tiny_tasks import tiny_recipe_of, tiny_tagger_of
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.tasks.tagging.evaluation import evaluate_run
+from dragoman.tasks.tagging.evaluation import TaggingEvaluation
 
 INK = "(one) => getComputedStyle(one).backgroundColor"
 TEXT = "dog cat  bread horse soup apple"
@@ -29,7 +29,7 @@ TAGS = [("New", "B-LOC"), ("York", "I-LOC"), ("likes", "O"), ("Ada", "B-PER"), (
 def tagged(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A run that tags spans, and one that tags parts of speech."""
     folder = tmp_path_factory.mktemp("tagged")
-    evaluate_run(trained_run(tiny_recipe_of("tagging", folder), folder / "spans"))
+    TaggingEvaluation()(trained_run(tiny_recipe_of("tagging", folder), folder / "spans"))
     (folder / "speech.txt").write_text("the_DT dog_NN sees_VB a_DT cat_NN ._.\n" * 80)
     trained_run(tiny_tagger_of(folder / "speech.txt"), folder / "speech")
     with serving(folder / "spans", folder / "speech") as address:

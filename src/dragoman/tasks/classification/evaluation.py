@@ -22,19 +22,22 @@ from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion, accuracies, macro_f1s, statistics_of
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
-from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.run import Run
-from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation_report import ComparedRuns, require_no_changes, timed
+from dragoman.tasks.shared.evaluation import (
+    ComparedRuns,
+    EvaluationRequest,
+    ExampleSet,
+    scores_of,
+    signed,
+    timed,
+)
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
-    LabelledSet,
+    LabelEvaluation,
     LabelReport,
     Mistake,
-    evaluated,
-    examples_of,
     surest,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
@@ -165,66 +168,36 @@ class ClassificationReport(LabelReport):
         }
 
 
-def evaluate_run(
-    run: Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    columns: str | None = None,
-    keys: tuple[str, str] | None = None,
-) -> ClassificationReport:
-    """Measure a run on labelled texts.
+class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
+    """Measures runs on labelled texts."""
 
-    ``files``: one like those that it has learned from, or one of texts and one of labels; without
-    them it is the recipe's test set. ``columns``, ``keys``: where one file has texts and labels.
-    ``changes``: there are none. What was found on
-    the recipe's own test set is written to the run's scores.json.
-    Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
-    label of which the run has learned nothing; ``DragomanError`` for changes and further files.
-    """
-    require_no_changes(run, changes)
-    return evaluated(run, labelled_set(run, files, columns, keys), _report, not files)
+    one_of = "labelled texts, or one of texts and one of labels"
+    wanted = "is no text", "a file of labelled texts", "test.tsv"
 
+    def corpus(
+        self, path: str, columns: str | None, keys: tuple[str, str] | None
+    ) -> CorpusSettings:
+        return labelled_corpus(path, columns, keys)
 
-def labelled_set(
-    run: Run,
-    files: Sequence[Path] = (),
-    columns: str | None = None,
-    keys: tuple[str, str] | None = None,
-) -> LabelledSet:
-    """The texts of a file (and a file of labels), which are where ``columns`` or ``keys`` say
-    (``data/files/columns.py``); without one, the test set of the run's recipe.
+    def usual(self, path: str) -> CorpusSettings:
+        return CorpusSettings(source=path, format="tsv") if is_tabbed(path) else super().usual(path)
 
-    Errors: as ``evaluate_run``.
-    """
-    labels = run.forms.labels
-    every, name, _ = examples_of(
-        run, files, columns, keys, labelled_corpus, _table_of_texts,
-        "labelled texts, or one of texts and one of labels",
-    )  # fmt: skip
-    if files:
-        _require_known(every, labels, name)
-    pairs = [pair for pair in every if labels.value(pair.target) is not None]
-    if not pairs:
-        raise nothing_to_measure(run, "is no text", "a file of labelled texts", "test.tsv")
-    return LabelledSet(pairs, name, len(every) - len(pairs))
+    def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
+        """Those of a label that the run has learned; files may have no others."""
+        labels = asked.run.forms.labels
+        if asked.files:
+            _require_known(examples.pairs, labels, examples.name)
+        return [pair for pair in examples.pairs if labels.value(pair.target) is not None]
 
-
-def _table_of_texts(path: str) -> CorpusSettings:
-    if is_tabbed(path):
-        return CorpusSettings(source=path, format="tsv")
-    return labelled_corpus(path, None, None)
-
-
-def _report(run: Run, measured: LabelledSet) -> ClassificationReport:
-    pairs, labels, labeller = measured.pairs, run.forms.labels, Labeller(run)
-    found, seconds = timed(lambda: labeller([pair.source for pair in pairs]))
-    return ClassificationReport(
-        run.folder.name, run.weights_summary, measured.name, seconds, labels.names,
-        *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
-        measured.left_out, run.task.noun.removesuffix("s"),
-        run.recipe.source.units,
-    )  # fmt: skip
+    def report(self, asked: EvaluationRequest, examples: ExampleSet) -> ClassificationReport:
+        run, pairs = asked.run, examples.pairs
+        labels, labeller = run.forms.labels, Labeller(run)
+        found, seconds = timed(lambda: labeller([pair.source for pair in pairs]))
+        return ClassificationReport(
+            *asked.about(examples.name, seconds), labels.names,
+            *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
+            examples.left_out, run.task.noun.removesuffix("s"), run.recipe.source.units,
+        )  # fmt: skip
 
 
 def _judged(
@@ -263,10 +236,11 @@ def compared(
     as long as all know those of the texts.
 
     ``source``: labelled texts in the format of those that the first run has learned from, or texts
-    beside labels (``references``). Errors: as ``labelled_set``.
+    beside labels (``references``). Errors: as ``LabelEvaluation.known``.
     """
     (first, *_), *_ = systems.values()
-    measured = labelled_set(first, [*([source] if source else []), *references])
+    files = [*([source] if source else []), *references]
+    measured = ClassificationEvaluation().known(EvaluationRequest(first, files))
     texts = [pair.source for pair in measured.pairs]
     labellers = [[Labeller(run) for run in runs] for runs in systems.values()]
     names = sorted({name for runs in labellers for one in runs for name in one.labels.names})

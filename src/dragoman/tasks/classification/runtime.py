@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from dragoman.base.measure import percent
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import plain
@@ -16,7 +15,7 @@ from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.spec import CLASSIFICATION, rare_labels
-from dragoman.tasks.shared.label_report import LabelRuntime
+from dragoman.tasks.shared.label_report import SURE, LabelRuntime, beside_guess
 from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     TrainingSummary,
@@ -40,17 +39,17 @@ class ClassificationRuntime(LabelRuntime):
 
     def parts(self) -> Parts:
         from dragoman.tasks.classification.evaluation import (
+            ClassificationEvaluation,
             ClassificationValidation,
             compared,
-            evaluate_run,
         )
         from dragoman.tasks.classification.labeller import Labeller
         from dragoman.tasks.shared.examples import LabelledTexts
         from dragoman.training.losses.objectives import LabelObjective
 
         return Parts(
-            LabelledTexts, LabelObjective, ClassificationValidation, evaluate_run, Labeller,
-            compared,
+            LabelledTexts, LabelObjective, ClassificationValidation,
+            ClassificationEvaluation(), Labeller, compared,
         )  # fmt: skip
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
@@ -67,11 +66,6 @@ class ClassificationRuntime(LabelRuntime):
 
     def vocabulary(self, run: Run) -> str:
         return f"{tokens_in(run)}; {plural(run.forms.labels.size, 'label')}"
-
-
-_SURE = 2.0
-"""Standard errors by which a classifier is better than one that always says the most frequent
-label."""
 
 
 def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str, float]:
@@ -107,15 +101,11 @@ def by_majority(run: Run) -> str | None:
     share = most["texts"] / texts
     guessed = f1_of(share, len(present))
     error = math.sqrt(share * (1 - share) / texts)
-    if accuracy > share + _SURE * error or f1 > guessed + _SURE * error + 0.05:
+    if accuracy > share + SURE * error or f1 > guessed + SURE * error + 0.05:
         return None
     if columns := scores.get("confusion", []):
         chosen = [sum(row[k] for row in columns) for k in range(len(labels))]
         if max(chosen) == sum(chosen):
             always = labels[chosen.index(max(chosen))]["label"]
             return f"it gives every text the label {always!r}"
-    shown = percent("accuracy", share=True)
-    return (
-        f"accuracy {shown.written(accuracy)}, and always answering {most['label']!r} gives "
-        f"{shown.written(share)}"
-    )
+    return beside_guess(accuracy, repr(most["label"]), share)

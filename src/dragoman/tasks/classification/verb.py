@@ -184,12 +184,13 @@ def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
     show them in, and where the model looks."""
     from dragoman.base.atomic import write_text
     from dragoman.pictures.figure import figure_svg
-    from dragoman.tasks.classification.evaluation import labelled_set
+    from dragoman.tasks.classification.evaluation import ClassificationEvaluation
     from dragoman.tasks.report import write_report
+    from dragoman.tasks.shared.evaluation import EvaluationRequest
 
     of = "pictures whose combinations of shape, pattern and colour"
     show_confusions(found, console, of, "Shape")
-    pairs = labelled_set(run).pairs
+    pairs = ClassificationEvaluation().known(EvaluationRequest(run)).pairs
     chosen = [next(pair for pair in pairs if pair.target == name) for name in found.labels]
     figure, said = rollout_sheet(run, chosen)
     for pair, one in zip(chosen, said, strict=True):

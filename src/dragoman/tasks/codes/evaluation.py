@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional as F
 
-from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.data.batches import ExampleBatch, Values, join_rows, rows_of
 from dragoman.data.store import TokenStore
@@ -30,11 +28,16 @@ from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.recipe.recipe import Recipe
-from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, corpus_like, measured_on
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
+    scores_of,
+    signed,
+)
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
@@ -193,41 +196,28 @@ class CodesReport(EvaluationReport):
         }
 
 
-def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = ()) -> CodesReport:
-    """Turn some pictures into codes and back.
+class CodesEvaluation(PairsEvaluation[CodesReport]):
+    """Turns some pictures, laid out as the training files are, into codes and back."""
 
-    ``files``: laid out as the training files are; without any, it is the recipe's test set, and
-    the figures are written to the run's scores.json.
-    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    for changes of a search, which there is not, and where there is nothing to measure on.
-    """
-    run.require_task("codes", "which makes no codes of pictures")
-    if changes:
-        raise DragomanError(
-            f"--set {changes[0]}: {run.folder} makes codes, which are not searched for"
-        )
     wanted = "are no pictures", "a list of pictures", "test.tsv"
-    pairs, test = measured_on(run, files, corpus_like, wanted)
-    began = time.perf_counter()
-    symbols, network = CodesForm.of(run.forms.target).symbols, run.model()
-    assert isinstance(network, PictureCodes)
-    coder, tally = PictureCoder(network, symbols.places), CodesTally(symbols.count)
-    read = []
-    for first in range(0, len(pairs), _TOGETHER):
-        patches = np.stack(
-            run.source.encode([one.source for one in pairs[first : first + _TOGETHER]])
-        )
-        codes = coder.codes(patches)
-        tally.add(patches, coder.pictures(codes), codes)
-        read.append(patches)
-    report = CodesReport(
-        run.folder.name, run.weights_summary, test, time.perf_counter() - began,
-        len(pairs), symbols.places, symbols.count, tally.scores,
-        error_of_mean(np.concatenate(read)),
-    )  # fmt: skip
-    if not files:
-        keep_scores(run, report.to_dict(), own=True)
-    return report
+
+    def report(self, asked: EvaluationRequest, examples: ExampleSet) -> CodesReport:
+        run, pairs = asked.run, examples.pairs
+        began = time.perf_counter()
+        symbols, network = CodesForm.of(run.forms.target).symbols, run.model()
+        assert isinstance(network, PictureCodes)
+        coder, tally = PictureCoder(network, symbols.places), CodesTally(symbols.count)
+        read = []
+        for first in range(0, len(pairs), _TOGETHER):
+            some = [one.source for one in pairs[first : first + _TOGETHER]]
+            patches = np.stack(run.source.encode(some))
+            codes = coder.codes(patches)
+            tally.add(patches, coder.pictures(codes), codes)
+            read.append(patches)
+        return CodesReport(
+            *asked.about(examples.name, time.perf_counter() - began), len(pairs),
+            symbols.places, symbols.count, tally.scores, error_of_mean(np.concatenate(read)),
+        )  # fmt: skip
 
 
 def error_of_mean(pictures: Bytes) -> float:

@@ -36,13 +36,13 @@ class CodesRuntime(Runtime):
 
     def parts(self) -> Parts:
         from dragoman.tasks.codes.evaluation import (
+            CodesEvaluation,
             CodesValidation,
             Pictures,
-            evaluate_run,
             squared_error,
         )
 
-        return Parts(Pictures, squared_error, CodesValidation, evaluate_run, _nothing_to_ask)
+        return Parts(Pictures, squared_error, CodesValidation, CodesEvaluation(), _nothing_to_ask)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the mean of all pictures in place of each."""

@@ -15,19 +15,24 @@ from typing import Any
 from dragoman.base.wording import plural
 from dragoman.data.batches import Batch
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.engine.search_settings import for_test_set
-from dragoman.engine.settings import EngineSettings
 from dragoman.forms.boxes import Scene, scene_of
 from dragoman.forms.form import Pair
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
-from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.detection.detector import MOST_PATCHES, THRESHOLD, DetectedPicture, Detector
 from dragoman.tasks.detection.learning import boxes_batch, measured
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
 from dragoman.tasks.detection.spec import DETECTION
-from dragoman.tasks.shared.evaluation_report import SearchReport, keep_figures, measured_on, timed
+from dragoman.tasks.shared.evaluation import (
+    EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
+    SearchReport,
+    scores_of,
+    signed,
+    timed,
+)
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
 
@@ -131,39 +136,22 @@ class DetectionReport(SearchReport):
         }
 
 
-def evaluate_run(
-    run: Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    precision: str = "auto",
-) -> DetectionReport:
-    """Find the boxes of some pictures and score them.
+class DetectionEvaluation(PairsEvaluation[DetectionReport]):
+    """Finds the boxes of some pictures, which a file of COCO's JSON or a folder with one names, and
+    scores them."""
 
-    ``files``: one file of COCO's JSON, or a folder with one; without it, it is the recipe's test
-    set. ``changes`` are ``key=value``, merged into the recipe's search settings. The
-    figures on the recipe's own test set, by the recipe's own settings, are written to the run's
-    scores.json.
-    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    for several files.
-    """
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"
     one_of = "boxes (COCO's JSON), or the folder that it is in"
-    pairs, test = measured_on(run, files, _boxes_at, wanted, one_of)
-    search = for_test_set(run.recipe, changes)
-    settings = EngineSettings.model_validate({"precision": precision, "longest": MOST_PATCHES})
-    detector = Detector(run, settings, search)
-    logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
-    found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
-    result = DetectionReport(
-        run.folder.name, run.weights_summary, test, seconds,
-        f"beam {search.beam}", detector.description, score_all(pairs, found), found,
-    )  # fmt: skip
-    if not files:
-        keep_figures(run, result, pairs, changes, precision)
-    return result
 
+    def corpus(self, run: Run, files: Sequence[Path]) -> CorpusSettings:
+        return CorpusSettings(source=str(files[0]), format="coco")
 
-def _boxes_at(run: Run, files: Sequence[Path]) -> CorpusSettings:
-    """A file of pictures with their boxes."""
-    return CorpusSettings(source=str(files[0]), format="coco")
+    def report(self, asked: EvaluationRequest, examples: ExampleSet) -> DetectionReport:
+        run, search, pairs = asked.run, asked.search, examples.pairs
+        detector = Detector(run, asked.settings(longest=MOST_PATCHES), search)
+        logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
+        found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
+        return DetectionReport(
+            *asked.about(examples.name, seconds), f"beam {search.beam}", detector.description,
+            pairs, score_all(pairs, found), found,
+        )  # fmt: skip

@@ -35,10 +35,12 @@ class DetectionRuntime(Runtime):
 
     def parts(self) -> Parts:
         from dragoman.tasks.detection.detector import Detector
-        from dragoman.tasks.detection.evaluation import DetectionValidation, evaluate_run
+        from dragoman.tasks.detection.evaluation import DetectionEvaluation, DetectionValidation
         from dragoman.tasks.detection.learning import PicturesWithBoxes, learned
 
-        return Parts(PicturesWithBoxes, learned, DetectionValidation, evaluate_run, Detector)
+        return Parts(
+            PicturesWithBoxes, learned, DetectionValidation, DetectionEvaluation(), Detector
+        )
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         counts.update(box.label for box in scene_of(pair.target).single)

@@ -15,20 +15,23 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from dragoman.base.wording import plural
 from dragoman.data.batches import Batch, window_batch
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.forms.form import Pair
-from dragoman.runs.evaluation_set import nothing_to_measure
-from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, texts_of
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    TextsEvaluation,
+    TextStream,
+    no_texts,
+    scores_of,
+    signed,
+)
 from dragoman.tasks.shared.surprisal import Length, windows_of
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
@@ -38,7 +41,6 @@ logger = logging.getLogger("dragoman")
 _SAMPLES = 3
 _SHOWN = 64
 """Tokens of a sample, of which the model is given the first half."""
-_BATCH_SIZE = 100
 
 
 class LanguageModelValidation(Validation[Batch]):
@@ -148,42 +150,35 @@ class LanguageModelReport(EvaluationReport):
         }
 
 
-def evaluate_run(
-    run: Run, files: Sequence[Path] = (), changes: Sequence[str] = ()
-) -> LanguageModelReport:
-    """Score texts.
+class LanguageModelEvaluation(TextsEvaluation[LanguageModelReport]):
+    """Scores texts: a file or folder of them. ``window=512`` and ``stride=64``, of the recipe's
+    section ``evaluation``, can be changed."""
 
-    ``files``: a file or folder of them, in the format of those that the run has learned from;
-    without one it is the recipe's test set. ``changes``: ``window=512`` and ``stride=64``, of the
-    recipe's section ``evaluation``. The figures on the recipe's own test set are
-    written to the run's scores.json, if window and stride are the recipe's.
-    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    for several files, and for changes of what only a search has.
-    """
-    how = windows_of(run, changes)
-    texts, test = texts_of(run, files)
-    # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
-    from dragoman.engine.engine import Engine
-    from dragoman.engine.settings import EngineSettings
+    def check(self, asked: EvaluationRequest) -> None:
+        windows_of(asked.run, asked.changes)
 
-    engine = Engine.open(run, EngineSettings(precision="fp32"))
-    form = engine.written
-    began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
-    while part := list(islice(texts, _BATCH_SIZE)):
-        written = form.tokens(part)
-        prepared = zip(map(form.prepare, part), written, strict=True)
-        length = Length.sum(
-            [length, *(Length.of(form.vocabulary, text, tokens) for text, tokens in prepared)]
-        )
-        for log_probabilities in engine.score_windows(written, *how):
-            nll -= math.fsum(log_probabilities)
-        count += len(part)
-    if not count:
-        raise nothing_to_measure(run, "is no text", "a file of texts", "test.txt")
-    result = LanguageModelReport(
-        run.folder.name, run.weights_summary, test,
-        time.perf_counter() - began, count, nll, length, *how,
-    )  # fmt: skip
-    if not files:
-        keep_scores(run, result.to_dict(), own=how == windows_of(run))
-    return result
+    def is_own(self, asked: EvaluationRequest) -> bool:
+        return windows_of(asked.run, asked.changes) == windows_of(asked.run)
+
+    def report(self, asked: EvaluationRequest, examples: TextStream) -> LanguageModelReport:
+        # Here, so that what is wrong with texts is said at once: it imports torch.
+        from dragoman.engine.engine import Engine
+        from dragoman.engine.settings import EngineSettings
+
+        how = windows_of(asked.run, asked.changes)
+        engine = Engine.open(asked.run, EngineSettings(precision="fp32"))
+        form = engine.written
+        began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
+        for part in examples.parts():
+            written = form.tokens(part)
+            prepared = zip(map(form.prepare, part), written, strict=True)
+            length = Length.sum(
+                [length, *(Length.of(form.vocabulary, text, tokens) for text, tokens in prepared)]
+            )
+            for log_probabilities in engine.score_windows(written, *how):
+                nll -= math.fsum(log_probabilities)
+            count += len(part)
+        if not count:
+            raise no_texts(asked.run)
+        seconds = time.perf_counter() - began
+        return LanguageModelReport(*asked.about(examples.name, seconds), count, nll, length, *how)

@@ -25,12 +25,17 @@ class LanguageModelRuntime(Runtime):
         return (TextsBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.language_model.evaluation import LanguageModelValidation, evaluate_run
+        from dragoman.tasks.language_model.evaluation import (
+            LanguageModelEvaluation,
+            LanguageModelValidation,
+        )
         from dragoman.tasks.language_model.writer import Writer
         from dragoman.tasks.shared.examples import TextWindows
         from dragoman.training.losses.objectives import next_token
 
-        return Parts(TextWindows, next_token, LanguageModelValidation, evaluate_run, Writer)
+        return Parts(
+            TextWindows, next_token, LanguageModelValidation, LanguageModelEvaluation(), Writer
+        )
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.tasks.shared.surprisal import Length

@@ -15,8 +15,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,11 +29,16 @@ from dragoman.data.store import Tokens
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.models.interface import Network
-from dragoman.runs.evaluation_set import nothing_to_measure
-from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.tasks.masked.spec import MASKED
-from dragoman.tasks.shared.evaluation_report import EvaluationReport, require_no_changes, texts_of
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    TextsEvaluation,
+    TextStream,
+    no_texts,
+    scores_of,
+    signed,
+)
 from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
@@ -46,7 +49,6 @@ BLANK = "___"
 _MEASURED = 6
 """The stream of random numbers of all that is measured, whatever a run's seed."""
 _SAMPLES = 3
-_BATCH_SIZE = 100
 _ALONE = 2000
 """Tokens whose pseudo-perplexity is taken."""
 
@@ -190,45 +192,37 @@ class MaskedReport(EvaluationReport):
         }
 
 
-@torch.inference_mode()
-def evaluate_run(run: Run, files: Sequence[Path] = (), changes: Sequence[str] = ()) -> MaskedReport:
-    """Score texts.
+class MaskedEvaluation(TextsEvaluation[MaskedReport]):
+    """Scores texts: a file or folder of them."""
 
-    ``files``: a file or folder of them, in the format of those that the run has learned from;
-    without one it is the recipe's test set. ``changes``: there is nothing to change. The
-    figures on the recipe's own test set are written to the run's scores.json.
-    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    for several files, and for changes.
-    """
-    require_no_changes(run, changes)
-    texts, test = texts_of(run, files)
-    model, form, settings = run.model(), run.forms.written, run.recipe.masking
-    context, masking = run.recipe.plan.context, Masking(form.vocabulary, settings)
-    began, count, tokens = time.perf_counter(), 0, 0
-    masked, alone = MaskedSums(), _DrawnTokens()
-    while part := list(islice(texts, _BATCH_SIZE)):
-        written = [np.array(one, np.int32) for one in form.tokens(part)]
-        pieces = list(masked_pieces(written, context, masking, count))
-        for piece, _ in pieces:
-            alone.take(piece, form.vocabulary.ordinary)
-            tokens += len(piece)
-        masked = MaskedSums.sum(
-            [masked, *(MaskedSums.of(model, b, "cpu") for b in _batches(pieces, form.eos))]
-        )
-        count += len(part)
-    if not masked.tokens:
-        raise nothing_to_measure(run, "is no text", "a file of texts", "test.txt")
-    assert form.vocabulary.mask is not None  # or there were no ``Masking``
-    hidden = alone.pieces(form.vocabulary.mask)
-    result = MaskedReport(
-        run.folder.name, run.weights_summary, test,
-        time.perf_counter() - began, count, tokens, masked,
-        MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
-        context, settings.share, settings.whole_words,
-    )  # fmt: skip
-    if not files:
-        keep_scores(run, result.to_dict(), own=True)
-    return result
+    @torch.inference_mode()
+    def report(self, asked: EvaluationRequest, examples: TextStream) -> MaskedReport:
+        run = asked.run
+        model, form, settings = run.model(), run.forms.written, run.recipe.masking
+        context, masking = run.recipe.plan.context, Masking(form.vocabulary, settings)
+        began, count, tokens = time.perf_counter(), 0, 0
+        masked, alone = MaskedSums(), _DrawnTokens()
+        for part in examples.parts():
+            written = [np.array(one, np.int32) for one in form.tokens(part)]
+            pieces = list(masked_pieces(written, context, masking, count))
+            for piece, _ in pieces:
+                alone.take(piece, form.vocabulary.ordinary)
+                tokens += len(piece)
+            masked = MaskedSums.sum([masked, _sums(model, pieces, form.eos)])
+            count += len(part)
+        if not masked.tokens:
+            raise no_texts(run)
+        assert form.vocabulary.mask is not None  # or there were no ``Masking``
+        hidden = alone.pieces(form.vocabulary.mask)
+        seconds = time.perf_counter() - began
+        return MaskedReport(
+            *asked.about(examples.name, seconds), count, tokens, masked,
+            _sums(model, hidden, form.eos), context, settings.share, settings.whole_words,
+        )  # fmt: skip
+
+
+def _sums(model: Network, pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> MaskedSums:
+    return MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(pieces, eos))
 
 
 class _DrawnTokens:

@@ -26,12 +26,12 @@ class MaskedRuntime(Runtime):
         return (MaskedBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.masked.evaluation import MaskedValidation, evaluate_run
+        from dragoman.tasks.masked.evaluation import MaskedEvaluation, MaskedValidation
         from dragoman.tasks.masked.filler import Filler
         from dragoman.tasks.shared.examples import MaskedTexts
         from dragoman.training.losses.objectives import MaskedTokens
 
-        return Parts(MaskedTexts, MaskedTokens, MaskedValidation, evaluate_run, Filler)
+        return Parts(MaskedTexts, MaskedTokens, MaskedValidation, MaskedEvaluation(), Filler)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         from dragoman.base.measure import perplexity

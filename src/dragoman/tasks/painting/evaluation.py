@@ -11,26 +11,24 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.engine.search_settings import for_test_set
 from dragoman.forms.form import Pair
-from dragoman.runs.run import Run
-from dragoman.runs.scores import scores_of, signed
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painter, painting_settings
 from dragoman.tasks.painting.spec import PAINTING, count_seen
-from dragoman.tasks.shared.evaluation_report import (
+from dragoman.tasks.shared.evaluation import (
+    EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
     SearchReport,
-    corpus_like,
-    keep_figures,
-    measured_on,
+    scores_of,
+    signed,
     timed,
 )
 from dragoman.tasks.shared.validation import PairsValidation, next_token_loss, samples_of
@@ -119,61 +117,50 @@ class PaintingReport(SearchReport):
         }
 
 
-def evaluate_run(
-    run: Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    precision: str = "auto",
-    judge: Run | None = None,
-    best_of: int = 1,
-) -> PaintingReport:
-    """Paint the captions of some pictures, and compare.
+class PaintingEvaluation(PairsEvaluation[PaintingReport]):
+    """Paints the captions of some pictures, laid out as the training files are, and compares."""
 
-    ``judge``: a run that reads pictures, and says in how many of them it reads their caption; of
-    ``best_of`` pictures of each caption it chooses one.
-
-    ``files``: laid out as the training files are; without any, it is the recipe's test set.
-    ``changes`` are ``key=value``, merged into the recipe's search settings. The
-    figures on the recipe's own test set, by the recipe's own settings, are written to the run's
-    scores.json.
-    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    where there is nothing to measure on.
-    """
-    run.require_task("painting", "which does not paint")
     wanted = "are no captions", "a list of pictures", "test.tsv"
-    pairs, test = measured_on(run, files, corpus_like, wanted)
-    if best_of > 1 and judge is None:
-        raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
-    chosen = None if judge is None else Judge(judge, precision)
-    report = _measured(run, pairs, test, changes, precision, chosen, best_of)
-    if not files and judge is None:
-        keep_figures(run, report, pairs, changes, precision)
-    return report
+
+    def examples(self, asked: EvaluationRequest) -> ExampleSet:
+        found = super().examples(asked)
+        if asked.best_of > 1 and asked.judge is None:
+            raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
+        return found
+
+    def report(self, asked: EvaluationRequest, examples: ExampleSet) -> PaintingReport:
+        run, pairs, best_of = asked.run, examples.pairs, asked.best_of
+        judge = None if asked.judge is None else Judge(asked.judge, asked.precision)
+        search = asked.search
+        painter, form = Painter(run, asked.settings(), search), CodesForm.of(run.forms.target)
+        if best_of > 1:
+            search = painting_settings(search, best_of, None, search.sampling)
+        logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))
+        captions, chooses = [pair.source for pair in pairs], judge if best_of > 1 else None
+        found, seconds = timed(
+            lambda: [best for best, *_ in painter.stream(captions, search, chooses)]
+        )
+        how = f"beam {search.beam}"
+        if search.sampling is not None:
+            how = "pictures drawn by their probabilities"
+        return PaintingReport(
+            *asked.about(examples.name, seconds), how, painter.description, pairs,
+            _scores(painter, form, pairs, found, judge), found, count_seen(form.seen, pairs),
+            judge.run.folder.name if judge is not None else "", best_of,
+        )  # fmt: skip
 
 
-def _measured(
-    run: Run,
+def _scores(
+    painter: Painter,
+    form: CodesForm,
     pairs: Sequence[Pair],
-    test: str,
-    changes: Sequence[str],
-    precision: str,
+    found: Sequence[PaintedPicture],
     judge: Judge | None,
-    best_of: int,
-) -> PaintingReport:
-    from dragoman.engine.settings import EngineSettings
-
-    search = for_test_set(run.recipe, changes)
-    settings = EngineSettings.model_validate({"precision": precision})
-    painter, form = Painter(run, settings, search), CodesForm.of(run.forms.target)
-    if best_of > 1:
-        search = painting_settings(search, best_of, None, search.sampling)
-    logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))
-    captions, chooses = [pair.source for pair in pairs], judge if best_of > 1 else None
-    found, seconds = timed(lambda: [best for best, *_ in painter.stream(captions, search, chooses)])
+) -> dict[str, float]:
+    """By name: how right the codes are, and how like the true pictures what is painted is."""
     true = form.tokens([pair.target for pair in pairs])
     scores = code_scores(true, [one.ids for one in found])
-    scored = painter.score_ids(captions, true)
+    scored = painter.score_ids([pair.source for pair in pairs], true)
     tokens = sum(len(one.token_log_probabilities) for one in scored)
     scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
     wanted = [form.picture_at(pair.target) for pair in pairs]
@@ -182,14 +169,7 @@ def _measured(
     if judge is not None:
         shown = {"judged": painted, "judged_of_codes": told, "judged_of_true": wanted}
         scores |= {name: judged_right(judge, pairs, every) for name, every in shown.items()}
-    how = f"beam {search.beam}"
-    if search.sampling is not None:
-        how = "pictures drawn by their probabilities"
-    return PaintingReport(
-        run.folder.name, run.weights_summary, test, seconds, how, painter.description, scores,
-        found, count_seen(form.seen, pairs), judge.run.folder.name if judge is not None else "",
-        best_of,
-    )  # fmt: skip
+    return scores
 
 
 def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:

@@ -36,12 +36,12 @@ class PaintingRuntime(Runtime):
         return (PaintingBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.painting.evaluation import PaintingValidation, evaluate_run
+        from dragoman.tasks.painting.evaluation import PaintingEvaluation, PaintingValidation
         from dragoman.tasks.painting.painter import Painter
         from dragoman.tasks.shared.examples import Pairs
         from dragoman.training.losses.objectives import next_token
 
-        return Parts(Pairs, next_token, PaintingValidation, evaluate_run, Painter)
+        return Parts(Pairs, next_token, PaintingValidation, PaintingEvaluation(), Painter)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """Of the next picture in place of each."""

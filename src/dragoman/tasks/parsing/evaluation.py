@@ -17,8 +17,6 @@ from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.wording import plural
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.engine.search_settings import for_test_set
-from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Pair
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
@@ -28,7 +26,6 @@ from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import TreePair
 from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.run import Run
-from dragoman.runs.scores import scores_of, signed
 from dragoman.tasks.parsing.metrics import (
     LENGTHS,
     SHORT,
@@ -44,11 +41,14 @@ from dragoman.tasks.parsing.metrics import (
 from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tasks.parsing.sizes import label_ends_of
 from dragoman.tasks.parsing.spec import PARSING
-from dragoman.tasks.shared.evaluation_report import (
+from dragoman.tasks.shared.evaluation import (
     ComparedRuns,
+    EvaluationRequest,
+    ExampleSet,
+    PairsEvaluation,
     SearchReport,
-    keep_figures,
-    measured_on,
+    scores_of,
+    signed,
     timed,
 )
 from dragoman.tasks.shared.validation import (
@@ -103,7 +103,6 @@ class ParsingReport(SearchReport):
 
     found: Parseval
     with_tags: bool
-    pairs: Sequence[Pair]
     parses: Sequence[Parse]
 
     @property
@@ -133,54 +132,36 @@ class ParsingReport(SearchReport):
         }
 
 
-def evaluate_run(
-    run: Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    precision: str = "auto",
-) -> ParsingReport:
-    """Parse the sentences of some trees and score the parses.
+class ParsingEvaluation(PairsEvaluation[ParsingReport]):
+    """Parses the sentences of some trees, a file or folder of them, and scores the parses."""
 
-    ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
-    ``key=value``, merged into the recipe's search settings. The figures on the
-    recipe's own test set, by the recipe's own settings, are written to the run's scores.json.
-    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    for several files.
-    """
     wanted = "are no trees", "a file of them", "test.mrg"
-    pairs, test = measured_on(run, files, _trees_at, wanted, "trees")
-    result = evaluate_on(run, pairs, test, changes, precision)
-    if not files:
-        keep_figures(run, result, pairs, changes, precision)
-    return result
+    one_of = "trees"
+
+    def corpus(self, run: Run, files: Sequence[Path]) -> CorpusSettings:
+        return _trees_at(run, files[0])
+
+    def report(self, asked: EvaluationRequest, examples: ExampleSet) -> ParsingReport:
+        run, search, pairs = asked.run, asked.search, examples.pairs
+        parser = Parser(run, asked.settings(longest=_MAX_TOKENS), search)
+        logger.info("%s parses %s", run.folder, plural(len(pairs), "sentence"))
+        parses, seconds = timed(lambda: parser(pair.source for pair in pairs))
+        return ParsingReport(
+            *asked.about(examples.name, seconds),
+            f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
+            pairs, score_all(pairs, parses), not parser.no_tag, parses,
+        )  # fmt: skip
 
 
 def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
     """The trees of a file or a folder of files, and their words; labels end where those that
     ``like`` has learned do. Errors: ``DataError``."""
-    return list(read_pairs(_trees_at(like, [path])))
+    return list(read_pairs(_trees_at(like, path)))
 
 
-def _trees_at(like: Run | None, files: Sequence[Path]) -> CorpusSettings:
+def _trees_at(like: Run | None, path: Path) -> CorpusSettings:
     ends = label_ends_of(like.recipe if like is not None else None)
-    return CorpusSettings(source=str(files[0]), format="trees", label_ends=ends)
-
-
-def evaluate_on(
-    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
-) -> ParsingReport:
-    """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
-    search = for_test_set(run.recipe, changes)
-    settings = EngineSettings.model_validate({"precision": precision, "longest": _MAX_TOKENS})
-    parser = Parser(run, settings, search)
-    logger.info("%s parses %s", run.folder, plural(len(pairs), "sentence"))
-    parses, seconds = timed(lambda: parser(pair.source for pair in pairs))
-    return ParsingReport(
-        run.folder.name, run.weights_summary, test, seconds,
-        f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
-        score_all(pairs, parses), not parser.no_tag, pairs, parses,
-    )  # fmt: skip
+    return CorpusSettings(source=str(path), format="trees", label_ends=ends)
 
 
 def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
@@ -229,15 +210,30 @@ def compared(
         raise DragomanError("trees hold their sentences: name them with --source alone")
     runs = [run for system in systems.values() for run in system]
     pairs, test = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
+    report, trees = ParsingEvaluation().report, ExampleSet(pairs, test)
     evaluated = {
-        name: [evaluate_on(run, pairs, test) for run in system] for name, system in systems.items()
+        name: [report(EvaluationRequest(run), trees) for run in system]
+        for name, system in systems.items()
     }
     sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated.values()]
+    outputs = [one[0].outputs() for one in evaluated.values()]
+    tables, details = _not_tested(evaluated)
+    return ComparedRuns(
+        test, pairs, parse_statistics(sentences), outputs,
+        guessed=("f1",), tables=tables, details=details,
+    )  # fmt: skip
+
+
+def _not_tested(
+    evaluated: Mapping[str, Sequence[ParsingReport]],
+) -> tuple[list[str], dict[str, Any]]:
+    """The scores that no test is made of, and F1 by length, of each system the means over its runs:
+    as tables, and as plain values for JSON."""
+    (first, *_), *_ = evaluated.values()
     scores = [
         {name: fmean(run.scores[name] for run in one) for name in one[0].scores}
         for one in evaluated.values()
     ]
-    (first, *_), *_ = evaluated.values()
     f1_by_length = {
         most: [fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()]
         for most in LENGTHS
@@ -252,21 +248,15 @@ def compared(
         [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].reference]
         for most, values in f1_by_length.items()
     ]
-    return ComparedRuns(
-        test, pairs, parse_statistics(sentences),
-        outputs=[one[0].outputs() for one in evaluated.values()],
-        guessed=("f1",),
-        tables=(
-            plain_table(("", *systems), rows),
-            plain_table(("F1 by length", *systems, "brackets"), lengths),
-        ),
-        details={
-            "scores": [
-                {"system": name, **means} for name, means in zip(systems, scores, strict=True)
-            ],
-            "f1_by_length": {str(most): values for most, values in f1_by_length.items()},
-        },
-    )  # fmt: skip
+    tables = [
+        plain_table(("", *evaluated), rows),
+        plain_table(("F1 by length", *evaluated, "brackets"), lengths),
+    ]
+    systems = zip(evaluated, scores, strict=True)
+    return tables, {
+        "scores": [{"system": name, **means} for name, means in systems],
+        "f1_by_length": {str(most): values for most, values in f1_by_length.items()},
+    }
 
 
 def parse_statistics(

@@ -38,12 +38,12 @@ class ParsingRuntime(Runtime):
         return (ParsingBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.parsing.evaluation import ParsingValidation, compared, evaluate_run
+        from dragoman.tasks.parsing.evaluation import ParsingEvaluation, ParsingValidation, compared
         from dragoman.tasks.parsing.parser import Parser
         from dragoman.tasks.shared.examples import Pairs
         from dragoman.training.losses.objectives import next_token
 
-        return Parts(Pairs, next_token, ParsingValidation, evaluate_run, Parser, compared)
+        return Parts(Pairs, next_token, ParsingValidation, ParsingEvaluation(), Parser, compared)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         for _, tree in read_trees([pair.target]):

@@ -4,17 +4,16 @@ in its report and as a picture: which label it mistakes for which, and its sures
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import percent
 from dragoman.base.wording import shortened
-from dragoman.data.files.columns import CorpusOf, file_at, is_tabbed
+from dragoman.data.files.columns import file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair
@@ -22,11 +21,14 @@ from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import Heatmap, Table
 from dragoman.recipe.recipe import Recipe
-from dragoman.runs.evaluation_set import own_test_set
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
-from dragoman.runs.run import Run
-from dragoman.runs.scores import keep_scores
-from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.evaluation import (
+    EvaluationReport,
+    EvaluationRequest,
+    ExampleSet,
+    RunEvaluation,
+)
 from dragoman.tasks.shared.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -210,76 +212,93 @@ class LabelRuntime(Runtime):
         return [] if picture is None else [picture]
 
 
+SURE = 2.0
+"""Standard errors by which a run is told apart from a guess that answers without reading."""
+
+
+def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
+    """That a run is no better than always giving one ``answer``; both are shares."""
+    return (
+        f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
+        f"{SHARE.written(guessed)}"
+    )
+
+
 def confusion_in(scores: Mapping[str, Any]) -> Confusion:
     """That of the last evaluation."""
     return Confusion(np.array(scores["confusion"], np.int64))
-
-
-Report = TypeVar("Report", bound=LabelReport)
 
 
 _NO_GROUPS = dict.fromkeys(("group_column", "group_key", "group_pattern"))
 """Nothing is split that a run is measured on."""
 
 
-class LabelledSet(NamedTuple):
-    """The examples that runs are measured on."""
-
-    pairs: Sequence[Pair]
-    name: str
-    left_out: int = 0
-    """Examples of a label that training had not, where these are not measured."""
+Report = TypeVar("Report", bound=LabelReport)
 
 
-def evaluated(
-    run: Run, measured: LabelledSet, report: Callable[[Run, LabelledSet], Report], keep: bool
-) -> Report:
-    """A run measured by ``report``. With ``keep`` it is written to the run's scores.json. Errors:
-    ``RunError`` for a run."""
-    warn_of_learned(run, measured.pairs)
-    result = report(run, measured)
-    if keep:
-        keep_scores(run, result.to_dict(), own=True)
-    return result
+class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
+    """How runs are measured that choose among labels: on a file like those that a run has learned
+    from, on one of texts and one of labels, or on the recipe's test set."""
 
+    one_of: ClassVar[str]
+    """What stands in the file, or in the two."""
+    wanted: ClassVar[tuple[str, str, str]]
+    """What is missing where there are no examples, as ``nothing_to_measure`` takes it."""
 
-def examples_of(
-    run: Run,
-    files: Sequence[Path],
-    columns: str | None,
-    keys: tuple[str, str] | None,
-    corpus_of: CorpusOf,
-    usual: Callable[[str], CorpusSettings],
-    wanted: str,
-) -> LabelledSet:
-    """The examples of a file, or of a file of texts and one of labels; without any, the test set of
-    the run's recipe. One file is read by ``corpus_of`` where ``columns`` or ``keys`` are given, in
-    the format of those that the run has learned from, or as is ``usual``.
+    @abstractmethod
+    def corpus(
+        self, path: str, columns: str | None, keys: tuple[str, str] | None
+    ) -> CorpusSettings:
+        """How one file is read whose sides are where ``columns`` or ``keys`` say."""
 
-    ``wanted``: what else is told of more than two files. Errors: ``DragomanError`` for these,
-    ``DataError`` for files that cannot be used.
-    """
-    if len(files) > 2:
-        raise DragomanError(
-            f"a {run.task.called} is measured on one file of {wanted}; what is {files[2]}?"
-        )
-    placed = file_at(files, columns, keys, corpus_of)
-    if not files:
-        return LabelledSet(*own_test_set(run))
-    source, *labels = map(str, files)
-    if labels:
-        corpus = CorpusSettings(source=source, target=labels[0])
-    elif placed is not None:
-        corpus = placed
-    else:
-        learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
-        if not learned and run.task.reads_files:
+    def usual(self, path: str) -> CorpusSettings:
+        """How one file is read that is not like those that a run has learned from."""
+        return self.corpus(path, None, None)
+
+    @abstractmethod
+    def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
+        """The examples that can be measured. Errors: ``DataError``."""
+
+    def examples(self, asked: EvaluationRequest) -> ExampleSet:
+        found = self.known(asked)
+        warn_of_learned(asked.run, found.pairs)
+        return found
+
+    def known(self, asked: EvaluationRequest) -> ExampleSet:
+        """The same without a word about what the run has learned from.
+
+        Errors: ``DataError`` for files that cannot be used; ``DragomanError`` for more than two of
+        them, and where there is nothing.
+        """
+        every = self._read(asked)
+        pairs = self.fitting(asked, every)
+        if not pairs:
+            raise nothing_to_measure(asked.run, *self.wanted)
+        return ExampleSet(pairs, every.name, len(every.pairs) - len(pairs))
+
+    def _read(self, asked: EvaluationRequest) -> ExampleSet:
+        run, files = asked.run, asked.files
+        if len(files) > 2:
             raise DragomanError(
-                f"{source} has no labels: give the file of its labels too, as "
-                f"{run.recipe.data.train[0].name} has it"
+                f"a {run.task.called} is measured on one file of {self.one_of}; what is {files[2]}?"
             )
-        if not is_tabbed(source):  # records, which are not read as columns
-            learned = [one for one in learned if not is_tabbed(one.source)]
-        like = learned[0] if learned else usual(source)
-        corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
-    return LabelledSet(list(read_pairs(corpus)), files[0].name)
+        placed = file_at(files, asked.columns, asked.keys, self.corpus)
+        if not files:
+            return ExampleSet(*own_test_set(run))
+        source, *labels = map(str, files)
+        if labels:
+            corpus = CorpusSettings(source=source, target=labels[0])
+        elif placed is not None:
+            corpus = placed
+        else:
+            learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
+            if not learned and run.task.reads_files:
+                raise DragomanError(
+                    f"{source} has no labels: give the file of its labels too, as "
+                    f"{run.recipe.data.train[0].name} has it"
+                )
+            if not is_tabbed(source):  # records, which are not read as columns
+                learned = [one for one in learned if not is_tabbed(one.source)]
+            like = learned[0] if learned else self.usual(source)
+            corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
+        return ExampleSet(list(read_pairs(corpus)), files[0].name)

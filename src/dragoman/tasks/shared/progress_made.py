@@ -87,16 +87,21 @@ class TrainingSummary:
 
 
 def below(
-    measure: Measure, least: float, on_dev: float | None, on_test: float | None
+    measure: Measure,
+    least: float,
+    on_dev: float | None,
+    on_test: float | None,
+    verb: str = "learn",
 ) -> str | None:
     """Why a run has hardly learned, by its score on dev or, where there is none, on the test set;
-    None if it has."""
+    None if it has. ``least``: the worst score of a model that has begun to do so, to ``verb``."""
     value, where = (on_test, "the test set") if on_dev is None else (on_dev, "dev")
-    if value is None or value >= least:
+    if value is None or not measure.is_better(least, value):
         return None
+    side = "above" if measure.better == "lower" else "below"
     return (
-        f"{measure.called} {measure.written(value)} on {where}, below the "
-        f"{measure.written(least)} of a model that has begun to learn"
+        f"{measure.called} {measure.written(value)} on {where}, {side} the "
+        f"{measure.written(least)} of a model that has begun to {verb}"
     )
 
 

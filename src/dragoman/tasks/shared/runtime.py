@@ -18,7 +18,7 @@ from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.sources.picture.codes_form import CodesForm, CodeSymbols
-from dragoman.tasks.shared.evaluation_report import CompareRuns, EvaluationReport
+from dragoman.tasks.shared.evaluation import CompareRuns, RunEvaluation
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from dragoman.tasks.shared.validation import Validation
     from dragoman.training.losses.objectives import Objective
 
-Evaluate = Callable[..., EvaluationReport]
-"""(run, files, changes of settings, ``Task.evaluation_options`` by name)"""
 Builders: TypeAlias = "tuple[type[RecipeBuilder], ...]"
 MakePredictor = Callable[[Run, "EngineSettings | None"], "Predictor[object]"]
 
@@ -45,7 +43,7 @@ class Parts(NamedTuple):
     """Of a network and label smoothing (section 5.4 of the paper): what training minimises."""
     validation: Callable[..., Validation[Any]]
     """Of network, recipe, forms, pairs of dev and device: measures the network as it trains."""
-    evaluate: Evaluate
+    evaluate: RunEvaluation[Any, Any]
     """As ``Runtime.evaluate``."""
     predictor: MakePredictor
     """Opens a finished run to be asked."""
@@ -91,9 +89,8 @@ class Runtime(ABC):
     # --- measuring --------------------------------------------------------------------------------
 
     @property
-    def evaluate(self) -> Evaluate:
-        """What a finished run is worth on some files, or on its own test set. Figures on the test
-        set are kept in scores.json."""
+    def evaluate(self) -> RunEvaluation[Any, Any]:
+        """Measures a finished run on some files, or on its own test set."""
         return self.parts().evaluate
 
     @abstractmethod

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,24 +16,29 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.base.wording import plural
+from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
-from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
-from dragoman.runs.scores import samples, scores_of, signed
-from dragoman.tasks.shared.evaluation_report import ComparedRuns, require_no_changes, timed
+from dragoman.tasks.shared.evaluation import (
+    ComparedRuns,
+    EvaluationRequest,
+    ExampleSet,
+    samples,
+    scores_of,
+    signed,
+    timed,
+)
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     SHARE,
-    LabelledSet,
+    LabelEvaluation,
     LabelReport,
     Mistake,
-    evaluated,
-    examples_of,
     surest,
 )
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
@@ -146,55 +150,28 @@ class TaggingReport(LabelReport):
         return [one.written() for one in self.tagged]
 
 
-def evaluate_run(
-    run: Run,
-    files: Sequence[Path] = (),
-    changes: Sequence[str] = (),
-    *,
-    columns: str | None = None,
-    keys: tuple[str, str] | None = None,
-) -> TaggingReport:
-    """Measure a run on tagged sentences.
+class TaggingEvaluation(LabelEvaluation[TaggingReport]):
+    """Measures runs on tagged sentences."""
 
-    ``files``: one like those that it has learned from, or one of sentences and one of tags; without
-    them it is the recipe's test set. ``columns``, ``keys``: where one file has words and tags; as
-    in training if not given. ``changes``: there are none. What was found on
-    the recipe's own test set is written to the run's scores.json.
-    Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
-    for changes and further files.
-    """
-    require_no_changes(run, changes)
-    return evaluated(run, tagged_set(run, files, columns, keys), _report, not files)
+    one_of = "tagged words, or one of sentences and one of tags"
+    wanted = "is no sentence", "a file of tagged words", "test.tsv"
 
+    def corpus(
+        self, path: str, columns: str | None, keys: tuple[str, str] | None
+    ) -> CorpusSettings:
+        return tagged_corpus(path, columns, keys)
 
-def tagged_set(
-    run: Run,
-    files: Sequence[Path] = (),
-    columns: str | None = None,
-    keys: tuple[str, str] | None = None,
-) -> LabelledSet:
-    """The sentences of a file (and a file of tags), which are where ``columns`` or ``keys`` say;
-    without one, the test set of the run's recipe.
+    def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
+        """Those with words."""
+        return [pair for pair in examples.pairs if words_and_tags(pair, examples.name)[0]]
 
-    Errors: as ``evaluate_run``.
-    """
-    every, name, _ = examples_of(
-        run, files, columns, keys, tagged_corpus, partial(tagged_corpus, columns=None, keys=None),
-        "tagged words, or one of sentences and one of tags",
-    )  # fmt: skip
-    pairs = [pair for pair in every if words_and_tags(pair, name)[0]]
-    if not pairs:
-        raise nothing_to_measure(run, "is no sentence", "a file of tagged words", "test.tsv")
-    return LabelledSet(pairs, name)
-
-
-def _report(run: Run, measured: LabelledSet) -> TaggingReport:
-    tagger = Tagger(run)
-    tagged, seconds = timed(lambda: tagger([pair.source for pair in measured.pairs]))
-    return TaggingReport(
-        run.folder.name, run.weights_summary, measured.name, seconds,
-        *_judged(run, measured.pairs, tagged, tagger.tags),
-    )  # fmt: skip
+    def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:
+        tagger = Tagger(asked.run)
+        tagged, seconds = timed(lambda: tagger([pair.source for pair in examples.pairs]))
+        return TaggingReport(
+            *asked.about(examples.name, seconds),
+            *_judged(asked.run, examples.pairs, tagged, tagger.tags),
+        )
 
 
 def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
@@ -342,10 +319,11 @@ def compared(
     """Runs that tag the same sentences, by accuracy, and by F1 of spans where tags have them.
 
     ``source``: tagged words in the format of those that the first run has learned from, or
-    sentences beside tags (``references``). Errors: as ``tagged_set``.
+    sentences beside tags (``references``). Errors: as ``LabelEvaluation.known``.
     """
     (first, *_), *_ = systems.values()
-    measured = tagged_set(first, [*([source] if source else []), *references])
+    files = [*([source] if source else []), *references]
+    measured = TaggingEvaluation().known(EvaluationRequest(first, files))
     pairs = measured.pairs
     taggers = [[Tagger(run) for run in runs] for runs in systems.values()]
     tags = taggers[0][0].tags

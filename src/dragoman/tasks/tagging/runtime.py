@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from dragoman.base.measure import percent
 from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
@@ -15,7 +14,13 @@ from dragoman.pictures.records import Table
 from dragoman.recipe.recipe import Recipe
 from dragoman.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.label_report import SHARE, LabelRuntime, confusion_in
+from dragoman.tasks.shared.label_report import (
+    SHARE,
+    SURE,
+    LabelRuntime,
+    beside_guess,
+    confusion_in,
+)
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
 from dragoman.tasks.tagging.form import Tags
@@ -41,12 +46,12 @@ class TaggingRuntime(LabelRuntime):
         return (TaggingBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.tagging.evaluation import TaggedValidation, compared, evaluate_run
+        from dragoman.tasks.tagging.evaluation import TaggedValidation, TaggingEvaluation, compared
         from dragoman.tasks.tagging.learning import TaggedSentences, TagOfEachWord
         from dragoman.tasks.tagging.tagger import Tagger
 
         return Parts(
-            TaggedSentences, TagOfEachWord, TaggedValidation, evaluate_run, Tagger, compared
+            TaggedSentences, TagOfEachWord, TaggedValidation, TaggingEvaluation(), Tagger, compared
         )
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
@@ -80,10 +85,6 @@ class TaggingRuntime(LabelRuntime):
         return tables
 
 
-_SURE = 2.0
-"""Standard errors by which a tagger is worse than one that knows words alone."""
-
-
 def chance_of_tags(tags: Tags, pairs: Sequence[Pair]) -> dict[str, float]:
     """Of the right tags of some sentences; nothing where these are too few."""
     counts = Counter(tag for pair in pairs for tag in pair.target.split())
@@ -105,10 +106,6 @@ def by_usual_tag(run: Run) -> str | None:
     if found is None or not isinstance(guess, int | float) or not words:
         return None
     share, accuracy = guess / 100, found["value"] / 100
-    if accuracy + _SURE * math.sqrt(max(0.0, share * (1 - share)) / words) >= share:
+    if accuracy + SURE * math.sqrt(max(0.0, share * (1 - share)) / words) >= share:
         return None
-    shown = percent("accuracy", share=True)
-    return (
-        f"accuracy {shown.written(accuracy)}, and always answering the most frequent tag of each "
-        f"word gives {shown.written(share)}"
-    )
+    return beside_guess(accuracy, "the most frequent tag of each word", share)

@@ -20,12 +20,13 @@ from dragoman.tasks.shared.progress_made import (
     of_tokens,
     on_test,
 )
-from dragoman.tasks.shared.runtime import Builders, Evaluate, Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 from dragoman.tasks.translation.spec import TRANSLATION
 
 if TYPE_CHECKING:
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.pictures.records import AttentionRecord
+    from dragoman.tasks.translation.evaluation import TranslationEvaluation
     from dragoman.tasks.translation.translator import Translator
 
 BEGUN_BLEU = 5.0
@@ -52,19 +53,21 @@ class TranslationRuntime(Runtime):
 
     def parts(self) -> Parts:
         from dragoman.tasks.shared.examples import Pairs
-        from dragoman.tasks.translation.evaluation import evaluate_run
+        from dragoman.tasks.translation.evaluation import TranslationEvaluation
         from dragoman.tasks.translation.translator import Translator
         from dragoman.tasks.translation.validation import TranslationValidation
         from dragoman.training.losses.objectives import next_token
 
-        return Parts(Pairs, next_token, TranslationValidation, evaluate_run, Translator.whole)
+        return Parts(
+            Pairs, next_token, TranslationValidation, TranslationEvaluation(), Translator.whole
+        )
 
     @property
-    def evaluate(self) -> Evaluate:
+    def evaluate(self) -> TranslationEvaluation:
         """As of ``parts``, but mistakes in what is given are told before torch is imported."""
-        from dragoman.tasks.translation.evaluation import evaluate_run
+        from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
-        return evaluate_run
+        return TranslationEvaluation()
 
     def open(
         self, run: Run, settings: TranslatorSettings | None = None, ensemble: Sequence[Run] = ()
@@ -89,15 +92,7 @@ class TranslationRuntime(Runtime):
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         if run.task.purpose == "transcription":
-            wer, where = training.scores.get("wer"), "dev"
-            if wer is None:
-                wer, where = on_test(run, "WER"), "the test set"
-            if wer is None or wer <= BEGUN_WER:
-                return None
-            return (
-                f"WER {WER.written(wer)} on {where}, above the {WER.written(BEGUN_WER)} of a model "
-                "that has begun to hear"
-            )
+            return below(WER, BEGUN_WER, training.scores.get("wer"), on_test(run, "WER"), "hear")
         return below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), on_test(run, "BLEU"))
 
     def test_files(self, recipe: Recipe) -> list[str]:
