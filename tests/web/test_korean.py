@@ -52,15 +52,15 @@ SAID = {
     f"This run has hardly learned to translate: {below(BLEU, 10.0, 3.25, None)}. About 7 more "
     "minutes of training would help: train anew with --minutes 9, or raise training.updates in its "
     "recipe.toml and resume it.": (
-        "번역을 거의 배우지 못했습니다", "BLEU 점수는 3.25", "--minutes 9",
+        "번역 과제를 거의 배우지 못했습니다", "BLEU 점수는 3.25", "--minutes 9",
     ),
     "This run has hardly learned to fill: its loss on dev is 6.12 nats a token, and token "
     "frequencies alone give 6.20. It has seen its texts 25 times and knows them by heart (loss "
     "1.02 on them, 6.12 on dev): more of them would help, more minutes would not.": (
-        "빈칸 채우기를", "6.12 nat", "25번 보아 외우고",
+        "빈칸 채우기 과제를", "6.12 nat", "25번 보아 외우고",
     ),
     "This run has hardly learned to classify: it gives every text the label 'es'.": (
-        "분류를", "모든 글에 “es” 레이블",
+        "분류 과제를", "모든 글에 “es” 레이블",
     ),
     "This run has hardly learned to classify: accuracy 40.1 %, and always answering 'es' gives "
     "40.0 %.": ("40.1%", "늘 “es” 레이블"),

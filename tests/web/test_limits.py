@@ -15,7 +15,7 @@ SOURCES = Path(__file__).parents[2] / "web" / "src"
 
 @pytest.mark.parametrize(
     ("file", "most"),
-    [("look/look.ts", schema.MAX_PIECES), ("masked/filler.svelte.ts", filler.MAX_PIECES)],
+    [("look/look.ts", schema.MAX_PIECES), ("masked/ask_blanks.svelte.ts", filler.MAX_PIECES)],
 )
 def test_the_page_asks_for_as_many_pieces_as_the_server_takes(file: str, most: int) -> None:
     text = (SOURCES / file).read_text(encoding="utf-8")
