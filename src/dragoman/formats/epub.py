@@ -65,9 +65,9 @@ class Book(PackedDocument[Document]):
                 raise BadDocument(f"{name}, {member}: it is encrypted (DRM), so it cannot be read")
             where = f"{name}, {member}"
             if kind == _CONTENTS:
-                parts[member] = _Contents.read(members.bytes(member), where)
+                parts[member] = _Contents.read(members.content(member), where)
             else:
-                parts[member] = HtmlPage.read(members.bytes(member), where)
+                parts[member] = HtmlPage.read(members.content(member), where)
         if not parts:
             raise BadDocument(f"{name} holds no text: its package {package} names no page")
         return cls(name, archive, parts, package, of_package)
@@ -129,17 +129,17 @@ class _Pages(Members):
 
     _tags = 0
 
-    def bytes(self, member: str) -> bytes:
+    def content(self, member: str) -> bytes:
         if member not in self.archive.members:
             raise BadDocument(f"{self.archive.name} is no book: it has no member {member!r}")
-        content = super().bytes(member)
+        content = super().content(member)
         self._tags += content.count(b"<")
         check_pieces(self._tags, self.archive.name)
         return content
 
     def whole(self, member: str) -> Xml:
         """One of them, cut into tokens."""
-        return self.xml(member, self.bytes(member))
+        return self.xml(member, self.content(member))
 
 
 def _locked(members: _Pages) -> frozenset[str]:

@@ -112,10 +112,10 @@ class OfficeDocument(PackedDocument[OfficePart]):
         if _TYPES not in archive.members:
             raise BadDocument(f"{name} is no Office document: it has no {_TYPES}")
         members = Members(archive)
-        types = Xml.read(members.bytes(_TYPES), f"{name}, {_TYPES}")
-        styles = members.bytes(_STYLES) if _STYLES in archive.members else b""
+        types = Xml.read(members.content(_TYPES), f"{name}, {_TYPES}")
+        styles = members.content(_STYLES) if _STYLES in archive.members else b""
         kinds = {m: kind for m, kind in _translated(types) if m in archive.members}
-        contents = {member: members.bytes(member) for member in kinds}
+        contents = {member: members.content(member) for member in kinds}
         headings = _headings(members)
         parts = {
             member: _part(members.xml(member, content), kinds[member], member, headings)
@@ -162,7 +162,7 @@ def _headings(members: Members) -> frozenset[str]:
     found = set()
     for member in members.archive.members:
         if member.startswith("xl/tables/") and member.endswith(".xml"):
-            xml = Xml.read(members.bytes(member), f"{members.archive.name}, {member}")
+            xml = Xml.read(members.content(member), f"{members.archive.name}, {member}")
             for _, token in xml.elements("tableColumn"):
                 found.add(token.attributes.get("name", ""))
     return frozenset(found)

@@ -28,7 +28,7 @@ class Members:
         self.archive = archive
         self._bytes, self._tokens = most, MOST_TOKENS
 
-    def bytes(self, member: str) -> bytes:
+    def content(self, member: str) -> bytes:
         """One of them, unpacked. Errors: ``BadDocument``."""
         content = self.archive.member(member, self._bytes)
         self._bytes -= len(content)
