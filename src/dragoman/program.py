@@ -96,13 +96,13 @@ def verbs() -> tuple[Verbs, Verbs, Verbs]:
 
 def demos() -> dict[str, Demo]:
     """What ``dragoman demo --task`` names."""
-    from dragoman.tasks.classification import verb as classify
-    from dragoman.tasks.detection import verb as detect
-    from dragoman.tasks.language_model import verb as write
-    from dragoman.tasks.masked import verb as fill
-    from dragoman.tasks.painting import verb as paint
-    from dragoman.tasks.parsing import verb as parse
-    from dragoman.tasks.transcription import verb as transcribe
+    from dragoman.tasks.classification import demo as classify
+    from dragoman.tasks.detection import demo as detect
+    from dragoman.tasks.language_model import demo as write
+    from dragoman.tasks.masked import demo as fill
+    from dragoman.tasks.painting import demo as paint
+    from dragoman.tasks.parsing import demo as parse
+    from dragoman.tasks.transcription import demo as transcribe
     from dragoman.tasks.translation import demo as translate
 
     return {

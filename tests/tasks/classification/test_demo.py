@@ -14,7 +14,7 @@ from dragoman.demo import shapes
 from dragoman.demo.corpus import Split
 from dragoman.demo.shapes import SHAPES
 from dragoman.forms.form import Pair
-from dragoman.tasks.classification.verb import LOOKED_AT_PICTURE, rollout_sheet
+from dragoman.tasks.classification.demo import LOOKED_AT_PICTURE, rollout_sheet
 
 TINY: dict[Split, int] = {"train": 32, "dev": 8, "test": 16}
 SHORT = (

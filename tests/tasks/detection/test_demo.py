@@ -17,8 +17,8 @@ from dragoman.demo.corpus import Split
 from dragoman.demo.scenes import MOST, SHAPES, SIDE, coverage, drawn_demo, write_drawn
 from dragoman.forms.boxes import Box, scene_of
 from dragoman.sources.picture.coco import read_coco
+from dragoman.tasks.detection.demo import SCENES_PICTURE, sheet
 from dragoman.tasks.detection.detector import DetectedPicture, Detection
-from dragoman.tasks.detection.verb import SCENES_PICTURE, sheet
 
 TINY: dict[Split, int] = {"train": 24, "dev": 4, "test": 6}
 SHORT = (

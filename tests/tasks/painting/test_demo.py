@@ -14,7 +14,7 @@ from PIL import Image
 from dragoman.catalogue import Recipe, Run
 from dragoman.demo import captioned_shapes
 from dragoman.tasks.painting import verb
-from dragoman.tasks.painting.verb import PAINTED_PICTURE
+from dragoman.tasks.painting.demo import PAINTED_PICTURE
 
 SHORT = (
     "training.updates=2", "training.validate_every=2", "training.schedule.warmup=1",

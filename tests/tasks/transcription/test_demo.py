@@ -17,8 +17,8 @@ from dragoman.pictures.records import Heatmap
 from dragoman.pictures.terminal import rows_text
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription import demo_corpus as spoken
+from dragoman.tasks.transcription.demo import PICTURE
 from dragoman.tasks.transcription.demo_corpus import write_spoken
-from dragoman.tasks.transcription.verb import PICTURE
 
 TINY: dict[Split, int] = {"train": 24, "dev": 4, "test": 6}
 SHORT = (

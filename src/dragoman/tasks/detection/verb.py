@@ -1,4 +1,4 @@
-"""``dragoman detect``: pictures in, boxes around what is in them out; and its demo."""
+"""``dragoman detect``: pictures in, boxes around what is in them out."""
 
 from __future__ import annotations
 
@@ -12,18 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from dragoman.base.errors import DragomanError, FileError
 from dragoman.base.reading import NOT_UTF8, readable
 from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.demo_files import SCENES, Demo, DemoFiles
 from dragoman.cli.given import files_given, named_files
 from dragoman.cli.options import RunFolder, argument, arguments, search_settings, setting
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    from rich.console import Console
-
-    from dragoman.runs.run import Run
     from dragoman.tasks.detection.detector import DetectedPicture, Detection, Detector
-    from dragoman.tasks.detection.drawing import DrawnBox
 
 
 @arguments
@@ -190,92 +183,3 @@ def drawn_box(found: Detection) -> Any:
 
     box = found.box
     return DrawnBox(found.label, found.score, box.left, box.top, box.right, box.bottom)
-
-
-SCENES_PICTURE = "scenes.svg"
-_DRAWN = (2, 4)
-"""Rows and columns of scenes in the picture."""
-_LISTED = 3
-"""Scenes whose boxes are listed."""
-_ENLARGED = 6
-"""Pixels of the picture for each of a scene."""
-_GAP = 2
-"""White pixels between two scenes."""
-
-
-def drawn_scenes() -> DemoFiles:
-    """The scenes that the demo learns from. Errors: ``DataError`` where the extra ``images`` is
-    missing."""
-    from dragoman.demo.scenes import SCENES_NOTICE, drawn_demo, write_drawn
-    from dragoman.sources.picture.picture_file import library
-
-    library()
-    telling = "Drawing {count} scenes into {folder}: look at one of the PNG files."
-    return DemoFiles(SCENES, SCENES_NOTICE, telling, drawn_demo, write_drawn)
-
-
-def show_boxes(run: Run, found: Any, console: Console) -> str:
-    """What is found in scenes that the model did not learn from, and where."""
-    from dragoman.base.atomic import write_bytes, write_text
-    from dragoman.forms.boxes import scene_of
-    from dragoman.runs.evaluation_set import own_test_set
-    from dragoman.tasks.detection.detector import THRESHOLD, described
-    from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
-    from dragoman.tasks.report import write_report
-
-    console.print("\nTest: scenes that were not in training\n")
-    console.print(found.table(), markup=False, soft_wrap=True)
-    pairs, _ = own_test_set(run)
-    console.print(f"\nWhat it finds, each box with its score ({THRESHOLD:g} at least):\n")
-    for pair, one in zip(pairs[:_LISTED], found.pictures, strict=False):
-        drawn = ", ".join(
-            f"{box.label} at {box.left:.0f},{box.top:.0f} to {box.right:.0f},{box.bottom:.0f}"
-            for box in scene_of(pair.target).boxes
-        )
-        console.print(f"  {Path(one.picture).name}, drawn: {drawn}", markup=False, soft_wrap=True)
-        boxes = "\n  ".join(map(described, one.above(THRESHOLD))) or "nothing"
-        console.print(f"  [bold]{boxes}[/bold]\n")
-    pixels, boxes_of = sheet(found.pictures[:1], (1, 1), 1)
-    console.print(boxes_text(pixels, boxes_of, min(72, console.width)))
-    pixels, boxes_of = sheet(found.pictures, _DRAWN, _ENLARGED)
-    picture = run.folder / SCENES_PICTURE
-    write_text(picture, boxes_svg(pixels, boxes_of))
-    write_bytes(picture.with_suffix(".png"), boxes_png(pixels, boxes_of))
-    return f"More of them: {picture} and .png; the whole report: {write_report(run)}"
-
-
-def sheet(
-    found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
-) -> tuple[npt.NDArray[np.uint8], list[DrawnBox]]:
-    """The first of some pictures of one size, side by side on a picture of as many rows and columns
-    of them, and their boxes on it."""
-    import numpy as np
-
-    from dragoman.sources.picture.picture_file import whole_picture
-    from dragoman.tasks.detection.detector import THRESHOLD
-
-    rows, columns = shape
-    high, wide = found[0].height + _GAP, found[0].width + _GAP
-    whole = np.full((rows * high - _GAP, columns * wide - _GAP, 3), 255, np.uint8)
-    boxes: list[DrawnBox] = []
-    for place, one in enumerate(found[: rows * columns]):
-        down, across = (place // columns) * high, (place % columns) * wide
-        whole[down : down + one.height, across : across + one.width] = whole_picture(
-            Path(one.picture)
-        )
-        for detection in one.above(THRESHOLD):
-            box = drawn_box(detection)
-            left, right = (enlarged * (across + edge) for edge in (box.left, box.right))
-            top, bottom = (enlarged * (down + edge) for edge in (box.top, box.bottom))
-            boxes.append(box._replace(left=left, top=top, right=right, bottom=bottom))
-    return np.kron(whole, np.ones((enlarged, enlarged, 1), np.uint8)), boxes
-
-
-DEMO = Demo(
-    "demo-boxes", "a Transformer over convolutions, scenes of shapes to their boxes",
-    show_boxes, (
-        "detect {to} {to}-scenes/test/0001.png --show",
-        "evaluate {to}         # AP50 and AP, for each shape",
-        "train my-boxes.json --task detection  # your own pictures, boxes in COCO's JSON",
-    ), drawn_scenes,
-)  # fmt: skip

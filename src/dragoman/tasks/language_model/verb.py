@@ -1,16 +1,15 @@
-"""``dragoman write``: a language model goes on with a text; and its demo."""
+"""``dragoman write``: a language model goes on with a text."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.demo_files import Demo
 from dragoman.cli.given import tell_of_file
 from dragoman.cli.options import (
     RunFolder,
@@ -23,9 +22,7 @@ from dragoman.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dragoman.runs.run import Run
+    pass
 
 
 @arguments
@@ -122,52 +119,3 @@ def write(args: WriteArguments) -> None:
 
 def _unescaped(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", "\t")
-
-
-_BEGINNINGS = ("Das Tier", "Der kleine Mann", "Wir sehen")
-_PAIR = (
-    "Das Tier überquerte die Straße nicht, weil es zu müde war.",
-    "Das Tier überquerte die Straße nicht, weil sie zu müde war.",
-)
-"""“es” is the animal and “sie” the street, which nothing tires."""
-
-
-def show_texts(run: Run, measured: Any, console: Console) -> str:
-    """What a language model over letters writes, and what surprises it."""
-    from rich.text import Text
-
-    from dragoman.cli.score import LEGEND, coloured
-    from dragoman.search.settings import SamplingSettings, SearchSettings
-    from dragoman.tasks.language_model.writer import Writer
-    from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.surprisal import Scorer, windows_of
-
-    console.print(f"\nTest: {measured.texts:,} sentences whose combinations were held out")
-    scores = measured.scores
-    console.print(
-        f"perplexity {scores['perplexity']:.2f} per letter, "
-        f"{scores['bits_per_byte']:.2f} bits per byte\n"
-    )
-    console.print("It goes on, letter by letter (what was given is bold):\n")
-    writer = Writer(run)
-    for seed, begin in enumerate(_BEGINNINGS):
-        sampling = SamplingSettings(temperature=0.7, seed=seed)
-        written = "".join(writer.stream(begin, SearchSettings(sampling=sampling), longest=120))
-        console.print(Text.assemble("  ", (begin, "bold"), written), soft_wrap=True)
-    console.print("\nWhat surprises it. Only one of these makes sense to a reader:\n")
-    found = list(Scorer(run, *windows_of(run))(_PAIR))
-    plain = console.color_system is None
-    for surprise in found:
-        console.print("  ", coloured(surprise.words[:-1], plain=plain), soft_wrap=True, sep="")
-    first, second = (sum(word.bits for word in one.words) for one in found)
-    console.print(f"\n  {first:.1f} and {second:.1f} bits in all; {LEGEND}\n", style="dim")
-    return f"The whole report: {write_report(run)}"
-
-
-DEMO = Demo(
-    "demo-letters", "a decoder-only Transformer over the letters of German", show_texts, (
-        'write {to} "Die Katze" --temperature 0.7',
-        "serve {to}            # write on in the browser",
-        "train my.txt --task language-model   # your own text",
-    ),
-)  # fmt: skip

@@ -1,0 +1,134 @@
+"""What ``dragoman demo`` makes before it trains a classifier of texts or of pictures, and shows of
+the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.cli.demo_files import PICTURES, Demo, DemoFiles
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.forms.form import Pair
+    from dragoman.pictures.figure import Figure, Panel
+    from dragoman.runs.run import Run
+    from dragoman.tasks.classification.evaluation import ClassificationReport
+
+
+LOOKED_AT_PICTURE = "looked-at.svg"
+
+
+def show_labels(run: Run, found: ClassificationReport, console: Console) -> str:
+    """Which German pronoun an English "it" becomes, and what is taken for what."""
+    from dragoman.tasks.classification.labeller import Labeller
+    from dragoman.tasks.report import write_report
+
+    show_confusions(found, console, "sentences whose combinations", "Pronoun")
+    console.print("The same words but the last, which decides what “it” is:\n")
+    for one in Labeller(run)(
+        f"The animal didn't cross the street because it was too {last}."
+        for last in ("tired", "wide")
+    ):
+        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in one.ranked)
+        console.print(f"  {one.text}\n  [bold]{one.label}[/bold]  ({told})\n")
+    return f"The whole report: {write_report(run)}"
+
+
+def drawn_pictures() -> DemoFiles:
+    """The pictures that the demo learns from. Errors: ``DataError`` where the extra ``images`` is
+    missing."""
+    from dragoman.demo.shapes import DRAWN_NOTICE, drawn_demo, write_drawn
+    from dragoman.pictures.bitmaps import png_of
+    from dragoman.sources.picture.picture_file import library
+
+    library()
+    telling = "Drawing {count} pictures into {folder}: open one of the PNG files."
+    write = partial(write_drawn, encoded=png_of)
+    return DemoFiles(PICTURES, DRAWN_NOTICE, telling, drawn_demo, write)
+
+
+def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
+    """How well shapes are told apart in combinations of pattern and colour that training did not
+    show them in, and where the model looks."""
+    from dragoman.base.atomic import write_text
+    from dragoman.pictures.figure import figure_svg
+    from dragoman.tasks.classification.evaluation import ClassificationEvaluation
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.shared.evaluation import EvaluationRequest
+
+    of = "pictures whose combinations of shape, pattern and colour"
+    show_confusions(found, console, of, "Shape")
+    pairs = ClassificationEvaluation().known(EvaluationRequest(run)).pairs
+    chosen = [next(pair for pair in pairs if pair.target == name) for name in found.labels]
+    figure, said = rollout_sheet(run, chosen)
+    for pair, one in zip(chosen, said, strict=True):
+        console.print(f"  {Path(pair.source).name}: [bold]{one}[/bold]")
+    path = run.folder / LOOKED_AT_PICTURE
+    write_text(path, figure_svg(figure))
+    return (
+        f"\nWhere it looked in these pictures, by attention rollout: {path}; the whole report: "
+        f"{write_report(run)}"
+    )
+
+
+def show_confusions(found: ClassificationReport, console: Console, tested: str, label: str) -> None:
+    """How well a run labels its test set, and what it takes for what."""
+    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.tasks.shared.label_report import drawn
+
+    scores = found.scores
+    console.print(
+        f"\nTest: {found.confusion.texts:,} {tested} were held out\n"
+        f"accuracy {scores['accuracy']:.1f} %, macro F1 {scores['macro_f1']:.1f} %\n"
+    )
+    title = f"{label} by row, chosen by column (percent of the row)"
+    picture = drawn(title, found.labels, found.confusion)
+    assert picture is not None
+    console.print(heatmap_text(picture, min(console.width, 100)))
+
+
+def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]]:
+    """Attention rollout over pictures, a row for each, and what is said of each."""
+    from dragoman.insight.figures.catalogue import make_figure
+    from dragoman.insight.subject import Subject
+    from dragoman.pictures.matrix import MatrixPicture
+    from dragoman.tasks.classification.labeller import Labeller
+
+    subject = Subject.open(run.folder, pictures[0].source)
+    labeller = subject.predictor
+    assert isinstance(labeller, Labeller)
+    panels: list[Panel] = []
+    said = []
+    chosen = labeller([pair.source for pair in pictures])
+    for pair, label in zip(pictures, chosen, strict=True):
+        one = replace(subject, sentence=pair.source)
+        figure = make_figure("picture-rollout", one)
+        wrong = "" if label.label == pair.target else f", not {pair.target}"
+        said.append(f"{label.label} {100 * label.probability:.0f} %{wrong}")
+        first, *others = figure.panels
+        assert isinstance(first, MatrixPicture)
+        panels += [replace(first, title=said[-1]), *others]
+    return replace(figure, panels=panels), said
+
+
+TEXTS_DEMO = Demo(
+    "demo-labels", "an encoder, which gives each English sentence a label, the\nGerman pronoun "
+    "(er, sie or es) that its “it” becomes", show_labels, (
+        "classify {to} 'The dog ate the soup although it was very hot.' --all",
+        "train my.tsv --task classification  # your own texts",
+    ),
+)  # fmt: skip
+PICTURES_DEMO = Demo(
+    "demo-pictures", "a Vision Transformer, pictures to the shapes that they show",
+    show_shapes, (
+        "classify {to} {to}-pictures/test/000*.png",
+        "figure picture-rollout --run {to} --sentence {to}-pictures/test/0000*.png",
+        "serve {to}            # drop a picture on the page",
+        "train my-pictures/ --task classification  # a folder for each label",
+    ), drawn_pictures,
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""What ``dragoman demo --task fill`` shows of its model."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from dragoman.cli.demo_files import Demo
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.runs.run import Run
+
+
+_BLANKS = (
+    "The ___ didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too ___.",
+    "The ___ eats the ___.",
+)
+
+
+def show_blanks(run: Run, measured: Any, console: Console) -> str:
+    """What may stand in the blanks of English sentences, and where each word looks."""
+    from dragoman.pictures.labels import plain_table
+    from dragoman.pictures.records import merged_to_words
+    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.tasks.masked.filler import Filler
+    from dragoman.tasks.report import write_report
+
+    console.print(f"\n{measured.table()}\n", markup=False)
+    filler = Filler(run)
+    console.print("What may stand in a blank, by the text on both sides of it:\n")
+    for text in _BLANKS:
+        found = filler(text)
+        console.print(f"  {text}\n  [bold]{found}[/bold]\n")
+        for candidates in found.blanks:
+            rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
+            table = plain_table(("candidate", "probability"), rows)
+            console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
+    record = merged_to_words(filler.look(_BLANKS[0], ()))
+    console.print("Where each word looks, the blank as <mask> (percent of attention)\n")
+    last = len(record.encoder) - 1
+    console.print(heatmap_text(record.heatmap("encoder", last), min(console.width, 100)))
+    return f"The whole report: {write_report(run)}"
+
+
+DEMO = Demo(
+    "demo-masked", "an encoder, which fills in blanks of English sentences", show_blanks, (
+        f"fill {{to}} {shlex.quote(_BLANKS[2])} --best 10",
+        f"look {{to}} {shlex.quote(_BLANKS[0])} --to look.html",
+        "train my.txt --task masked  # your own text",
+    ),
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""What ``dragoman demo --task paint`` makes before it trains, and shows of the run."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.cli.demo_files import CAPTIONED, Demo, DemoFiles, reading
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.recipe.recipe import Recipe
+    from dragoman.runs.run import Run
+
+
+PAINTED_PICTURE = "painted.png"
+_PAINTED = 8
+_SHOWN = 3
+"""Pictures that are drawn in the terminal."""
+CODES_CHANGES: tuple[str, ...] = ()
+"""Of the recipe of the codes."""
+
+
+def captioned_pictures() -> DemoFiles:
+    """The pictures that the demo learns from, and their captions. Errors: ``DataError`` where the
+    extra ``images`` is missing."""
+    from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
+    from dragoman.pictures.bitmaps import png_of
+    from dragoman.sources.picture.picture_file import library
+
+    library()
+    telling = "Drawing {count} pictures into {folder}: look at one of the PNG files."
+    write = partial(write_shapes, encoded=png_of)
+    return DemoFiles(CAPTIONED, CAPTIONED_NOTICE, telling, drawn_shapes, write)
+
+
+def show_painted(run: Run, found: Any, console: Console) -> str:
+    """What is painted of captions that the model has not learned from."""
+    from dragoman.base.atomic import write_bytes
+    from dragoman.pictures.bitmaps import half_blocks, png_of
+    from dragoman.tasks.painting.painter import enlarged, in_a_row
+    from dragoman.tasks.report import write_report
+
+    console.print("\nTest: captions whose pictures were not in either training\n")
+    console.print(found.table(), markup=False, soft_wrap=True)
+    step = max(1, len(found.pictures) // _PAINTED)
+    some = found.pictures[::step][:_PAINTED]
+    console.print("\nWhat it paints:\n")
+    for one in some[:_SHOWN]:
+        console.print(f"  {one.caption}\n", markup=False)
+        if console.color_system is not None:
+            console.print(half_blocks(one.pixels, console.width))
+    picture = run.folder / PAINTED_PICTURE
+    pixels = [one.pixels for one in some]
+    write_bytes(picture, png_of(enlarged(in_a_row(pixels), 4)))
+    console.print("From left to right: " + "; ".join(one.caption for one in some), markup=False)
+    return f"All of these: {picture}; the whole report: {write_report(run)}"
+
+
+def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
+    """Learn the codes of the pictures in ``folder``. -> The recipe, which then names them."""
+    import typer
+
+    from dragoman import catalogue
+    from dragoman.tasks.training import train
+
+    coder = reading(catalogue.Recipe.load("demo-codes", CODES_CHANGES), folder)
+    codes = folder / "codes"
+    console.print(f"\nTraining into {codes}: an autoencoder, pictures to codes and back.\n")
+    outcome = train(coder, codes, say=console.print)
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    found = catalogue.runtime_of(coder.spec).evaluate(catalogue.Run.open(codes))
+    console.print(f"\n{found.table()}\n", markup=False, soft_wrap=True)
+    painting = recipe.painting.model_copy(update={"codes": str(codes.absolute())})
+    return recipe.model_copy(update={"painting": painting})
+
+
+DEMO = Demo(
+    "demo-paint", "a Transformer, captions to the codes of pictures",
+    show_painted, (
+        'paint {to} "a small red circle above a large blue square"',
+        'paint {to} "a large green cross" --sample --count 4 --to crosses.png',
+        "train captions.tsv --task painting --codes {to}-captions/codes  # your own captions",
+    ), captioned_pictures, learn_codes,
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""What ``dragoman demo --task transcribe`` makes before it trains, and shows of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.cli.demo_files import RECORDINGS, Demo, DemoFiles
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.runs.run import Run
+
+
+PICTURE = "heard.svg"
+_SHOWN = 3
+"""Recordings whose words are shown."""
+
+
+def spoken_recordings() -> DemoFiles:
+    """The recordings that the demo learns from. Errors: ``DataError`` where the extra ``sound`` is
+    missing."""
+    from dragoman.sources.frames.recording_file import library
+    from dragoman.tasks.transcription.demo_corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
+
+    library()
+    telling = "Speaking {count} sentences into {folder}: play one of the WAV files."
+    return DemoFiles(RECORDINGS, SPOKEN_NOTICE, telling, spoken_demo, write_spoken)
+
+
+def show_heard(run: Run, found: Any, console: Console) -> str:
+    """What is heard in recordings of voices that the model did not learn from, and where."""
+    from dragoman.base.atomic import write_text
+    from dragoman.insight.figures.catalogue import make_figure
+    from dragoman.insight.look import LookOptions, look_at_sentence
+    from dragoman.insight.subject import Subject
+    from dragoman.pictures.figure import figure_svg
+    from dragoman.pictures.terminal import rows_text
+    from dragoman.sources.frames.form import FramesForm
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.transcription.transcriber import Transcriber
+
+    assert found.heard is not None
+    console.print(
+        f"\nTest: {len(found.pairs):,} sentences whose combinations were held out, said by voices "
+        "that were not heard in training\n",
+        soft_wrap=True,
+    )
+    console.print(found.heard.table([Path(p.source).name for p in found.pairs]), markup=False)
+    console.print("\nWhen each word is said, and how sure the model is of it:\n")
+    transcriber = Transcriber(run)
+    for pair in found.pairs[:_SHOWN]:
+        heard = transcriber(pair.source, words=True)
+        console.print(f"  {Path(pair.source).name}, said: {pair.target}", markup=False)
+        words = [word for segment in heard.segments for word in segment.words]
+        times = "  ".join(
+            f"{one.text} {one.begin:.2f} s, {100 * (one.confidence or 0):.0f} %;" for one in words
+        )
+        console.print(f"  [bold]{heard.text}[/bold]")
+        console.print(f"  {times.rstrip(';')}\n", markup=False, soft_wrap=True)
+    recording, form = found.pairs[0].source, FramesForm.of(run.source)
+    looks = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross")).heatmap
+    seconds = len(looks.columns) * form.settings.subsample * form.settings.hop_ms / 1000
+    console.print(
+        f"Where it listens while it writes each word ({seconds:.1f} seconds from left to right):\n"
+    )
+    console.print(rows_text(looks, min(console.width, 100)))
+    picture = run.folder / PICTURE
+    figure = make_figure("ctc-spikes", Subject.open(run.folder, recording))
+    write_text(picture, figure_svg(figure))
+    return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"
+
+
+DEMO = Demo(
+    "demo-speech", "a Transformer with CTC, recordings to what is said in them",
+    show_heard, (
+        "transcribe {to} {to}-recordings/test/*.wav --format json --words",
+        "evaluate {to}         # WER and CER, the worst recordings aligned",
+        "train my-recordings/  # your own recordings, a .txt beside each",
+    ), spoken_recordings,
+)  # fmt: skip
