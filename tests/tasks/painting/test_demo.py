@@ -13,7 +13,7 @@ from PIL import Image
 
 from dragoman.catalogue import Recipe, Run
 from dragoman.demo import captioned_shapes
-from dragoman.tasks.painting import verb
+from dragoman.tasks.painting import demo
 from dragoman.tasks.painting.demo import PAINTED_PICTURE
 
 SHORT = (
@@ -30,7 +30,7 @@ PAINTER = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = partial(captioned_shapes.drawn_shapes, train=4, dev=3, test=3)
     monkeypatch.setattr(captioned_shapes, "drawn_shapes", drawn)
-    monkeypatch.setattr(verb, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
+    monkeypatch.setattr(demo, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
 
 
 def test_a_run_from_nothing(

@@ -313,7 +313,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
     for change, words in (
         ("model.tie=all", "cannot share one matrix"),
         ("search.no_repeat_ngram=3", "a parse has its own rules"),
-        ("data.moses=true", "of texts and their translations"),
+        ("data.moses=true", "a parser learns from them as they stand"),
         ("training.metric=bleu", "is not measured of a pars"),
     ):
         with pytest.raises(RecipeError, match=words):
