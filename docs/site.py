@@ -47,6 +47,9 @@ NAVIGATION: dict[str, list[str]] = {
 }  # fmt: skip
 """The pages of the English site beside its index, in reading order."""
 
+EXPERIMENTS = DOCS / "experiments"
+"""One page for each question that was tried."""
+
 LOGS = ("results.md", "benchmarks.md", "experiments.md", "decisions.md", "korean.md")
 """Pages that the navigation leaves out: links of the index and of guides lead to them."""
 
@@ -68,8 +71,9 @@ GENERATED = ("endpoints", "figures", "api")
 def gather() -> None:
     """Copy the pages of both languages, with links that fit where they are now."""
     shutil.rmtree(SOURCE, ignore_errors=True)
-    for page in sorted(DOCS.glob("*.md")):
-        _write(SOURCE / "en" / page.name, _relinked(page, page.read_text(encoding="utf-8")))
+    for page in sorted([*DOCS.glob("*.md"), *EXPERIMENTS.glob("*.md")]):
+        to = SOURCE / "en" / page.relative_to(DOCS)
+        _write(to, _relinked(page, page.read_text(encoding="utf-8")))
     for name, where in GATHERED.items():
         text = (ROOT / where).read_text(encoding="utf-8")
         _write(SOURCE / "en" / name, _relinked(ROOT / where, text))
@@ -116,6 +120,8 @@ def _relinked(page: Path, content: str) -> str:
                 where = "../" + re.sub(r"\.md$", ".html", where)
         elif where.startswith("ko/"):
             where = re.sub(r"\.md$", ".html", where)
+        elif page.parent == EXPERIMENTS:
+            where = f"../{where}"
         return f"[{text}]({where}{'#' + anchor if anchor else ''})"
 
     parts = re.split(r"(^```.*?^```$)", content, flags=re.MULTILINE | re.DOTALL)
