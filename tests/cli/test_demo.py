@@ -73,7 +73,7 @@ def test_only_the_order_tells_who_eats(translator: Translator) -> None:
 
 def test_attention_shows_both_hops(translator: Translator) -> None:
     """Heads are found by the other probes. Most of each second pair show it: how many do differs
-    between seeds (docs/experiments.md, "What every demo shows")."""
+    between seeds (docs/experiments/demo-hops.md)."""
     pairs = pronoun_probes()
     others = pairs[1::2]
     heads = find_heads(translator, [probe for pair in others for probe in pair])

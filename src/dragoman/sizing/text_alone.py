@@ -54,7 +54,7 @@ TEXT_TABLE = (
     TextSize("bpe", 512, Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 2_000, 7e-4, 1)),
 )
 """Chosen by experience with texts of these sizes; docs/language-models.md shows it to users. Small
-updates teach a language model the most (docs/experiments.md, "Language models in an hour")."""
+updates teach a language model the most (docs/experiments/language-models-in-an-hour.md)."""
 
 _CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
 """A section is many lines: one odd character is no reason to lose them all."""

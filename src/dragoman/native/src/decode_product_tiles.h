@@ -11,7 +11,7 @@
 namespace {
 
 // For fewer, registers are about as fast where weights come from beyond the core's own cache, as they
-// do in most models (docs/experiments.md, "Translating: Intel's tiles").
+// do in most models (docs/experiments/int8-on-amx.md).
 constexpr int LEAST_TILE_ROWS = 4;
 
 constexpr int PANEL_ROW = 4 * PANEL;                  // bytes: four inputs of all columns

@@ -12,7 +12,7 @@ from dragoman.sizing.text_alone import TextsBuilder
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
 """A masked model has to find out that neighbours tell more than the rest of a window does. The
 longer windows are, the less is asked for and the more is dropped, the longer it stands still before
-that (docs/experiments.md, "A masked model that stands still")."""
+that (docs/experiments/masked-model-windows.md)."""
 
 
 class MaskedBuilder(TextsBuilder):

@@ -34,7 +34,7 @@ SPOKEN_TABLE = (
     Size(float("inf"), 4_000, 256, 4, 8, 0.1, 8_000, 2_000, 1e-3, 20),
 )
 """By hours of sound; ``tokens_per_update`` counts what is written. Few minutes make few updates, so
-theirs are small (docs/experiments.md, "Few minutes of recordings")."""
+theirs are small (docs/experiments/few-minutes-of-recordings.md)."""
 _SMALL = 0.5
 """Hours of sound below which one layer writes."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BEGUN_BLEU = 5.0
 """Below it a translator has hardly begun: trainings that were watched passed it where the score
-begins to climb (docs/experiments.md, "Minutes that do not teach")."""
+begins to climb (docs/experiments/tokens-before-translating.md)."""
 BEGUN_WER = 90.0
 """Above it nearly no word is right: writing the most frequent word alone scores about as much."""
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
