@@ -1,4 +1,5 @@
-"""The figures of the book for the page: computed when asked for, with what the sliders say."""
+"""The figures of the book for the page. Each is computed on request, with the values of its
+sliders."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 
 MAX_KEPT = 48_000_000
-"""Bytes of figures that are kept, and subjects that are."""
+"""The most bytes of figures that are kept for each run."""
 MAX_SUBJECTS = 4
 MAX_SENTENCE = 120
-"""Source tokens; a figure shows every one of them."""
+"""The most source tokens of a sentence; a figure shows every one of them."""
 OF_OPERATORS = (DataError, FileError, RecipeError, RunError)
-"""What only those who run the server can mend; it names their folders."""
+"""Errors that only an operator can fix; their messages contain names of folders."""
 
 
 class TwoLanguages(Message):
@@ -141,8 +142,8 @@ class FigureMaker:
         self._subjects: OrderedDict[str, Subject] = OrderedDict()
 
     def make(self, request: FigureRequest) -> bytes:
-        """A figure as JSON; takes its time, and ends at its next part if it is given up. Raises
-        Refusal 400, and what a damaged run raises."""
+        """Make a figure, as JSON. It takes some time, and stops at the next part of the work if the
+        request is given up. Raises Refusal 400, and the errors of a damaged run."""
         key = request.model_copy(update={"run": None, "api_key": None}).model_dump_json()
         if key not in self._kept:
             self._kept[key] = self._make(request)
@@ -195,7 +196,7 @@ class FigureMaker:
     def _subject(self, sentence: str) -> Subject:
         subject = self._subjects.get(sentence)
         if subject is None:
-            # Its own example would be a file of the machine that it was trained on.
+            # The run's own example would be a file of the machine on which it was trained.
             own = "" if self._takes_files else None
             subject = Subject.open(self._run.folder, sentence or own, precision=self._precision)
         tokens = len(subject.predictor.given_ids(subject.sentence)) if subject.sentence else 0
@@ -215,7 +216,7 @@ class FigureMaker:
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoints over one server."""
+    """The endpoints of figures for one server."""
     routes = Endpoints(service)
     makers: WeakKeyDictionary[ServedRun, FigureMaker] = WeakKeyDictionary()
 
@@ -247,7 +248,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 def _figures(run: ServedRun) -> bytes:
-    """All figures, and which of them can be made of the run."""
+    """List all figures, with the reason where one cannot be made for the run."""
     figures = [
         FigureEntry(
             name=name,
@@ -268,7 +269,7 @@ def _figures(run: ServedRun) -> bytes:
 
 
 def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
-    """Why a figure cannot be made here for a run, if so."""
+    """The reason why this server cannot make a figure for a run, or None."""
     if not needs_run(name):
         return None
     if not run.has_figures:
@@ -305,7 +306,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 
 def _command(name: str, run: ServedRun) -> str | None:
-    """What makes a figure in a shell that this server does not make."""
+    """The command that makes the figure in a shell, or None."""
     is_made = FIGURES[name].trains and missing(name, run.engine.network) is None
     return f"dragoman figure {name}" if is_made else None
 

@@ -1,4 +1,5 @@
-"""The endpoints that look inside a model: ``/v1/look``, single heads and words of it."""
+"""The endpoints that look inside a model: ``/v1/look``, and the paths for single heads and
+words."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ from dragoman.serving.service.service import Service
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoints over one server."""
+    """The endpoints of ``/v1/look`` for one server."""
     routes = Endpoints(service)
 
     async def chosen(
         request: Asked, client: str
     ) -> tuple[ServedRun, DetectedLanguage | None, Cut[Asked]]:
-        """The run, the language that was detected, and what is looked at: all limits are checked
-        before any work."""
+        """The run, the detected language and the text to look at. All limits are checked before any
+        work."""
         service.check_texts(request.text, client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise Refusal(

@@ -1,9 +1,9 @@
-"""What goes through the pipe between the server and a worker: frames of bytes.
+"""The frames of bytes that go through the pipe between the server and a worker.
 
-Each is sent whole by a ``multiprocessing`` connection, and none is pickled. Units go in parts of
-some thousand characters and codes, so that the server never holds Python's lock for long to read
-one: the texts as JSON, the codes as numbers. What only the worker needs of a code (as what it is
-written) stays there.
+A ``multiprocessing`` connection sends each frame whole, and nothing is pickled. Units are sent in
+frames of some thousand characters and codes, so that the server never holds Python's lock for long
+to read one: the texts as JSON, the codes as numbers. Fields of a code that only the worker needs
+(such as ``written``) are not sent.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from dragoman.formats.units.document import Code, Target, Unit
 _LENGTH = struct.Struct("<Q")
 _FLAGS = ("opens", "closes", "apart_before", "apart_behind", "repeats")
 _NUMBERS = 3
-"""Of a code: its place, its flags and its partner, -1 for none."""
+"""The numbers that are sent of each code: its place, its flags, and its partner or -1."""
 CHARACTERS, CODES, UNITS = 20_000, 2_000, 500
-"""That are sent together."""
+"""The most that one frame holds."""
 PIECES = 10_000
-"""Of translations, that are sent together."""
+"""The most pieces of translations that one frame holds."""
 
 
 def units_written(units: Iterable[Unit]) -> Iterator[bytes]:
-    """Units as frames, some together."""
+    """Encode units as frames, several units in each."""
     part, length, codes = list[Unit](), 0, 0
     for one in units:
         if part and (
@@ -55,7 +55,7 @@ def _part(units: Sequence[Unit]) -> bytes:
 
 
 def units_read(frame: bytes) -> Iterator[Unit]:
-    """The units of a frame; their codes are bare."""
+    """The units of a frame. Their codes have only the fields that are sent."""
     (length,) = _LENGTH.unpack_from(frame)
     begin = _LENGTH.size + length
     numbers = memoryview(frame)[begin:].cast("q")
@@ -81,14 +81,15 @@ def _code(place: int, flags: int, partner: int) -> Code:
 
 
 def texts_read(frame: bytes) -> Iterator[str]:
-    """The texts of its units alone."""
+    """The texts of the units of a frame."""
     (length,) = _LENGTH.unpack_from(frame)
     for text, *_ in json.loads(frame[_LENGTH.size : _LENGTH.size + length]):
         yield text
 
 
 def targets_written(targets: Iterable[Target]) -> Iterator[bytes]:
-    """Translations as frames, some pieces together; nothing marks the end of each."""
+    """Encode translations as frames of ``PIECES`` pieces; None marks the end of each
+    translation."""
     pieces: list[str | int | None] = []
     for target in targets:
         for one in (*target, None):
@@ -100,7 +101,7 @@ def targets_written(targets: Iterable[Target]) -> Iterator[bytes]:
 
 
 def targets_read(frames: Iterable[bytes]) -> list[Target]:
-    """What ``targets_written`` wrote."""
+    """Decode the frames of ``targets_written``."""
     targets: list[Target] = []
     target: Target = []
     for frame in frames:

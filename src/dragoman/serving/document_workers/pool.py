@@ -1,8 +1,8 @@
-"""The workers of a server: a few processes, begun when the first document comes.
+"""The pool of worker processes for documents, which start when the first document comes.
 
-A client has one worker at a time, so that somebody with many documents leaves the others one. A
-worker that dies, takes too much memory or too long is told of in one answer, and another takes its
-place; where nobody waits for the answer any more, its work ends.
+A client has one worker at a time, so that a client with many documents leaves a worker to the
+others. If a worker dies, takes too much memory or too long, one answer reports it and another
+worker takes its place. If the client goes away, the worker is ended.
 """
 
 from __future__ import annotations
@@ -25,51 +25,52 @@ from dragoman.formats.units.document import BadDocument, Target, Unit
 from dragoman.serving.document_workers.frames import targets_written, texts_read, units_read
 
 WORKERS = 2
-"""At most."""
+"""The most workers that run at the same time."""
 SECONDS = 60.0
-"""In which a document is read, or written. What the limits of the formats let through takes half a
-minute at most (docs/experiments.md)."""
+"""The time limit for reading or writing a document. The largest documents that the limits of the
+formats allow take half a minute (docs/experiments.md)."""
 MEMORY = 2 << 30
-"""Bytes that a worker may take."""
+"""The most memory that a worker may take, in bytes."""
 KEPT = 200_000_000
-"""Bytes. A worker that has taken more ends after its work, so that they are given back."""
+"""In bytes: a worker that has taken more memory than this ends after its work, which frees the
+memory."""
 _PROGRAM = "dragoman.serving.document_workers.worker"
 _CUT = "cut it into parts"
 
 
 @dataclass(frozen=True)
 class ReadDocument:
-    """A document that has been read."""
+    """A document that a worker has read."""
 
     data: bytes
     name: str
     wanted: dict[str, str | None]
-    """The columns that are translated of a table, as ``--columns`` says them, and the languages
-    between which it is translated; the source may be left open."""
+    """The options of the request: the columns of a table to translate, in the notation of
+    ``--columns``, and the source language (None: any) and target language."""
     media: str
-    """Its media type."""
+    """The media type of the document."""
     count: int
-    """Of its units."""
+    """The number of its units."""
     characters: int
-    """Of its text."""
+    """The number of characters in its units."""
     source: str | None
-    """The language that it says it is in, if it does."""
+    """The language that the document declares, if any."""
     doubts: Sequence[str]
-    """What is doubtful about its languages."""
+    """Warnings about the languages of the document, as text."""
     frames: Sequence[bytes]
-    """Its units; none if it has more characters than it may."""
+    """The encoded units; empty if the document has more characters than allowed."""
 
     def units(self) -> Iterator[Unit]:
-        """Its units, made one after the other."""
+        """The units of the document, decoded one after the other."""
         return chain.from_iterable(map(units_read, self.frames))
 
     def texts(self) -> Iterator[str]:
-        """Those of its units."""
+        """The texts of the units."""
         return chain.from_iterable(map(texts_read, self.frames))
 
 
 class DocumentWorkers:
-    """Lives in the event loop; ``close`` it after."""
+    """The pool. It belongs to the event loop; call ``close`` at the end."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class DocumentWorkers:
         self._idle: list[_Worker] = []
         self._at_work: set[_Worker] = set()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
-        """The turn of each client that has some work here."""
+        """A lock for each client that has work here."""
 
     async def read(
         self,
@@ -97,10 +98,10 @@ class DocumentWorkers:
         source: str | None = None,
         target: str = "und",
     ) -> ReadDocument:
-        """A document, whose units are sent if it has at most ``most`` characters. ``source``: its
-        language, None: whichever it says; ``target``: into which it is translated. Errors:
-        ``BadDocument``, also where it says that it is of other languages, and where the worker has
-        died."""
+        """Read a document. Its units are sent only if it has at most ``most`` characters.
+        ``source``: its language, or None for the one that it declares; ``target``: the language of
+        the translation. Errors: ``BadDocument``, also for a document that declares other languages,
+        and if the worker died."""
         wanted = {"columns": columns, "source": source, "target": target}
         told, frames = await self._done(
             client, [data], name=name, language=None, most=most, **wanted
@@ -110,8 +111,8 @@ class DocumentWorkers:
     async def written(
         self, client: str, read: ReadDocument, targets: Sequence[Target], language: str, most: int
     ) -> bytes:
-        """The document in another language, of ``most`` bytes at most: a font may stand at every
-        word of a translation. Errors: as those of ``read``."""
+        """The document in another language, of at most ``most`` bytes: a translation may repeat a
+        font at every word. Errors: as ``read``."""
         frames = await asyncio.to_thread(lambda: [read.data, *targets_written(targets)])
         _, (made,) = await self._done(
             client, frames, name=read.name, language=language, most=most, **read.wanted
@@ -119,7 +120,7 @@ class DocumentWorkers:
         return made
 
     def close(self) -> None:
-        """End all workers."""
+        """Kill all workers."""
         for one in self._at_work:
             one.kill()
         for one in self._idle:
@@ -174,14 +175,12 @@ class DocumentWorkers:
                 self._idle.append(worker)
             else:
                 worker.kill()
-                # In a thread: it takes a while to give much memory back.
+                # A thread closes it, because freeing much memory takes a while.
                 self._threads.submit(worker.close)
         return told, found
 
 
 class _Worker:
-    """A process."""
-
     def __init__(self, memory: int, kept: int) -> None:
         package = str(Path(__file__).parents[3])
         program = f"import sys; sys.path.insert(0, {package!r}); import {_PROGRAM} as it; it.main()"
@@ -201,7 +200,7 @@ class _Worker:
     def ask(
         self, frames: Sequence[bytes], wanted: dict[str, Any]
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """Errors: ``EOFError`` or ``OSError`` where it has died."""
+        """Errors: ``EOFError`` or ``OSError`` if the process has died."""
         self._pipe.send_bytes(json.dumps({**wanted, "frames": len(frames) - 1}).encode())
         for frame in frames:
             self._pipe.send_bytes(frame)
@@ -209,15 +208,14 @@ class _Worker:
         return told, [self._pipe.recv_bytes() for _ in range(told.pop("frames"))]
 
     def kill(self) -> None:
-        """End it, whatever it does."""
         self._process.kill()
 
     def close(self) -> None:
-        """After its end."""
+        """Close the pipe of a process that was killed or has ended."""
         self._process.wait()
         self._pipe.close()
 
     def ended(self) -> str:
-        """How it has died."""
+        """Describe how the process ended."""
         code = self._process.wait()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

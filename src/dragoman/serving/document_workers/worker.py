@@ -1,7 +1,7 @@
 """A worker: the program of a process that reads and writes documents for a server.
 
-It is asked and answers on a pipe. It ends after a document for which it took much memory, and when
-the server ends.
+Requests and answers go through a pipe. The process ends after a document that took much memory, and
+when the server ends.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from dragoman.native.allocator import peak_bytes
 from dragoman.serving.document_workers.frames import targets_read, units_written
 
 _NICE = 5
-"""Documents leave the processor to the sentences of others."""
+"""The niceness of a worker: documents run at a lower priority than the sentences of other
+clients."""
 
 
 def main() -> None:
-    """Three numbers are given: the pipe, and of bytes what it may take, and with how much it takes
-    another document."""
+    """Serve the pipe. The arguments are its file number, the most bytes of memory that the process
+    may take, and the bytes after which it accepts no other document."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # they are for the server, which tells us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     number, most, kept = map(int, sys.argv[1:])

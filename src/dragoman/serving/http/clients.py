@@ -1,7 +1,7 @@
-"""Who asks: an address, or the holder of an API key.
+"""Clients: each is an address, or the holder of an API key.
 
-Each address is written in one way, some count as one, and some are of networks that the settings
-name. A key may bring limits of its own.
+Addresses are normalised, addresses of one network may count as one client, and the settings name
+networks of proxies and operators. A key may have limits of its own.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dragoman.serving.http.limits import Client, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""IPv4 addresses as a translating gateway (NAT64) writes them: RFC 6052, section 2.1."""
+"""The network in which a translating gateway (NAT64) embeds IPv4 addresses: RFC 6052, section
+2.1."""
 _PRIVATE_BITS = 64
-"""Whoever has one IPv6 address has a network of this length to choose from."""
+"""The length of the network that the holder of one IPv6 address can choose addresses from."""
 
 
 def plain(host: str) -> str:
-    """An address as it is written everywhere here: IPv4 as such, also where a socket or a proxy
-    that speaks both writes it as IPv6 (``::ffff:192.0.2.7``), and without a zone. What is no
-    address stays as it is."""
+    """Normalise an address: IPv4 as such, also if a dual-stack socket or proxy writes it as IPv6
+    (``::ffff:192.0.2.7``), and without a zone. Any other string stays as it is."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -42,7 +42,8 @@ def plain(host: str) -> str:
 
 
 def holder(host: str) -> str:
-    """Who holds an address, for limits: itself, or the /64 network of an IPv6 address."""
+    """The holder of an address, for limits: the address itself, or the /64 network of an IPv6
+    address."""
     host = plain(host)
     if ":" not in host:
         return host
@@ -53,7 +54,7 @@ def holder(host: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an address and no name."""
+    """True for an IP address, False for a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -69,10 +70,10 @@ def without_port(host: str) -> str:
 
 
 class Networks:
-    """Some addresses and networks; ``*`` is every address."""
+    """A set of addresses and networks; ``*`` is every address."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        """Errors: ``ValueError`` for what is neither an address, a network nor ``*``."""
+        """Errors: ``ValueError`` for a word that is not an address, a network or ``*``."""
         self._every = "*" in words
         self._networks = [ipaddress.ip_network(plain(word)) for word in words if word != "*"]
 
@@ -87,30 +88,30 @@ class Networks:
 
 
 KEY = "key:"
-"""What the names of clients with a key begin with; those of others are addresses."""
+"""The prefix of the names of clients with a key; the names of other clients are addresses."""
 
 MAX_KEY_BYTES = 10_000_000
-"""Of a file of API keys."""
+"""The maximum size of a file of API keys."""
 
 OF_ONE_HOLDER = ("characters", "items", "requests_per_minute", "burst", "concurrent")
-"""Limits that the file of keys may set for the holder of one."""
+"""The limits that the file of keys may set for the holder of a key."""
 
 
 class ApiKeys:
     """The keys that may use the server; only their hashes are kept."""
 
     def __init__(self, keys: dict[str, Client]) -> None:
-        """``keys``: key -> its holder. Empty: no key is needed."""
+        """``keys``: key -> its holder. If it is empty, no key is needed."""
         self._holders = {_digest(key): client for key, client in keys.items()}
         self._limits = {client.name: client.limits for client in keys.values()}
 
     @classmethod
     def load(cls, path: Path | None, limits: LimitSettings) -> ApiKeys:
-        """Read a file with a key on each line and, if wanted, its holder's name and the limits
-        that are the holder's own (``requests_per_minute=1200``); # comments. No file: no keys.
+        """Read a file with a key on each line, optionally followed by its holder's name and limits
+        (``requests_per_minute=1200``); # begins a comment. None: no keys.
 
-        Errors: ``DataError`` for a file that cannot be read (a pipe, which would be waited for, is
-        none), holds no key, one too short, or a limit that is none.
+        Errors: ``DataError`` for a file that cannot be read (or is a pipe, which could block), that
+        contains no key or one that is too short, or that sets an unknown or invalid limit.
         """
         if path is None:
             return cls({})
@@ -148,7 +149,7 @@ class ApiKeys:
         return bool(self._holders)
 
     def client(self, given: str | None, address: str) -> Client:
-        """Who asks. Raises Refusal 403 without a valid key where one is needed."""
+        """The client of a request. Raises Refusal 403 without a valid key if one is needed."""
         if not self._holders:
             return Client(address)
         if not given:
@@ -165,7 +166,7 @@ class ApiKeys:
         return client
 
     def limits_of(self, name: str) -> LimitSettings | None:
-        """The limits that a client's key brings."""
+        """The limits that the file of keys sets for a client."""
         return self._limits.get(name)
 
 
@@ -190,7 +191,7 @@ _BEARER = re.compile(r"bearer\s+(\S+)\s*$", re.IGNORECASE)
 
 
 def key_in_header(authorization: str | None) -> str | None:
-    """The key of a header ``Authorization: Bearer KEY``."""
+    """The key in a header ``Authorization: Bearer KEY``."""
     found = _BEARER.match(authorization or "")
     return found[1] if found else None
 

@@ -1,13 +1,12 @@
-"""The client at the other end: who it is, what it sent, whether it is still there, and whether it
-is a page of another web site.
+"""The client's side of a request: its address, its body, its connection, and the site of its page.
 
 A page of any web site can make its reader's browser send requests to this server, from the reader's
 own address. Two checks keep such pages out (``Sites``):
 
-- A site can let its own name lead to this machine (DNS rebinding), so that the browser takes this
-  server for a part of the site. So the header Host must have a name that the server goes by.
-- A browser sends plain text and forms to other sites without asking them first. So these are not
-  computed for a page of another site; JSON is what browsers ask for first (CORS).
+- A site can point its own name at this machine (DNS rebinding), so that the browser takes this
+  server for a part of the site. So the header Host must have a name of this server.
+- A browser sends plain text and forms to other sites without asking first. So these are refused
+  from a page of another site; for JSON, browsers ask first (CORS).
 """
 
 from __future__ import annotations
@@ -33,34 +32,35 @@ from dragoman.serving.http.refusals import Refusal
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 SMALL = 4096
-"""Bytes that are read where they are; more are read beside the event loop."""
+"""Bodies of at most this many bytes are parsed in the event loop, larger ones in a thread."""
 
 NAMES = 64
-"""Of one object of a body, or fields of a form. No request has so many, and to list a hundred
-thousand that are unknown would hold up everybody."""
+"""The most names in one object of a body, and fields in a form. No request has so many, and to list
+a hundred thousand unknown names would block the event loop."""
 
 PARAMETERS = 16
-"""Of one header of a form, which has three. They are read in the event loop, one by one, and a form
-of a megabyte has room for a million."""
+"""The most parameters in one header of a form, which has three. They are parsed in the event loop,
+one by one, and a form of a megabyte has room for a million."""
 
 _JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
-"""Of JSON; also the last one of a body that ends before it."""
+"""A string of JSON, also one that is cut off by the end of the body."""
 
 T = TypeVar("T")
 
 
 class ClientGone(Exception):
-    """Nobody is there to read the answer."""
+    """The client closed the connection before its answer was ready."""
 
 
 def address_of(http: Request) -> str:
-    """Who holds the peer's address; that of the real client if a trusted proxy said so."""
+    """The holder of the peer's address, or of the client's address that a trusted proxy gave."""
     return holder(http.client.host) if http.client else "unknown"
 
 
 async def read_fields(http: Request, max_values: int, *, forms: bool = False) -> dict[str, Any]:
-    """The fields of a JSON body; with ``forms`` of a form too, or of JSON that goes by that name or
-    by none. Raises Refusal for any other, or for JSON of more than ``max_values`` values."""
+    """The fields of a JSON body; with ``forms``, also of a form, and of JSON that is sent as a form
+    or without a content type. Raises Refusal for any other body, or for JSON of more than
+    ``max_values`` values."""
     kind = media_type(http)
     if not (forms and kind in (FORM, PARTS, "")):
         check_json(http)
@@ -70,7 +70,7 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
             form = await parser.parse()
             return {name: value for name, value in form.items() if isinstance(value, str)}
         body = await http.body()
-        # What no form can begin with is JSON: curl calls whatever it sends a form.
+        # A body that begins with a brace is JSON: curl sends everything as a form.
         is_form = kind == FORM and body.lstrip()[:1] != b"{"
         parse = _form if is_form else partial(_parsed, max_values=max_values)
         fields = await _read(parse, body)
@@ -98,7 +98,7 @@ async def _read(parse: Callable[[bytes], T], body: bytes) -> T:
 
 
 def _form(body: bytes) -> Any:
-    """The fields of a form, the last of each name."""
+    """The fields of a form; the last one of each name counts."""
     if (fields := body.count(b"&") + 1) > NAMES:
         told = f"The form has {fields:,} fields; no request has more than {NAMES}."
         raise Refusal("bad_form", told, problem=told)
@@ -107,7 +107,7 @@ def _form(body: bytes) -> Any:
 
 
 def _parsed(body: bytes, max_values: int) -> Any:
-    # The parser holds the interpreter until its last value is there, and all others wait for it.
+    # The parser holds the interpreter until the last value, and all other threads wait for it.
     text = _without_escaped_slashes(body).decode("utf-8")
     if _values(text) > max_values and (values := _values(_JSON_STRING.sub("", text))) > max_values:
         raise Refusal(
@@ -122,9 +122,9 @@ def _parsed(body: bytes, max_values: int) -> Any:
 
 
 def _without_escaped_slashes(body: bytes) -> bytes:
-    """JSON with ``/`` for each ``\\/``, as PHP writes it: in megabytes of base64 there may be
-    millions, which a regular expression would take one by one. 13 MB of them beside 20,100 commas
-    held up all other threads for 9.7 seconds, and so for 0.14."""
+    """Replace each ``\\/`` of JSON, as PHP writes it, by ``/``: megabytes of base64 may hold
+    millions, and a regular expression would take them one by one. 13 MB of them with 20,100 commas
+    blocked all other threads for 9.7 seconds, and for 0.14 with this."""
     if b"\\/" not in body:
         return body
     pair = b"\\\\"  # a backslash itself, which begins no other escape
@@ -132,7 +132,8 @@ def _without_escaped_slashes(body: bytes) -> bytes:
 
 
 def _values(text: str) -> int:
-    """About how many values JSON has, if its strings have none of these characters."""
+    """An estimate of the number of values in JSON, exact if its strings contain none of these
+    characters."""
     return text.count(",") + text.count("[") + text.count("{")
 
 
@@ -148,7 +149,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_json(http: Request) -> None:
-    """Raises Refusal 415 for a body that is not called JSON."""
+    """Raises Refusal 415 for a body whose content type is not JSON."""
     kind = media_type(http)
     if kind != "application/json" and not kind.endswith("+json"):
         raise Refusal(
@@ -159,8 +160,8 @@ def check_json(http: Request) -> None:
 
 
 def media_type(http: Request) -> str:
-    """What the body is said to be. Raises Refusal 400 for a form whose charset is no encoding of
-    characters: its fields would be decoded by any codec of Python, at any cost."""
+    """The media type in the header of a request. Raises Refusal 400 for a form whose charset is not
+    a character encoding: its fields would be decoded by any codec of Python, at any cost."""
     said = http.headers.get("content-type", "")
     kind = said.partition(";")[0].strip().lower()
     if kind == PARTS and (told := _unreadable(said)):
@@ -169,10 +170,10 @@ def media_type(http: Request) -> str:
 
 
 def _unreadable(header: str) -> str:
-    """Why a form with this content type is not read; empty for one that is."""
+    """The reason why a form with this content type is refused; empty if it is accepted."""
     if found := _too_many_parameters(header):
         return found
-    # The parser of forms finds the charset in the same way; any other can be deceived.
+    # The parser of forms finds the charset in the same way; any other could be deceived.
     charset = parse_options_header(header)[1].get(b"charset", b"utf-8").decode("latin-1")
     if encoding_named(charset) is None:
         return f"The charset {charset[:40]!r} of the form is unknown; send it in UTF-8"
@@ -186,12 +187,12 @@ def _too_many_parameters(header: str) -> str:
 
 
 class InMemoryParser(MultiPartParser):
-    """Reads a form in parts; nothing is written to a disk."""
+    """Reads a form in parts, in memory; it writes nothing to a disk."""
 
     spool_max_size = 0
 
     def on_header_end(self) -> None:
-        """Called by the framework, in the event loop."""
+        """The framework calls this in the event loop."""
         if told := _too_many_parameters(self._current_partial_header_value.decode("latin-1")):
             raise MultiPartException(f"{told}.")
         super().on_header_end()
@@ -204,7 +205,7 @@ async def gone(receive: Receive) -> None:
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Do ``work``, but give it up when the client goes away: raises ClientGone."""
+    """Do ``work``, but cancel it when the client closes the connection: raises ClientGone."""
     task = asyncio.ensure_future(work)
     absence = asyncio.ensure_future(gone(receive))
     try:
@@ -220,23 +221,23 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
 
 
 UNASKED = ("", "text/plain", FORM, PARTS)
-"""What browsers send to another site without asking it (https://fetch.spec.whatwg.org,
-section 2.2.2); the first is no content type at all."""
+"""Content types that browsers send to another site without asking it first
+(https://fetch.spec.whatwg.org, section 2.2.2); the empty one is a missing header."""
 
 
 class Sites:
     """The server's own names, and the web sites whose pages may use it."""
 
     def __init__(self, host: str, allowed: Sequence[str], origins: Sequence[str]) -> None:
-        """``host``: the name or address that it listens on. ``allowed``: more names, where
-        ``*.example.org`` stands for all below example.org, and ``*`` for every name. ``origins``:
-        the web sites."""
+        """``host``: the name or address on which the server listens. ``allowed``: further names,
+        where ``*.example.org`` stands for all below example.org, and ``*`` for every name.
+        ``origins``: the web sites."""
         self._names = {host.lower(), "localhost", "*.localhost", *allowed}
         self._origins = set(origins)
 
     def check(self, http: Request) -> None:
-        """Raises Refusal 421 for a name that is none of the server's, and 403 for what a page of
-        another web site sent unasked."""
+        """Raises Refusal 421 for a name that is not one of the server's, and 403 for a request that
+        a page of another web site sent without asking first."""
         name = _name_of(http.headers.get("host", ""))
         if not self._is_own(name):
             raise Refusal(
@@ -253,14 +254,15 @@ class Sites:
             )
 
     def _is_own(self, name: str) -> bool:
-        """Addresses are nobody's to let lead elsewhere; who names none (HTTP/1.0) is no browser."""
+        """True for an address, which nobody can point elsewhere, and without a name (HTTP/1.0),
+        which no browser leaves out."""
         if not name or is_address(name) or name in self._names or "*" in self._names:
             return True
         return any(name.endswith(one[1:]) for one in self._names if one.startswith("*."))
 
     def _is_foreign(self, http: Request, name: str) -> bool:
-        """Whether a page of another site sent it. Programs send neither of the two headers, and
-        old browsers only the origin."""
+        """True if a page of another site sent the request. Programs send neither of the two
+        headers, and old browsers only the origin."""
         origin, site = http.headers.get("origin"), http.headers.get("sec-fetch-site")
         if origin in self._origins or "*" in self._origins:
             return False

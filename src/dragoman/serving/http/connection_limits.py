@@ -1,19 +1,20 @@
-"""Connections: how many there may be and from whom, and how long one may keep the server waiting.
+"""Limits on connections: their number, in all and from one address, and the time that one may keep
+the server waiting.
 
-uvicorn limits how long a connection may rest between two requests, and nothing else: one whose
-headers never end, or who does not read its answer, is held for ever. Here
+uvicorn limits only how long a connection may rest between two requests: a connection whose headers
+never end, or whose client does not read the answer, is held for ever. Here
 
-- a connection on which nothing was asked, or whose headers do not end, is closed in time;
-- where there are too many, of one address or in all, a new one takes the place of the one that has
-  waited longest without a request; requests under way keep theirs;
-- who reads an answer too slowly, or leaves too much of it unread, is cut off.
+- a connection without a request, or whose headers do not end, is closed after a time limit;
+- if there are too many, from one address or in all, a new one replaces the one that has waited
+  longest without a request; requests under way keep their connections;
+- a client that reads an answer too slowly, or leaves too much of it unread, is cut off.
 
 While another address held 1,500 connections whose headers did not end, of 1,024 open files, a
 neighbour's ``/health`` over new connections had a 99th percentile of 42 ms; uvicorn alone answered
 none.
 
-Trusted proxies are not limited: they hold the connections of many, and keep such clients off
-themselves. Everything lives in the event loop; ``sweep`` is called every second.
+Trusted proxies are not limited: they hold the connections of many clients, and limit such clients
+themselves. Everything runs in the event loop; ``sweep`` is called every second.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 READING_SECONDS = 20.0
-"""A reader's rate is measured over so long: the kernel sends in bursts."""
+"""The time over which a reader's rate is measured; it is long because the kernel sends in
+bursts."""
 HEAD_BYTES = 16_384
-"""Of the headers of a request. They are read in the event loop, also of a request that is refused:
-12,000 headers in 60 kB took 24 ms."""
+"""The most bytes of the headers of a request. They are read in the event loop, also for a request
+that is refused: 12,000 headers in 60 kB took 24 ms."""
 OWN_FILES = 32
-"""Open files that are no connections: libraries, sockets that listen, files of the page."""
+"""Open files that are not connections: libraries, listening sockets, files of the page."""
 
 LATE = "a request did not come in time"
 CROWDED = "another needed the place"
@@ -53,7 +55,7 @@ UNREAD = "the answer was not read in time"
 
 
 class Guard:
-    """All connections of a server."""
+    """Counts and limits all connections of a server."""
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class Guard:
         files: int = 1 << 20,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``files``: how many this process may have open."""
+        """``files``: the number of files that this process may have open."""
         room = max(8, (files - OWN_FILES) // 2)
         self.most = min(limits.connections, room)
         self.most_each = min(limits.connections_each, max(1, self.most // 2))
@@ -71,18 +73,19 @@ class Guard:
         self.proxies = proxies
         self.clock = clock
         self.closed: Counter[str] = Counter()
-        """Connections that were closed, by the reason."""
+        """The number of connections that were closed, by reason."""
         self._open: dict[str, dict[GuardedConnection, None]] = {}
-        """By who holds the address; proxies under their address too, but without a limit."""
+        """Open connections by the holder of their address; those of proxies are under their own
+        address, without a limit."""
         self.open = 0
-        """Connections of strangers."""
+        """The number of open connections of clients that are not proxies."""
 
     def protocol(self, **given: Any) -> GuardedConnection:
-        """A new connection, as uvicorn asks for one."""
+        """Make a new connection, as uvicorn requests one."""
         return GuardedConnection(self, **given)
 
     def enters(self, connection: GuardedConnection) -> bool:
-        """A new connection -> whether there is a place for it."""
+        """Register a new connection; returns False if there is no place for it."""
         own = self._open.get(connection.holder, {})
         if not connection.is_proxy:
             if len(own) >= self.most_each and not self._make_room(own):
@@ -94,15 +97,16 @@ class Guard:
         return True
 
     def waits(self, connection: GuardedConnection) -> None:
-        """A connection has no request under way now."""
+        """Note that a connection has no request under way."""
         connection.waits_since, connection.began_at = self.clock(), None
 
     def asks(self, connection: GuardedConnection) -> None:
-        """A connection has a request under way now; nothing more is awaited of it."""
+        """Note that a connection has a request under way, so that no more data is expected from
+        it."""
         connection.waits_since = connection.began_at = None
 
     def leaves(self, connection: GuardedConnection) -> None:
-        """A connection is closed, or about to be: its place is free."""
+        """Free the place of a connection that is closed, or about to be."""
         own = self._open.get(connection.holder, {})
         if connection in own:
             del own[connection]
@@ -111,7 +115,8 @@ class Guard:
                 del self._open[connection.holder]
 
     def sweep(self) -> None:
-        """Close what has waited, or was read, for too long. Call it about every second."""
+        """Close connections that have waited, or were read, for too long. Call it about every
+        second."""
         now = self.clock()
         for own in list(self._open.values()):
             unread = []
@@ -131,7 +136,8 @@ class Guard:
         return [one for own in self._open.values() for one in own if not one.is_proxy]
 
     def _make_room(self, connections: Iterable[GuardedConnection]) -> bool:
-        """Whether one of them was without a request: that which was so for longest is closed."""
+        """Close the connection that has been without a request for longest; returns False if there
+        is none."""
         waiting = [(since, one) for one in connections if (since := one.waits_since) is not None]
         if not waiting:
             return False
@@ -139,9 +145,9 @@ class Guard:
         return True
 
     def close(self, connection: GuardedConnection, reason: str) -> None:
-        """End a connection, for one of the reasons above."""
+        """Close a connection, for one of the reasons above."""
         self.closed[reason] += 1
-        if reason is LATE:  # it has a moment to read why
+        if reason is LATE:  # The client gets a moment to read the reason.
             connection.end_politely()
             self.asks(connection)
         else:
@@ -149,7 +155,8 @@ class Guard:
             connection.transport.abort()
 
     def _cut(self, connections: list[GuardedConnection], most: int) -> None:
-        """Close those with most to read until the rest is no more than ``most`` bytes."""
+        """Close the connections with the most unread bytes until at most ``most`` bytes are
+        left."""
         sizes = {connection: connection.buffered for connection in connections}
         total = sum(sizes.values())
         for connection in sorted(sizes, key=lambda one: -sizes[one]):
@@ -160,7 +167,7 @@ class Guard:
 
 
 class GuardedConnection(H11Protocol):
-    """One connection, spoken by uvicorn, watched by the guard."""
+    """A connection with uvicorn's protocol that reports to the guard."""
 
     def __init__(
         self,
@@ -175,11 +182,11 @@ class GuardedConnection(H11Protocol):
         self.holder = "unknown"
         self.is_proxy = False
         self.waits_since: float | None = None
-        """When it began to be without a request."""
+        """The time since which it has no request; None while one is under way."""
         self.began_at: float | None = None
-        """When the first byte of a request came whose headers have not ended."""
+        """The time of the first byte of a request whose headers have not ended."""
         self._unread: tuple[float, int] | None = None
-        """When its reading was last measured, and what was unread then."""
+        """The time of the last measurement of its reading, and the unread bytes at that time."""
 
     # ---- called by asyncio and uvicorn
 
@@ -215,7 +222,7 @@ class GuardedConnection(H11Protocol):
     # ---- called by the guard
 
     def is_late(self, now: float) -> bool:
-        """Whether a request should have come by now. A proxy takes its time."""
+        """True if a request is overdue. Proxies have no time limit."""
         if self.is_proxy or self.waits_since is None or self.buffered:
             return False
         limits = self._guard.limits
@@ -224,10 +231,10 @@ class GuardedConnection(H11Protocol):
         return now - self.waits_since > limits.idle_seconds
 
     def is_unread(self, now: float) -> bool:
-        """Whether its answer is read too slowly.
+        """True if the client reads its answer too slowly.
 
-        Measured while nothing is added to what it is to read: uvicorn waits for the reader, or the
-        answer is whole.
+        It is measured only while nothing is added to the unread bytes: while uvicorn waits for the
+        reader, or after the answer is complete.
         """
         is_fixed = self.flow.write_paused or self.waits_since is not None
         if not (self.buffered and (is_fixed or self.transport.is_closing())):
@@ -244,11 +251,11 @@ class GuardedConnection(H11Protocol):
 
     @property
     def buffered(self) -> int:
-        """Bytes of answers that wait in this process."""
+        """The bytes of answers that wait in this process."""
         return self.transport.get_write_buffer_size()
 
     def end_politely(self) -> None:
-        """Say why, where half a request came, and close."""
+        """Answer half a request with the reason, and close the connection."""
         sends_body = self.cycle is not None and self.cycle.more_body
         if self.began_at is not None and not sends_body:
             seconds = self._guard.limits.head_seconds
@@ -272,7 +279,7 @@ class GuardedConnection(H11Protocol):
             self._guard.asks(self)
 
     def _in_kernel(self) -> int:
-        """Bytes that the system has taken over and the client has not."""
+        """The bytes that the system has accepted and the client has not received."""
         number = self.transport.get_extra_info("socket").fileno()
         with contextlib.suppress(OSError):
             said = fcntl.ioctl(number, termios.TIOCOUTQ, struct.pack("i", 0))
@@ -281,7 +288,7 @@ class GuardedConnection(H11Protocol):
 
 
 def open_files() -> int:
-    """How many files this process may have open, after asking for all that it may ask for."""
+    """Raise the limit of open files as far as allowed, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):

@@ -1,7 +1,7 @@
-"""What one client may ask of the server, in numbers, and how much each asks for, counted.
+"""Limits for each client, and the counts that are held against them.
 
-A client is the holder of an API key, or else an address (``clients.py``). Every limit answers with
-a sentence that names the limit, what was asked, and what to do.
+A client is the holder of an API key, or an address (``clients.py``). Every refusal names the limit,
+the amount that was requested, and the remedy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dragoman.base.wording import plural
 from dragoman.serving.http.refusals import Refusal
 
 BACKLOG = 2048
-"""Connections that may wait in the system until they are taken."""
+"""The most connections that wait in the system until the server accepts them."""
 
 
 class LimitSettings(Settings):
@@ -100,24 +100,24 @@ class LimitSettings(Settings):
 
 
 REMEMBERED_CLIENTS = 10_000
-"""Clients whose recent rate is kept; the one unseen for longest is forgotten first."""
+"""The most clients whose recent rate is kept; the one unseen for longest is forgotten first."""
 
 MAX_MARKS = 100
-"""Combining marks in a row. Unicode's normalisation sorts them in quadratic time, and 30 are enough
-for any writing (Unicode Standard Annex 15, section 13)."""
+"""The most combining marks in a row. Unicode normalisation sorts them in quadratic time, and 30 are
+enough for any writing (Unicode Standard Annex 15, section 13)."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """Who asks: ``name`` keys the limits and the fair queue."""
+    """A client; ``name`` is its key in the limits and the fair queue."""
 
     name: str
     limits: LimitSettings | None = None
-    """The client's own; the server's if there are none."""
+    """The client's own limits; None: those of the server."""
 
 
 class Limiter:
-    """Counts what each client asks for. Lives in the event loop's thread."""
+    """Counts the requests of each client. It belongs to the event loop's thread."""
 
     def __init__(
         self, settings: LimitSettings, clock: Callable[[], float] = time.monotonic
@@ -129,7 +129,8 @@ class Limiter:
 
     @contextmanager
     def admit(self, client: Client) -> Iterator[None]:
-        """One request of a client, for as long as it lasts. Raises Refusal 429."""
+        """Count one request of a client as under way while the context lasts. Raises Refusal
+        429."""
         under_way = self._under_way[client.name]
         most = (client.limits or self._settings).concurrent
         if under_way >= most:
@@ -152,8 +153,8 @@ class Limiter:
                 del self._under_way[client.name]
 
     def take_one(self, client: Client) -> None:
-        """Count one request of a client: it comes out of a bucket of ``burst`` requests, which is
-        filled at the allowed rate. Raises Refusal 429."""
+        """Count one request of a client: it is taken from a bucket of ``burst`` requests, which
+        refills at the allowed rate. Raises Refusal 429."""
         limits = client.limits or self._settings
         now, per_second = self._clock(), limits.requests_per_minute / 60
         full = float(limits.burst)
@@ -173,7 +174,7 @@ class Limiter:
             )
 
     def give_back(self, client: Client) -> None:
-        """Take back the count of one request, which counts for another client."""
+        """Undo the count of one request, which counts for another client instead."""
         if client.name in self._buckets:
             left, seen = self._buckets[client.name]
             self._buckets[client.name] = left + 1, seen
@@ -214,15 +215,15 @@ class Limiter:
 
 
 class Places:
-    """Places for one kind of work, or bytes of it, of one client and of all. Lives in the event
-    loop."""
+    """Places for one kind of work, or bytes of it, with a limit for one client and one for all. It
+    belongs to the event loop."""
 
     def __init__(self, kind: str, of_client: float = math.inf, of_all: float = math.inf) -> None:
-        """``of_client`` and ``of_all``: how many one client, and all, may have."""
+        """``of_client`` and ``of_all``: the most places of one client, and of all clients."""
         self._kind = kind
         self._of_client, self._of_all = of_client, of_all
         self._held: defaultdict[str, list[int]] = defaultdict(list)
-        """Of each client that has some, those of each request."""
+        """The places of each request, by client."""
 
     @property
     def taken(self) -> int:
@@ -230,8 +231,8 @@ class Places:
 
     @contextmanager
     def held(self, client: str, places: int) -> Iterator[None]:
-        """So many for a request, as long as it lasts. Raises Refusal 429; a request that is alone
-        gets as many as it takes."""
+        """Hold ``places`` for a request while the context lasts. Raises Refusal 429; a request that
+        is alone gets as many as it takes."""
         own = self._held.get(client, [])
         if own and sum(own) + places > self._of_client:
             raise Refusal(
@@ -259,7 +260,7 @@ class Places:
 
 
 def _marks(text: str) -> int:
-    """The most combining marks that stand in a row."""
+    """The length of the longest row of combining marks."""
     if text.isascii():
         return 0
     rows = groupby(text, lambda character: unicodedata.combining(character) > 0)

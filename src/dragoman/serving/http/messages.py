@@ -1,9 +1,8 @@
-"""What every part of a request or an answer is, the shape of every error, and how endpoints are
-described: as OpenAPI and as a page.
+"""The base class of all messages, the shape of every error, and the description of the endpoints:
+as OpenAPI and as a page.
 
-Bodies are read by the endpoints themselves (JSON or a form, one error for both), so their models
-are named here for the description. Errors of the paths that are OpenAI's have the shape that its
-clients read.
+The endpoints read bodies themselves (JSON or a form, one error for both), so their models are added
+to the description here. Errors of OpenAI's paths have the shape that its clients read.
 """
 
 from __future__ import annotations
@@ -27,10 +26,12 @@ class Message(BaseModel):
 
 
 def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
-    """The JSON of ``message``, part by part: to write a long list at once would hold up everybody.
+    """Write the JSON of ``message`` in parts: to write a long list at once would block all other
+    threads.
 
-    ``items``: the JSON of each item of its list ``name``, in parts. The list is written behind all
-    other fields, and fields that are None are left out."""
+    ``items``: the JSON of each item of its list ``name``, in parts. The list is written after all
+    other fields; fields that are None are left out.
+    """
     others = message.model_dump_json(exclude={name}, exclude_none=True).removesuffix("}")
     comma = "" if others == "{" else ","
     yield f"{others}{comma}{json.dumps(name)}:[".encode()
@@ -42,8 +43,8 @@ def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]])
 
 
 Texts = str | Annotated[list[str], Field(fail_fast=True)]
-"""One text, or several. In a list that is wrong the first mistake is enough, here and in every
-other request: to list all mistakes of a megabyte would hold up everybody for seconds."""
+"""One text, or several. The first mistake in a list is enough, here and in every other request: to
+list all mistakes of a megabyte would block the server for seconds."""
 
 
 class ErrorBody(Message):
@@ -58,14 +59,14 @@ class ErrorBody(Message):
 
 
 STYLE = Path(__file__).with_name("docs.css")
-"""Of the page ``/docs``."""
+"""The style sheet of the page ``/docs``."""
 
 
 def error_of(description: str, body: type[BaseModel] = ErrorBody) -> dict[str, Any]:
-    """The description of an answer that says what went wrong.
+    """The description of an answer with an error.
 
-    By name, not by its model: of each model of each endpoint FastAPI makes a validator, which is
-    most of the time that an application takes to be put together.
+    It refers to the model by name: for each model of each endpoint FastAPI makes a validator, which
+    takes most of the time to build an application.
     """
     schema = {"$ref": f"#/components/schemas/{body.__name__}"}
     return {"description": description, "content": {"application/json": {"schema": schema}}}
@@ -83,21 +84,21 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     503: error_of("The server is shutting down"),
     504: error_of("The request took too long"),
 }
-"""What an endpoint that translates may answer but 200."""
+"""The answers besides 200 of an endpoint that translates."""
 
 
 def written(model: BaseModel) -> bytes:
-    """An answer as JSON; what is None is left out."""
+    """Write an answer as JSON; fields that are None are left out."""
     return model.model_dump_json(exclude_none=True).encode()
 
 
 def json_response(body: bytes) -> Response:
-    """An answer that is JSON already."""
+    """A response whose body is JSON already."""
     return Response(body, media_type="application/json")
 
 
 def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
-    """Make ``/openapi.json`` tell the bodies that the endpoints read themselves, and errors."""
+    """Add to ``/openapi.json`` the bodies that the endpoints read themselves, and the errors."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -121,11 +122,11 @@ def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-# ---- /docs: the same as a page, which loads nothing but its style (Swagger's comes from a CDN)
+# ---- /docs: the description as a page that loads only its style (Swagger's comes from a CDN)
 
 
 def docs_html(description: Mapping[str, Any]) -> str:
-    """Every path and every type of an OpenAPI description."""
+    """A page with every path and every type of an OpenAPI description."""
     title = escape(f"{description['info']['title']} {description['info']['version']}: API")
     paths = "".join(
         _path_html(f"{method.upper()} {path}", operation)
@@ -168,7 +169,6 @@ def _field_html(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _kind_html(schema: Mapping[str, Any]) -> str:
-    """A type in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f'<a href="#{name}">{name}</a>'
@@ -211,17 +211,17 @@ OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
     500: error_of("The server failed", OpenAiErrorBody),
     504: error_of("The request took too long", OpenAiErrorBody),
 }
-"""What an endpoint of theirs may answer but 200."""
+"""The answers besides 200 of an endpoint for OpenAI's clients."""
 
 
 def shaped(path: str, status: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of an error in the shape of its path: a body of ours, or one of OpenAI's."""
+    """The body of an error in the shape of its path: ours, or OpenAI's."""
     is_theirs = path in (TRANSCRIPTIONS, MODELS, IMAGES)
     return openai_error(status, body) if is_theirs else dict(body)
 
 
 def openai_error(status: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """A body of ours (``refusals.error_body``) as OpenAI would have it; the values stay."""
+    """Convert a body of ours (``refusals.error_body``) into OpenAI's shape; the values stay."""
     kind = "invalid_request_error"
     if status == 429:
         kind = "rate_limit_error"

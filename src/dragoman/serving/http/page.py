@@ -1,4 +1,4 @@
-"""The page and its files."""
+"""The web page and its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import FileResponse
 from dragoman.serving.http.refusals import Refusal
 
 WEB = Path(__file__).parents[1] / "web"
-"""Where the built page lies: in every wheel, and in a source tree after ``make web``."""
+"""The folder of the built page: it is in every wheel, and in a source tree after ``make web``."""
 
 NOT_BUILT = (
     "The page is not built here, so only the API is served. Build it once with: make web "
@@ -18,7 +18,7 @@ NOT_BUILT = (
 )
 
 _NAME = re.compile(r"(?!\.)[\w.-]{1,200}", re.ASCII)
-"""Names of files as Vite writes them; nothing else reaches the disk."""
+"""Names of files as Vite writes them; no other name reaches the disk."""
 
 
 def is_built(folder: Path = WEB) -> bool:
@@ -26,9 +26,9 @@ def is_built(folder: Path = WEB) -> bool:
 
 
 def index(folder: Path = WEB) -> FileResponse:
-    """The page itself: browsers ask for it anew each time, so that an upgrade shows at once.
+    """The page itself. Browsers check it each time, so that an upgrade takes effect at once.
 
-    Raises Refusal 404 where it is not built.
+    Raises Refusal 404 if it is not built.
     """
     if not is_built(folder):
         raise Refusal("page_not_built", NOT_BUILT)
@@ -36,7 +36,7 @@ def index(folder: Path = WEB) -> FileResponse:
 
 
 def file(name: str, folder: Path = WEB) -> FileResponse:
-    """A file of the page. Names hold a hash of the content, so browsers may keep them.
+    """A file of the page. Its name contains a hash of the content, so browsers may cache it.
 
     Raises Refusal 404.
     """

@@ -1,8 +1,8 @@
-"""Why a request is not served: a code, an HTTP status, and one sentence that says what to do.
+"""Refusals of requests: each has a code, an HTTP status, and one sentence that says what to do.
 
-Every error of the API has one shape, ``{"error": "…", "code": "…", "values": {…}}``. The first is
-LibreTranslate's; the code and the values, which stand in the sentence too, are for programs, which
-may say it in another language.
+Every error of the API has one shape, ``{"error": "…", "code": "…", "values": {…}}``. The first
+field is LibreTranslate's; programs can use the code and the values, which the sentence contains
+too, to say it in another language.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Korean."""
 
 
 def error_body(code: str, message: str, values: Mapping[str, Value]) -> dict[str, Any]:
-    """The body of an error."""
+    """Build the body of an error."""
     return {"error": message, "code": code, "values": dict(values)}
 
 
@@ -55,7 +55,7 @@ FAILED = error_body("failed", "The server failed at this; its log says why.", {}
 
 
 class Refusal(Exception):
-    """A request that is not served. The server itself is well."""
+    """A request that the server refuses, although the server itself works."""
 
     def __init__(
         self, code: str, message: str, *, retry_after: float | None = None, **values: Value
@@ -71,12 +71,12 @@ class Refusal(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """What is answered."""
+        """The body of the answer."""
         return error_body(self.code, self.message, self.values)
 
 
 def body_too_large(most: int) -> Refusal:
-    """For a request of too many bytes."""
+    """The refusal of a request with too many bytes."""
     return Refusal(
         "body_too_large",
         f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
@@ -86,7 +86,7 @@ def body_too_large(most: int) -> Refusal:
 
 
 def key_in_header_needed(most: int) -> Refusal:
-    """For a request of too many bytes from a client that is not known before they are read."""
+    """The refusal of a large request whose client is not known before its body is read."""
     return Refusal(
         "body_too_large",
         f"The request is larger than {most:,} bytes, the most that this server takes without a key "
@@ -96,7 +96,7 @@ def key_in_header_needed(most: int) -> Refusal:
 
 
 def too_much_sound(seconds: float, most: float) -> Refusal:
-    """For recordings that last too long together, or cost as much to decode."""
+    """The refusal of recordings whose total length, or cost of decoding, is too large."""
     return Refusal(
         "too_much_sound",
         f"The recordings have {seconds:,.1f} seconds of sound or more; this server takes "
@@ -108,7 +108,7 @@ def too_much_sound(seconds: float, most: float) -> Refusal:
 
 
 def too_many_pixels(pixels: int, most: int) -> Refusal:
-    """For pictures that are too large together."""
+    """The refusal of pictures with too many pixels in total."""
     return Refusal(
         "too_many_pixels",
         f"The pictures have {pixels:,} pixels or more; this server takes {most:,} at once. Make "
@@ -126,9 +126,9 @@ def check_total(
     change: str,
     called: str = "",
 ) -> None:
-    """Raises Refusal 400 where ``each``, so many outputs and what one is, of each of ``inputs``, so
-    many and what they are, are more than one answer holds. ``change``: what to do about it;
-    ``called``: what the inputs are to people, if not by the name of their value."""
+    """Raises Refusal 400 if ``each`` (the number and name of outputs) times ``inputs`` (the number
+    and name of inputs) is more than ``most``. ``change``: the remedy; ``called``: the name of the
+    inputs in the message, if it differs."""
     (many, output), (count, name) = each, inputs
     if many * count > most:
         values: dict[str, Any] = {name: count}
@@ -144,27 +144,28 @@ def check_total(
 
 
 def missing_field(field: str) -> Refusal:
-    """LibreTranslate's sentence for a parameter that is not there."""
+    """The refusal of a request without a parameter, with LibreTranslate's sentence."""
     return Refusal("missing_field", f"Invalid request: missing {field} parameter", field=field)
 
 
 def wrong_field(field: str, problem: str) -> Refusal:
-    """For a field that cannot be as it is."""
+    """The refusal of a field with an invalid value."""
     return Refusal("bad_field", f"{field}: {problem}", field=field, problem=problem)
 
 
 def invalid_request(field: str, problem: str) -> Refusal:
-    """The same where ``problem`` names the field, as the checks of whole requests tell it."""
+    """The refusal of a whole request, where ``problem`` names the field."""
     return Refusal("bad_field", f"Invalid request: {problem}", field=field, problem=problem)
 
 
 def unsearchable(error: RecipeError | SearchError) -> Refusal:
-    """For settings of a search that do not agree, and what a search cannot meet."""
+    """The refusal of search settings that contradict each other, or that a search cannot
+    satisfy."""
     return Refusal("bad_search", str(error), problem=str(error))
 
 
 def too_long(error: TooLongError, message: str) -> Refusal:
-    """For a text of which more would be read than a model reads. ``message``: with its name."""
+    """The refusal of a text that is longer than the model reads. ``message`` names the text."""
     if error.unit == "tokens":
         return Refusal("too_many_tokens", message, tokens=error.length, most=error.most)
     return Refusal("too_many_characters", message, characters=error.length, tokens=error.most)

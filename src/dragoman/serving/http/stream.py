@@ -1,7 +1,7 @@
-"""Answers in parts, each as soon as it is known: server-sent events.
+"""Answers that are sent in parts as soon as they are known: server-sent events.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html. Each event has a name and one line
-of JSON. A client that goes away ends the work behind it.
+of JSON. If the client goes away, the work behind the stream ends.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ logger = logging.getLogger("dragoman")
 Part = TypeVar("Part")
 
 HEARTBEAT_SECONDS = 15.0
-"""While nothing happens a comment is sent so often: proxies cut silent connections."""
+"""The interval of comments while no event is sent, because proxies cut silent connections."""
 
 
 def event(name: str, data: str) -> bytes:
-    """One event; ``data`` is JSON, which has no line break."""
+    """Encode one event; ``data`` is JSON without a line break."""
     return f"event: {name}\ndata: {data}\n\n".encode()
 
 
@@ -38,14 +38,14 @@ def event_of(name: str, values: dict[str, Any]) -> bytes:
 
 
 def error_event(_: int, body: dict[str, Any]) -> bytes:
-    """An error that ends a stream."""
+    """Encode the error event that ends a stream."""
     return event_of("error", body)
 
 
 async def until(seconds: float, parts: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
-    """What ``parts`` gives within so many seconds of the first. Raises TimeoutError.
+    """Yield from ``parts`` until a time limit, in seconds from the first. Raises TimeoutError.
 
-    ``asyncio.timeout`` around the whole would belong to the task that took the first part only.
+    ``asyncio.timeout`` around the whole would apply only to the task that took the first part.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     try:
@@ -61,7 +61,7 @@ async def until(seconds: float, parts: AsyncGenerator[Part, None]) -> AsyncGener
 
 
 class EventStream(Response):
-    """A response that sends what ``parts`` gives, until it ends or the client goes away."""
+    """A response that sends the items of ``parts`` until they end or the client goes away."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class EventStream(Response):
         too_slow: Refusal,
         error: Callable[[int, dict[str, Any]], bytes] = error_event,
     ) -> None:
-        """``at_end`` is called once, however it ends. ``seconds``: a client that has not read all
-        by then is cut off. ``too_slow``: what is said after TimeoutError. ``error``: the event of a
-        status and a body."""
+        """``at_end`` is called once, whatever ends the stream. ``seconds``: a client that has not
+        read everything by then is cut off. ``too_slow``: the error after TimeoutError. ``error``:
+        makes the event of a status and a body."""
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         super().__init__(headers=headers, media_type="text/event-stream")
         del self.headers["content-length"]
@@ -82,7 +82,7 @@ class EventStream(Response):
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
+        """The framework calls this."""
         try:
             async with asyncio.timeout(self._seconds):
                 await while_connected(receive, self._send(send))
@@ -120,7 +120,7 @@ async def _event_stream(
     too_slow: Refusal,
     error_event: Callable[[int, dict[str, Any]], bytes],
 ) -> AsyncGenerator[bytes, None]:
-    """Every end but a client's leaving is told by an event: the status is sent already."""
+    """Report every failure as an event, because the status is already sent."""
     try:
         async with aclosing(parts):
             async for part in parts:

@@ -1,6 +1,6 @@
-"""Files that come with a request: parts of a form (multipart), or base64 in JSON.
+"""Files in a request: parts of a form (multipart), or base64 in JSON.
 
-They are held in memory alone, are gone with the request, and are never logged.
+They are held only in memory until the request ends, and are never logged.
 """
 
 from __future__ import annotations
@@ -36,26 +36,27 @@ from dragoman.serving.http.refusals import Refusal, body_too_large
 from dragoman.sources.shared.files import InMemory
 
 FIELDS_BYTES = 65_536
-"""What a request may hold beside its files."""
+"""The most bytes of a request besides its files."""
 _BASE64 = bytes(range(65, 91)) + bytes(range(97, 123)) + b"0123456789+/=-_"
-"""Without white space: JSON writes it as escapes, and no encoder in there."""
+"""The characters of base64, without white space, which JSON writes as escapes and no encoder
+inserts."""
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
 
 
 @dataclass(frozen=True)
 class Upload:
-    """One file that was sent."""
+    """One uploaded file."""
 
     called: str
     content: bytes | str = field(repr=False)
-    """The file itself, or it in base64."""
+    """The content of the file, as bytes or in base64."""
 
     def read(self) -> InMemory:
-        """The file; takes a moment where it is large. Raises Refusal 400 for what is no base64."""
+        """Decode the file; slow if it is large. Raises Refusal 400 for invalid base64."""
         if isinstance(self.content, bytes):
             return InMemory(self.called, self.content)
         text = self.content
-        if text.startswith("data:"):  # as browsers and clients of chat write pictures
+        if text.startswith("data:"):  # Browsers and chat clients write pictures in this form.
             text = text.partition(",")[2]
         try:
             data = base64.b64decode(text.encode("ascii"), validate=True)
@@ -72,33 +73,34 @@ class WithFiles(Message):
     themselves: `file` once or more often."""
     _parts: list[Upload] = PrivateAttr(default_factory=list)
     takes_one: ClassVar[bool] = False
-    """Whether such a request has a single file: no form with more is read to its end."""
+    """True if such a request has a single file: a form with more is not read to its end."""
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
-        """Of such a request: base64 makes four of three."""
+        """The most bytes of such a request; base64 makes four bytes of three."""
         return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
 
     def attach(self, parts: list[Upload]) -> None:
-        """The files of a form."""
+        """Set the files that came in a form."""
         self._parts = parts
 
     @property
     def uploads(self) -> list[Upload]:
-        """All files that came."""
+        """The files of the request, from the form or from its field."""
         if isinstance(self.file, str):
             return [Upload("file", self.file)]
         return self._parts or [Upload(f"file[{n}]", one) for n, one in enumerate(self.file or ())]
 
 
 def bad_file(called: str, problem: str) -> Refusal:
-    """For a file that cannot be read. ``problem``: what is wrong with it, with its name."""
+    """The refusal of a file that cannot be read. ``problem``: what is wrong with it, with its
+    name."""
     return Refusal("bad_file", f"{problem}.", file=called, problem=problem)
 
 
 @contextmanager
 def readable(file: InMemory) -> Iterator[None]:
-    """Raises Refusal 400 for a file that cannot be used."""
+    """Turn the ``DataError`` of an unusable file into Refusal 400."""
     try:
         yield
     except DataError as error:
@@ -108,8 +110,8 @@ def readable(file: InMemory) -> Iterator[None]:
 async def read_with_files(
     http: Request, model: type[WithFiles], limits: LimitSettings, max_values: int
 ) -> tuple[dict[str, Any], list[Upload]]:
-    """The fields of a body, and the files of a form. Raises Refusal for any other, one that is too
-    large or has more than ``max_values`` values, or too many files."""
+    """The fields of a body, and the files of a form. Raises Refusal for any other body, for one
+    that is too large or has more than ``max_values`` values, and for too many files."""
     if media_type(http) == PARTS:
         return await _parts(http, 1 if model.takes_one else limits.items)
     check_json(http)
@@ -126,8 +128,10 @@ async def read_with_files(
 
 
 def _beside_base64(body: bytes) -> int:
-    """Bytes of a body that are in no base64: many of them would take long to be read as JSON."""
-    return len(body.translate(None, _BASE64)) - body.count(b"\\/")  # as PHP writes a slash
+    """Bytes of a body outside of base64: many of them would take long to parse as JSON."""
+    return len(body.translate(None, _BASE64)) - body.count(
+        b"\\/"
+    )  # PHP escapes each slash in this way.
 
 
 async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[Upload]]:
@@ -165,8 +169,8 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
 
 
 def file_name(given: str | None) -> str:
-    """What a client calls a file, made harmless, since it stands in messages and addresses: the
-    last part of a path, in one line, with nothing that a file system or HTML reads."""
+    """The name of a client's file, made safe for messages and addresses: the last part of its path,
+    in one line, without characters that have a meaning in file systems or HTML."""
     name = _NOT_IN_NAMES.sub("_", (given or "file").replace("\\", "/").rsplit("/", 1)[-1])
     return name[-100:].lstrip(".") or "file"
 

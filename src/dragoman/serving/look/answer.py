@@ -1,4 +1,5 @@
-"""What was seen in one translation, as the API tells it; many numbers go as bytes in base64."""
+"""The answer of ``/v1/look``: the record of one translation as messages. Large arrays of numbers
+are sent as bytes in base64."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from dragoman.serving.look.schema import (
 )
 
 MAX_WEIGHTS = 4_000_000
-"""Attention weights in one answer: 11 MB of base64."""
+"""The most attention weights in one answer: 11 MB of base64."""
 
 
 def check_size(weights: int) -> None:
@@ -41,7 +42,8 @@ def check_size(weights: int) -> None:
 
 
 def weights_message(weights: Tensor) -> Weights:
-    """(L, H, T, S) as a message. Raises Refusal for more than one answer may hold."""
+    """Encode weights of shape (L, H, T, S) as a message. Raises Refusal for more than one answer
+    may hold."""
     check_size(weights.numel())
     count, heads, looking, looked_at = weights.shape
     data = base64.b64encode(weights.half().contiguous().numpy().astype("<f2").tobytes()).decode()
@@ -49,7 +51,8 @@ def weights_message(weights: Tensor) -> Weights:
 
 
 def small_maps(weights: Tensor, most: int) -> Maps:
-    """(L, H, T, S) with at most ``most`` rows and columns, the greatest weight of each block."""
+    """Weights of shape (L, H, T, S) pooled to at most ``most`` rows and columns; each cell is the
+    greatest weight of its block."""
     _, _, looking, looked_at = weights.shape
     size = min(looking, most), min(looked_at, most)
     one_by_one = weights.float().flatten(0, 1)[:, None]  # (LH, 1, T, S), where LH may be none
@@ -67,8 +70,8 @@ def look_answer(
     engine: Engine,
     detected: DetectedLanguage | None,
 ) -> LookAnswer:
-    """All that the request asked for. ``sentences``: what its text is cut into. Raises Refusal for
-    more than one answer may hold."""
+    """All that the request asked for. ``sentences``: the sentences into which its text was cut.
+    Raises Refusal for more weights than one answer may hold."""
     source, target = engine.source, engine.target
     (text,) = texts_of(target, [seen.best])
     best = hypothesis_message(target, seen.best, text)

@@ -1,10 +1,11 @@
-"""Looking inside one model at work: requests turned into what its session does, records into JSON.
+"""Looking inside one model at work: it turns requests into calls of a session, and records into
+JSON.
 
-Such requests run on the plain model in a thread of their own, where clients take turns, so a head
-that is switched off or a word that is hidden for one of them is so for nobody else. What is too
-much is refused before the work, and a look that nobody waits for ends at its next step. The last
-looks are kept for a while, so that single heads and words of a long text can be asked for one by
-one; one that has gone is made again from the request, which says everything.
+These requests run on the plain model, in a thread of their own in which clients take turns. A head
+that is switched off or a word that is hidden for one client changes nothing for another. A request
+that is too large is refused before the work, and a look that no client waits for ends at its next
+step. The last looks are kept for a while, so that single heads and words of a long text can be
+requested one by one; a look that was dropped is made again from the request, which is complete.
 """
 
 from __future__ import annotations
@@ -49,26 +50,27 @@ Asked = TypeVar("Asked", bound=LookRequest)
 
 @dataclass(frozen=True)
 class Cut(Generic[Asked]):
-    """A text that is to be looked at."""
+    """A text that will be looked into."""
 
     sentences: list[str]
-    """All of them."""
+    """All sentences of the text."""
     request: Asked
-    """Its text is what is looked at: one sentence, or all as one."""
+    """The request; its text is one sentence, or the whole text."""
     ids: list[int]
-    """The tokens of that."""
+    """The tokens of the text of ``request``."""
 
 
 MAX_KEPT = 256_000_000
-"""Bytes of looks that are kept; the latest is kept whatever its size."""
+"""The most bytes of looks that are kept; the latest look is kept whatever its size."""
 MAX_MEASURED = 60_000
-"""Heads times tokens that are gone through to see what each head is good for."""
+"""The most heads times tokens for which the effect of each head is measured."""
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
 OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
-"""By which attention tokens of a side look."""
+"""The attentions in which tokens of the target look at others; ``OF_SOURCE``: those in which tokens
+of the source do."""
 OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
-"""By which attention source tokens are looked at."""
+"""The attentions in which source tokens are looked at."""
 
 Sizes = Callable[[int, int], int]
 """Source tokens, target tokens -> attention weights in the answer."""
@@ -80,20 +82,21 @@ class Inspector:
     def __init__(
         self, engine: Engine, predictor: Predictor[object] | None, turns: FairExecutor
     ) -> None:
-        """``predictor``: who reads a text as one, where it is not cut into sentences. ``turns``:
-        where that is done."""
+        """``predictor``: reads a text that is not cut into sentences. ``turns``: the thread in
+        which the work is done."""
         self._engine, self._predictor = engine, predictor
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
-        """What is looked into."""
+        """The plain model that is looked into."""
         self.turns = turns
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
-    # ---- which text is looked at, and whether that can be done as a request says
+    # ---- which text is looked at, and whether the request is possible
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
-        """What is looked at of a text. Raises Refusal for what cannot be."""
+        """The text to look at, cut out of the text of a request. Raises Refusal if the request is
+        not possible."""
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
@@ -118,7 +121,7 @@ class Inspector:
         return Cut(sentences, self._checked(request, ids, longest), ids)
 
     def _cut_whole(self, request: Asked, longest: int) -> Cut[Asked]:
-        """Where a text is read as one."""
+        """Cut the text of a run that reads its text as a whole."""
         assert self._predictor is not None
         if self._engine.writes:
             longest = min(longest, self._engine.longest)
@@ -135,7 +138,7 @@ class Inspector:
         return Cut([request.text], self._checked(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
-        """Where nothing is read: the text itself, or what else it begins with."""
+        """Cut the text of a run that reads nothing: the text, or the prefix, becomes the output."""
         (tokens,) = self._target.tokens([request.text])
         if (places := self.model.settings.longest) is not None:
             longest = min(longest, places - 1)  # the start symbol stands before them
@@ -150,7 +153,8 @@ class Inspector:
         return Cut([request.text], self._checked(alone, ids, longest), ids)
 
     def _checked(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
-        """The same. ``ids``: tokens of what is looked at. Raises Refusal for what cannot be."""
+        """The request, after checks against its tokens ``ids``. Raises Refusal if it is not
+        possible."""
         if len(ids) > longest:
             raise _too_long(len(ids), longest)
         if any(place >= len(ids) for place in request.hidden):
@@ -174,7 +178,7 @@ class Inspector:
         return request
 
     def layer(self, part: Part, layer: int, head: int, where: str) -> AttentionLayer:
-        """An attention that has such a head. Raises Refusal."""
+        """The attention layer with a head. Raises Refusal if there is none."""
         layers = self.model.attentions_of(part)
         if layer >= len(layers) or head >= layers[layer].heads:
             heads = layers[0].heads if layers else 0
@@ -188,7 +192,7 @@ class Inspector:
         return layers[layer]
 
     def under(self, request: LookRequest) -> Intervention:
-        """Its heads that are off and its tokens that are hidden. Raises Refusal."""
+        """The heads that a request switches off and the tokens that it hides. Raises Refusal."""
         off = frozenset(
             (self.layer(one.part, one.layer, one.head, "heads_off").name, one.head)
             for one in request.heads_off
@@ -198,7 +202,7 @@ class Inspector:
     # ---- looking
 
     def look(self, request: LookRequest, ids: list[int]) -> Inspection:
-        """What was seen of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
+        """The record of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
 
         def most(source: int, target: int) -> int:
@@ -207,7 +211,8 @@ class Inspector:
         return self._seen(request, ids, most)
 
     def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
-        """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
+        """The attention of one layer or head of a look, as JSON. Raises Refusal,
+        ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
@@ -226,7 +231,7 @@ class Inspector:
         return written(weights_message(heads[None]))
 
     def word(self, request: WordRequest, ids: list[int]) -> bytes:
-        """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
+        """The attention and the vectors of one word, as JSON. Raises Refusal, ``SearchError``."""
         beyond = Refusal(
             "no_such_tokens",
             f"first and count: there are not so many {request.side} tokens.",
@@ -267,7 +272,7 @@ class Inspector:
         return written(answer)
 
     def cell(self, request: CellRequest, ids: list[int]) -> bytes:
-        """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
+        """The computation of one attention weight, as JSON. Raises Refusal, ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
             raise Refusal(
@@ -301,7 +306,8 @@ class Inspector:
         return written(CellAnswer.of(found))
 
     def heads(self, request: LookRequest, ids: list[int]) -> bytes:
-        """What each head is good for, as JSON. Raises Refusal, ``SearchError``."""
+        """The effect of each head on the probability of the output, as JSON. Raises Refusal,
+        ``SearchError``."""
         count = sum(one.heads for one in self.model.attentions)
 
         tokens = self._seen(request, ids).best.tokens
@@ -330,16 +336,16 @@ class Inspector:
     # ---- inside
 
     def _weights(self, part: Part, source: int, target: int) -> int:
-        """How many weights an attention has, over all layers and heads."""
+        """The number of weights of an attention, over all layers and heads."""
         looking = source if part == "encoder" else target
         looked_at = target if part == "decoder" else source
         return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
 
     def _seen(self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0) -> Inspection:
-        """The same look, if it is still known, or a new one.
+        """The kept look of this request, or a new one.
 
-        ``most``: the weights that the answer will hold, of so many tokens. Raises Refusal for too
-        many: before the search, by what is known then, or at once after it.
+        ``most``: the number of weights in the answer, from the numbers of tokens. Raises Refusal
+        for too many: before the search if the numbers are known then, or right after it.
         """
         wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "given"}
         key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
@@ -366,7 +372,7 @@ class Inspector:
         return replace(seen, compared=self._session.believed(request.text, ids, tokens, under))
 
     def _settings(self, request: LookRequest) -> SearchSettings:
-        """How is searched: for one output, as the run does but for what the request says."""
+        """Settings of the search: those of the run for one output, changed by the request."""
         known = self._engine.search_settings
         if not self._engine.writes:
             return known

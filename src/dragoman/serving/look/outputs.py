@@ -1,5 +1,4 @@
-"""One output of a run with all that is known of it, as the API tells it: its text, its words and
-tokens, and what is doubtful."""
+"""One output of a run as messages of the API: its text, words, tokens and warnings."""
 
 from __future__ import annotations
 
@@ -93,12 +92,12 @@ class Hypothesis(Message):
 
 
 def texts_of(target: Form, hypotheses: Sequence[search.Hypothesis]) -> list[str]:
-    """The texts of some hypotheses."""
+    """Decode the texts of some hypotheses."""
     return target.raw([one.tokens for one in hypotheses])
 
 
 def hypothesis_message(target: Form, hypothesis: search.Hypothesis, text: str) -> Hypothesis:
-    """A hypothesis, whose ``text`` is known, with its words and tokens."""
+    """Convert a hypothesis, whose ``text`` is known, with its words and tokens."""
     tokens, values = hypothesis.tokens, hypothesis.token_log_probabilities
     pieces = target.shown(tokens)
     words = words_of(text, pieces, values, spaced=target.spaced)

@@ -1,4 +1,4 @@
-"""What goes in and out when one translation is looked into: ``/v1/look`` and what belongs to it."""
+"""The requests and answers of ``/v1/look`` and the paths below it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 
 MAX_PIECES = 50
-"""Of a word whose rows of numbers are told. The page knows it too: ``web/src/look/look.ts``."""
+"""The most tokens of a word whose vectors are sent. The page has the same limit:
+``web/src/look/look.ts``."""
 
 
 class Head(Message):

@@ -1,1 +1,1 @@
-"""For those who run the server: its log, its meters, and renewing keys and runs as it serves."""
+"""The operation of a server: its settings, log, metrics and middleware."""

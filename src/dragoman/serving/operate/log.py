@@ -1,7 +1,7 @@
-"""The server's log: lines for people or JSON for programs, bounded whatever strangers do.
+"""The server's log: lines for people or JSON for programs, at a bounded rate.
 
-Nothing that a client sent to be translated is ever written: of an exception whose message may hold
-it, the place alone. A kind of warning is written some times a minute at most, then counted.
+Text that a client sent for translation is never written: for an exception whose message may contain
+it, only the place is logged. Warnings of one kind are written a few times per minute, then counted.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ from typing import Any, Literal
 LogKind = Literal["lines", "json"]
 
 ACCESS = logging.getLogger("dragoman.access")
-"""One line for each request: its ``fields``."""
+"""The access log: one line for each request, from its ``fields``."""
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""Of the request that is being answered; also told to its client, in X-Request-ID."""
+"""The ID of the current request; the header X-Request-ID sends it to the client."""
 
 OFTEN = 10
-"""So many records of one kind are written each minute."""
+"""The most records of one kind that are written per minute."""
 _LONGEST = 1_000
-"""Bytes of a line that a library writes on standard error."""
+"""The most bytes of a line that a library writes on standard error."""
 
 
 def catch_native() -> threading.Thread:
-    """Make what libraries in C write on standard error go the same bounded way as all else: some
-    write a line for each frame of an MP3 file that is damaged. Call it before anything holds
-    ``sys.stderr``. Returns the thread that reads those lines; it ends when nobody can write any.
+    """Send what C libraries write on standard error through the bounded log: some write a line for
+    each frame of a damaged MP3 file. Call it before anything holds ``sys.stderr``. Returns the
+    thread that reads those lines; it ends when the last writer closes the pipe.
 
-    Where a crash ends the process, ``faulthandler`` still tells the place.
+    If the process crashes, ``faulthandler`` still writes the place.
     """
     kept = os.dup(2)
     reading, writing = os.pipe()
-    os.set_blocking(writing, False)  # a line that finds no room is lost, and nobody waits
+    os.set_blocking(
+        writing, False
+    )  # A line is dropped if the pipe is full, so that no writer waits.
     os.dup2(writing, 2)
     os.close(writing)
     told = sys.stderr.encoding
@@ -61,13 +63,14 @@ def _log_native(reading: int) -> None:
 
 
 def set_up(kind: LogKind) -> None:
-    """All that the server's parts say goes where the program's own notes go."""
+    """Send the messages of all libraries of the server to the handlers of the program's own
+    logger."""
     root, own = logging.getLogger(), logging.getLogger("dragoman")
     handlers = own.handlers or root.handlers or [logging.StreamHandler()]
     for handler in handlers:
         handler.addFilter(Bounded())
         handler.setFormatter(JsonLines() if kind == "json" else LogLines())
-    # Whatever a library says goes the same bounded way: none writes past it to the terminal.
+    # Warnings of libraries take the same bounded way; none is written to the terminal directly.
     logging.captureWarnings(True)
     level = own.getEffectiveLevel()
     for logger, least in ((own, level), (root, max(logging.WARNING, level))):
@@ -77,8 +80,9 @@ def set_up(kind: LogKind) -> None:
 
 
 class Bounded(logging.Filter):
-    """Lets through some warnings and errors of each kind a minute, and then says how many more
-    there were. A kind is where in the program it was said, and what exception it tells of."""
+    """A filter that passes a limited number of warnings and errors of each kind per minute, and
+    then reports how many more there were. A kind is a place in the program and a type of
+    exception."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -102,7 +106,7 @@ class Bounded(logging.Filter):
 
 
 class LogLines(logging.Formatter):
-    """A line for people; those of a request end with its id."""
+    """Formats records as lines for people; lines of a request end with its ID."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)
@@ -117,7 +121,7 @@ class LogLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Formats each record as one line with a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -139,8 +143,8 @@ class JsonLines(logging.Formatter):
 
 
 def error_summary(error: BaseException | None) -> str:
-    """An exception with the places that it came through; its own words only if they cannot hold
-    what a client sent."""
+    """The traceback of an exception. Its message is included only if it cannot contain what a
+    client sent."""
     if error is None:
         return ""
     places = "".join(traceback.format_tb(error.__traceback__))

@@ -1,4 +1,4 @@
-"""What Prometheus reads at ``/metrics``: requests, latency, queues, batches, tokens.
+"""The metrics for Prometheus at ``/metrics``: requests, latency, queues, batches, tokens.
 
 Queues are read when Prometheus asks, so counting costs the search nothing.
 """
@@ -25,7 +25,7 @@ class Meters(Collector):
     """The metrics of one server."""
 
     def __init__(self, queues: Callable[[], Sequence[SearchQueue]]) -> None:
-        """``queues``: those of the runs that are served now."""
+        """``queues``: returns the queues of the runs that are served now."""
         self._queues = queues
         self._guard: Guard | None = None
         self._registry = CollectorRegistry()
@@ -64,26 +64,27 @@ class Meters(Collector):
         )
 
     def count_request(self, client: str) -> None:
-        """A request was taken. Addresses are not told apart: there is no end of them."""
+        """Count a request that was accepted. Addresses get no counters of their own: their number
+        has no limit."""
         if client.startswith(KEY):
             self._key_requests.labels(client.removeprefix(KEY)).inc()
 
     def count_characters(self, run: str, client: str, count: int) -> None:
-        """So many characters of a client's text were translated by a run."""
+        """Count characters of a client's text that a run translated."""
         self.characters.labels(run).inc(count)
         if client.startswith(KEY):
             self._key_characters.labels(client.removeprefix(KEY)).inc(count)
 
     def watch(self, guard: Guard) -> None:
-        """Tell of a server's connections too."""
+        """Add the metrics of a server's connections."""
         self._guard = guard
 
     def text(self) -> bytes:
-        """All metrics as Prometheus reads them."""
+        """All metrics in the format of Prometheus."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Of the queue of each run, and of the connections of strangers; read when asked."""
+        """Collect the metrics of each run's queue, and of connections that are not from proxies."""
         queues = self._queues()
         waiting = GaugeMetricFamily(
             "dragoman_waiting_sentences", "Sentences that wait.", labels=["run"]

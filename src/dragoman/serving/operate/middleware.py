@@ -1,7 +1,7 @@
-"""The layers around every request: its greatest size, failures, its count and time for the meters,
-its id, the headers of every answer, and a line in the log.
+"""The middleware around every request: limit of the body's size, failures, metrics, request ID,
+security headers, and access log.
 
-Plain ASGI, so that streams are not held back and a client's leaving is seen.
+It is plain ASGI, so that streams are not held back and a closed connection is noticed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman.serving.operate.meters import Meters
 logger = logging.getLogger("dragoman")
 
 DOWNLOADS = "/download_file/"
-"""What stands behind it in a path is the key to somebody's document."""
+"""The path of downloads; the rest of such a path is the key to a client's document."""
 
 POLICY = "; ".join(
     (
@@ -44,8 +44,8 @@ POLICY = "; ".join(
         "trusted-types svelte-trusted-html",
     )
 )
-"""Nothing from outside, nothing inline, nothing framed, and no string becomes HTML but the page's
-own templates. A ``blob:`` is a file that a person gave to the page."""
+"""The Content-Security-Policy: only own files, nothing inline, no frames, and no string becomes
+HTML except the page's own templates. A ``blob:`` is a file that a user gave to the page."""
 
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
@@ -57,21 +57,22 @@ HEADERS = (
 
 
 def shown_path(path: str) -> str:
-    """A path as the log has it."""
+    """A path as the log shows it."""
     return quote(f"{DOWNLOADS}-" if path.startswith(DOWNLOADS) else path, safe="/")[:200]
 
 
 class BodyLimit:
-    """Refuses a body that is larger than allowed: unread, where its length is told before it."""
+    """Refuses a body that is larger than allowed; without reading it, if Content-Length gives its
+    size."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, of_paths: Mapping[str, int]) -> None:
-        """``of_paths``: other limits, of some paths."""
+        """``of_paths``: limits for single paths."""
         self.app = app
         self._most_bytes = most_bytes
         self._of_paths = of_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
+        """The framework calls this."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -94,13 +95,13 @@ class BodyLimit:
 
 
 class Failures:
-    """Answers what nobody foresaw as JSON too; the log says what it was."""
+    """Answers an unexpected exception as JSON, and logs it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
+        """The framework calls this."""
         began = False
 
         async def noted(message: Message) -> None:
@@ -112,22 +113,21 @@ class Failures:
             await self.app(scope, receive, noted)
         except Exception:  # whatever an endpoint fails with
             if began or scope["type"] != "http":
-                raise  # half an answer is out: the server closes the connection
+                raise  # Half an answer is sent already: the server closes the connection.
             logger.exception("%s %s failed", scope["method"], shown_path(scope["path"]))
             await JSONResponse(shaped(scope["path"], 500, FAILED), 500)(scope, receive, send)
 
 
 HEAD = "dragoman.head"
-"""Stands in the scope of a request that is HEAD, though its method says GET."""
+"""A key that marks a HEAD request in its scope, although its method says GET."""
 
 _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 
 class MeteredRequests:
-    """Counts requests and times them, by the path of their endpoint; gives each an id, the headers
-    of every answer, and a line in the log if wanted. While the server stops it tells clients that
-    the connection ends. HEAD is answered as GET (RFC 9110, section 9.3.2); uvicorn leaves the body
-    out."""
+    """Counts and times requests by the path of their endpoint; adds an ID and security headers to
+    each, and writes the access log. During shutdown it tells clients that the connection ends. HEAD
+    is answered as GET (RFC 9110, section 9.3.2); uvicorn leaves the body out."""
 
     def __init__(
         self,
@@ -138,9 +138,9 @@ class MeteredRequests:
         *,
         access_log: bool,
     ) -> None:
-        """``is_closing``: whether the server stops. ``proxies``: whose ids of requests are taken
-        over, and nobody else's. uvicorn's ``ProxyHeadersMiddleware`` stands below, and puts the
-        client's own address into the scope."""
+        """``is_closing``: returns True while the server stops. ``proxies``: the addresses whose
+        request IDs are accepted. uvicorn's ``ProxyHeadersMiddleware`` runs inside of this one, and
+        puts the client's own address into the scope."""
         self.app = app
         self._proxies = proxies
         self._meters = meters
@@ -148,7 +148,7 @@ class MeteredRequests:
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
+        """The framework calls this."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -179,7 +179,7 @@ class MeteredRequests:
             seconds = time.perf_counter() - began
             request_id.reset(context)
             meters.under_way.dec()
-            # The endpoint's path, not the one asked for: there are only so many of them.
+            # The endpoint's path, not the requested one: the number of endpoints is limited.
             path = getattr(scope.get("route"), "path", "other")
             meters.requests.labels(path, str(status)).inc()
             meters.seconds.labels(path).observe(seconds)
@@ -187,7 +187,7 @@ class MeteredRequests:
                 _log(scope, given, status, size, seconds)
 
     def _id_of(self, scope: Scope) -> str:
-        """The id that a trusted proxy gave the request, or a new one."""
+        """The ID that a trusted proxy gave the request, or a new one."""
         host, _ = scope.get("client") or ("unknown", 0)
         given = Headers(scope=scope).get("x-request-id", "")
         is_taken = host in self._proxies and _ID.fullmatch(given)
@@ -195,7 +195,7 @@ class MeteredRequests:
 
 
 def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:
-    """Never what stands behind a question mark: it may be text."""
+    """Write the access log, without the query string, which may contain text."""
     host, _ = scope.get("client") or ("unknown", 0)
     fields = {
         "request": given,

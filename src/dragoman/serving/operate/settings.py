@@ -1,5 +1,5 @@
-"""What a server is set up with, and the socket that it listens on. Quick to import: a port that is
-taken is told at once."""
+"""The settings of a server, and its listening socket. The module imports quickly, so that a port in
+use is reported at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.operate.log import LogKind
 
 _NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*", re.ASCII)
-"""A name of a host, or what stands for several."""
+"""A host name, or a pattern for several."""
 
 
 class ServeSettings(EngineSettings):
@@ -88,10 +88,10 @@ def parse_settings(values: Mapping[str, object], changes: Sequence[str]) -> Serv
 
 
 def bind(settings: ServeSettings) -> socket.socket:
-    """A socket that has its address, and does not listen yet: whoever calls while the runs are
-    loaded is told at once that nobody is there. Errors: ``DragomanError`` that says what to do."""
+    """Bind a socket to the address, without listening yet: until the runs are loaded, clients are
+    refused at once. Errors: ``DragomanError`` with the remedy."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named; without it
+    # asyncio sends small answers at once (TCP_NODELAY) only if the protocol is given; otherwise
     # every answer waits some 40 ms for the client's acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -102,7 +102,8 @@ def bind(settings: ServeSettings) -> socket.socket:
 
 
 def listen(listener: socket.socket, settings: ServeSettings) -> None:
-    """Take connections from now on. Errors: ``DragomanError``: another was faster."""
+    """Accept connections from now on. Errors: ``DragomanError`` if another program has taken the
+    port."""
     with _told(listener, settings):
         listener.listen(BACKLOG)
 

@@ -1,9 +1,9 @@
-"""Work beside the event loop, that clients take in turn.
+"""Threads for work outside the event loop, in which clients take turns.
 
-Text is cut, decoded and written, and models are looked into, in threads: the event loop only hands
-on. Each kind of work has one thread; whoever waits for it has one turn after another client's, and
-long work is cut into turns of some milliseconds. What nobody waits for any more is not begun, and
-what has begun can ask between its parts whether somebody still does.
+Texts are cut, decoded and written, and models are looked into, in threads: the event loop only
+passes work on. Each kind of work has one thread; clients take turns, and long work is cut into
+turns of some milliseconds. Work of a client that has gone is not begun, and work under way can
+check between its parts whether its client still waits.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from dragoman.serving.queue.queued_request import Turns
 T = TypeVar("T")
 
 TURN_SECONDS = 0.01
-"""Of work that comes in parts so much is done in one turn."""
+"""The length of one turn of work that comes in parts."""
 
 
 class NobodyWaits(Exception):
-    """Ends work whose result nobody would take."""
+    """Ends work whose client has gone."""
 
 
 class _Job(Generic[T]):
-    """One turn of a client."""
+    """The work of one turn of a client."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.work = work
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.given_up = False
-        """Whether nobody waits for it any more."""
+        """True after the client has gone."""
 
     def run(self) -> T:
-        """Do it, in the thread; it ends before its next part (``begin_part``) once it is given
-        up."""
+        """Do the work, in the thread; it ends before its next part (``begin_part``) once it is
+        given up."""
         with ended_by(self._check):
             return self.work()
 
@@ -51,19 +51,21 @@ class _Job(Generic[T]):
 
 
 class FairExecutor:
-    """A thread whose work clients take in turn. Lives in the event loop; ``close`` it after."""
+    """A thread in which clients take turns. It belongs to the event loop; call ``close`` at the
+    end."""
 
     def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
-        """``of_client`` and ``of_all``: how many turns one client, and all, may wait for."""
+        """``of_client`` and ``of_all``: the most turns for which one client, and all clients, may
+        wait."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._jobs = Turns[_Job[Any]]()
         self._at_work = False
         self.places = Places(name, of_client, of_all)
         self.held = self.places.held
-        """So many places for work of many turns, by what it costs."""
+        """Holds a number of places, by the cost of the work, for work of several turns."""
 
     async def do(self, client: str, work: Callable[[], T]) -> T:
-        """Do ``work`` in the thread when the client's turn has come. Raises Refusal 429."""
+        """Do ``work`` in the thread in the client's turn. Raises Refusal 429."""
         with self.held(client, 1):
             return await self._turn(client, work)
 
@@ -78,24 +80,23 @@ class FairExecutor:
             self._jobs.forget(client, job)
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
-        """Do ``work`` part by part, in places that the client has (``held``), others between: what
-        each turn brought, and whether it was the last."""
+        """Do ``work`` part by part, in places that the client holds (``held``), between the turns
+        of others. Yields the results of each turn, and True with the last."""
         is_last = False
         while not is_last:
             found, is_last = await self._turn(client, partial(_one_turn, work))
             yield found, is_last
 
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
-        """All that ``work`` brings, in places that it has from its first turn to its last."""
+        """All results of ``work``, in ``places`` that are held from its first turn to its last."""
         with self.held(client, places):
             return [one async for found, _ in self.turns(client, work) for one in found]
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Begin no more work."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self) -> None:
-        """Give the next job its turn, if the thread is free."""
         if self._at_work or (following := self._jobs.take()) is None:
             return
         self._at_work, (client, job) = True, following
@@ -109,7 +110,7 @@ class FairExecutor:
             job.done.cancel()
             return
         error = ended.exception()
-        if not job.done.done():  # else nobody waits for it any more
+        if not job.done.done():  # otherwise the client has gone
             if error is None:
                 job.done.set_result(ended.result())
             else:
@@ -118,7 +119,7 @@ class FairExecutor:
 
 
 def _one_turn(work: Iterator[T]) -> tuple[list[T], bool]:
-    """What a turn brings, and whether it was the last."""
+    """Work for one turn; returns its results, and True if the work is finished."""
     end = time.perf_counter() + TURN_SECONDS
     found = []
     for one in work:

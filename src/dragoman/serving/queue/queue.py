@@ -1,7 +1,7 @@
-"""One run's search, which the requests of all clients share.
+"""The search of one run, which the requests of all clients share.
 
-The event loop hands in sentences; a thread, or one per core, answers them (``worker.py``). Nothing
-here knows text or HTTP.
+The event loop submits sentences; a thread, or one per core, answers them (``worker.py``). This
+module knows nothing of text or HTTP.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dragoman.serving.queue.worker import Waiting, Worker
 
 
 class SearchQueue:
-    """Sentences in, n-best lists out, for one model. ``start`` before use, ``close`` after."""
+    """The queue of one model: takes sentences, returns n-best lists. Call ``start`` before use and
+    ``close`` after it."""
 
     def __init__(
         self,
@@ -31,11 +32,9 @@ class SearchQueue:
         spare: int,
         workers: int = 1,
     ) -> None:
-        """``waiting``: the most sentences that may wait. ``workers``: threads, each with a
-        scheduler of its own from ``new_scheduler``; they may share one model that keeps nothing.
-        ``spare``: rows of each that no client may hold beside all others: who has none under way
-        finds them free.
-        """
+        """``waiting``: the most sentences that may wait. ``workers``: the number of threads, each
+        with a scheduler of its own from ``new_scheduler``; they may share one model without state.
+        ``spare``: the rows of each that are reserved for clients without a search under way."""
         self.name = name
         self._eos = eos
         self._max_waiting = waiting
@@ -52,7 +51,7 @@ class SearchQueue:
             worker.thread.start()
 
     async def close(self) -> None:
-        """Finish what was taken, take no more, and end the threads."""
+        """Accept no more requests, finish the others, and end the threads."""
         with self._waiting.changed:
             self._waiting.closing = True
             self._waiting.changed.notify_all()
@@ -61,9 +60,9 @@ class SearchQueue:
                 await asyncio.to_thread(worker.thread.join)
 
     async def search(self, requests: Sequence[Request], client: str) -> list[list[Hypothesis]]:
-        """The n best of each request. Cancelling this call gives its places back.
+        """The n-best list of each request. Cancelling this call frees its places.
 
-        Raises Refusal when the queue is full, ``SearchError`` for a request that cannot be met.
+        Raises Refusal if the queue is full, ``SearchError`` for a request that cannot be satisfied.
         """
         if not requests:
             return []
@@ -79,9 +78,9 @@ class SearchQueue:
     async def watch(
         self, requests: Sequence[Request], client: str
     ) -> AsyncGenerator[list[Draft | Answer], None]:
-        """As ``search``, but sentence by sentence, each first as it grows: what is new each time.
+        """Search as ``search`` does, but yield each sentence, first as drafts: the news each time.
 
-        Only the newest draft of a sentence is given to one who reads slowly.
+        A slow reader gets only the newest draft of a sentence.
         """
         if not requests:
             return
@@ -104,22 +103,22 @@ class SearchQueue:
 
     @property
     def waiting(self) -> int:
-        """Sentences that wait for a place."""
+        """The number of sentences that wait for a place."""
         return self._waiting.sentences
 
     @property
     def rows(self) -> int:
-        """Hypotheses under way now."""
+        """The number of hypotheses under way."""
         return sum(worker.rows for worker in self._workers)
 
     @property
     def counters(self) -> Counter[str]:
-        """``COUNTED``: the sum over the workers."""
+        """The counters of ``COUNTED``, summed over the workers."""
         return sum((worker.counters for worker in self._workers), Counter[str]())
 
     @property
     def alive(self) -> bool:
-        """Whether all its threads run."""
+        """True while all threads run."""
         return all(worker.thread.is_alive() for worker in self._workers)
 
     def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> QueuedRequest:
@@ -157,7 +156,7 @@ class SearchQueue:
         return queued
 
     def _leave(self, queued: QueuedRequest) -> None:
-        """Give back the places of a request that is done or no longer wanted."""
+        """Free the places of a request that is done or given up."""
         waiting = self._waiting
         with waiting.changed:
             queued.wanted = False

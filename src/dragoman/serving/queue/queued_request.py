@@ -1,8 +1,8 @@
-"""A request in a queue, what the event loop and the threads of a search tell each other of it, and
-whose sentence is next: every client in turn, and every request of a client in turn.
+"""Requests in a queue, the state that the event loop and the search threads share, and the order:
+clients take turns, and so do the requests of one client.
 
-So a client who sends a book does not keep another, who sends a line, waiting; nor does a client's
-own book keep its own line waiting. Within a request the order is kept.
+So a client that sends a book does not delay another that sends a line, and the client's own book
+does not delay its own line. The sentences of one request keep their order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Answer:
 
 
 class QueuedRequest:
-    """A request: its sentences. Made and read in the event loop, filled by a worker."""
+    """The sentences of one request. The event loop makes and reads it, a worker fills it."""
 
     def __init__(self, client: str, requests: Sequence[Request], watched: bool) -> None:
         self.client = client
@@ -48,7 +48,8 @@ class QueuedRequest:
         self.failure: Exception | None = None
         self.watched = watched
         self.news: dict[int, Draft | Answer] = {}
-        """For those who watch, the newest of each sentence. Guarded by the queue's lock."""
+        """The newest draft or answer of each sentence, if it is watched. The queue's lock guards
+        it."""
         self.shown = 0.0
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
@@ -63,7 +64,7 @@ class QueuedRequest:
         return self.left == 0 or self.failure is not None
 
     def wake(self) -> None:
-        """Tell the event loop, from any thread, that there is something to read."""
+        """Wake the event loop, from any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.changed.set)
 
@@ -72,24 +73,25 @@ T = TypeVar("T")
 
 
 class Turns(Generic[T]):
-    """What clients wait for: each client has its turn after all others. Not thread-safe."""
+    """Items that wait, by client; clients take turns. Not thread-safe."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}
-        """Of each client that waits."""
+        """The waiting items of each client."""
         self._order: deque[str] = deque()
-        """Clients that wait, the next first."""
+        """Clients that wait, the next one first."""
         self._away: set[str] = set()
-        """Clients whose turn it is: they are not in the order until it has ended."""
+        """Clients whose turn is under way: they join the order again after it."""
 
     def add(self, client: str, one: T) -> None:
-        """The last of its client, whose turn comes last if it has nothing else that waits."""
+        """Add an item after the client's others. A client without waiting items joins the order
+        last."""
         self._waiting.setdefault(client, deque()).append(one)
         self._join(client)
 
     def take(self, may: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
-        """The client whose turn begins and what it takes; None when nothing waits that ``may`` be
-        taken now: who may not keeps the turn."""
+        """Begin the next turn: the client and its item. None if no waiting item satisfies ``may``;
+        a client that is passed over keeps its place."""
         for client in self._order:
             for one in self._waiting[client]:
                 if may(one):
@@ -100,13 +102,13 @@ class Turns(Generic[T]):
         return None
 
     def end(self, client: str) -> None:
-        """A turn has ended: who came meanwhile is before this client."""
+        """End a turn: the client joins the order last."""
         self._away.discard(client)
         if client in self._waiting:
             self._join(client)
 
     def forget(self, client: str, one: T) -> None:
-        """Forget what nobody waits for any more."""
+        """Remove an item that is no longer needed."""
         waiting = self._waiting.get(client)
         if waiting is not None and one in waiting:
             waiting.remove(one)
@@ -121,12 +123,12 @@ class Turns(Generic[T]):
 
 
 class FairQueue(Turns[QueuedRequest]):
-    """Requests of clients that have sentences left to take."""
+    """The requests with sentences left to take."""
 
     def take_sentence(
         self, may: Callable[[QueuedRequest], bool] = lambda _: True
     ) -> tuple[QueuedRequest, int] | None:
-        """The next request and the number of its sentence; as ``take``."""
+        """The next request and the number of its sentence, chosen as in ``take``."""
         found = self.take(may)
         if found is None:
             return None

@@ -1,12 +1,12 @@
-"""What a search's threads do: they take sentences that wait, drive a ``Scheduler``, and answer.
+"""The threads of a search: they take waiting sentences, drive a ``Scheduler``, and answer.
 
-A thread admits the next sentence as soon as one finishes: fair between clients, bounded, and a
-request that nobody waits for any more gives its place back at once.
+A thread admits the next sentence as soon as one finishes: fairly between clients, with a limit, and
+a request that is given up frees its place at once.
 
 Each step of a batch waits for all of its rows, and all of them move when a search joins or leaves.
 So costly searches (``cost.py``) have a batch of their own. While both batches have work they share
-the thread's time: whoever asks for little is slowed down by a part of that time, however large the
-costly searches are.
+the thread's time: costly searches slow small ones down by a fixed share of that time, however large
+they are.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dragoman.serving.queue.cost import is_costly
 from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
 
 COSTLY_SHARE = 0.25
-"""Costly searches hold at most so large a part of the rows, whoever asks for them, or one of them
-does; and where others are under way, they have so large a part of the time."""
+"""The largest share of the rows that costly searches may hold (one alone may hold more), and their
+share of the time while other searches are under way."""
 
 
 class QueueBatch:
@@ -35,40 +35,40 @@ class QueueBatch:
     def __init__(
         self, new_scheduler: Callable[[], Scheduler], share: float, clock: Callable[[], float]
     ) -> None:
-        """``share`` of the time, while the other batch has work too."""
+        """``share``: its share of the time while the other batch has work too."""
         self.running: dict[int, tuple[QueuedRequest, int]] = {}
-        """By ticket: whose, and which sentence."""
+        """Searches under way: ticket -> request and number of the sentence."""
         self.watched: set[int] = set()
         self.spent = 0.0
-        """Seconds of steps over ``share``: the batch that has spent less is next."""
+        """The seconds of its steps over ``share``: the batch that has spent less is next."""
         self._share = share
         self._clock = clock
         self._new_scheduler = new_scheduler
         self.scheduler = new_scheduler()
 
     def submit(self, queued: QueuedRequest, number: int) -> None:
-        """A sentence of a request begins."""
+        """Begin the search of a sentence."""
         ticket = self.scheduler.take(queued.requests[number])
         self.running[ticket] = queued, number
         if queued.watched:
             self.watched.add(ticket)
 
     def advance(self, steps: int, free: int) -> list[tuple[int, list[Hypothesis]]]:
-        """As ``Scheduler.advance``; its time is counted."""
+        """Call ``Scheduler.advance`` and count its time."""
         began = self._clock()
         done = self.scheduler.advance(steps, free)
         self.spent += (self._clock() - began) / self._share
         return done
 
     def clear(self) -> None:
-        """Forget all, after a failure."""
+        """Forget all searches, after a failure."""
         self.running.clear()
         self.watched.clear()
         self.scheduler = self._new_scheduler()
 
 
 class Batches:
-    """Both of them."""
+    """The two batches of a thread: one for costly searches, one for all others."""
 
     def __init__(
         self,
@@ -89,17 +89,17 @@ class Batches:
         return self.little.scheduler.rows + self.costly.scheduler.rows
 
     def submit(self, queued: QueuedRequest, number: int, *, is_costly: bool) -> None:
-        """A sentence of a request begins."""
+        """Begin the search of a sentence."""
         batch, other = self.little, self.costly
         if is_costly:
             batch, other = other, batch
         if not batch.running and other.running:
-            # What it has not used while it had nothing to do is not made up for.
+            # A batch does not make up for time that it left unused.
             batch.spent = max(batch.spent, other.spent)
         batch.submit(queued, number)
 
     def next(self) -> QueueBatch:
-        """Whose step is next."""
+        """The batch whose step is next."""
         if not self.costly.running:
             return self.little
         if not self.little.running:
@@ -110,14 +110,15 @@ class Batches:
 logger = logging.getLogger("dragoman")
 
 DRAFT_SECONDS = 0.03
-"""A growing sentence is shown so often at most: faster than eyes, slower than the search."""
+"""The shortest time between two drafts of a sentence: faster than eyes, slower than the search."""
 
 REFILL_SHARE = 0.5
-"""While many wait, new sentences enter, and are encoded, when so large a part of the rows is free;
-less than where nobody waits (``search.offline``)."""
+"""While many sentences wait, new ones enter, and are encoded together, when this share of the rows
+is free; it is less than offline, where no client waits (``search.offline``)."""
 
 STEPS_AT_ONCE = 8
-"""Of a native search while many wait, so that the event loop is interrupted less often."""
+"""Steps of a native search between two answers while many wait, so that the event loop is
+interrupted less often."""
 
 
 COUNTED = {
@@ -128,14 +129,13 @@ COUNTED = {
     "given_up_sentences": "Sentences under way whose client went away.",
     "model_failures": "Failures of a model.",
 }
-"""What is counted from the beginning on, for those who operate the server: names and meanings of
-meters. End symbols are tokens; after a failure of the model what was under way is answered with an
-error."""
+"""Counters since the start, for operators: names and meanings of the metrics. End symbols count as
+tokens; after a failure of the model, the searches under way are answered with an error."""
 
 
 class Waiting:
-    """The requests that wait, as the event loop and all threads see them: each of them touches
-    these only while it holds ``changed``."""
+    """The waiting requests, shared by the event loop and all threads; ``changed`` must be held to
+    use them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -143,19 +143,19 @@ class Waiting:
         self.fair = FairQueue()
         self.sentences = 0
         self.costly_requests = 0
-        """Requests with costly searches, waiting or under way."""
+        """The number of requests with costly searches, waiting or under way."""
         self.departures = 0
-        """Requests that were given up before all of their sentences were answered."""
+        """The number of requests that were given up before all of their sentences were answered."""
         self.closing = False
 
 
 class Worker:
-    """A thread with two batches: takes sentences from the queue and answers them."""
+    """A thread with two batches, which takes sentences from the queue and answers them."""
 
     def __init__(
         self, waiting: Waiting, new_scheduler: Callable[[], Scheduler], name: str, spare: int
     ) -> None:
-        """``name``: of its thread; ``spare``: as ``SearchQueue`` has it."""
+        """``name``: the name of its thread; ``spare``: as in ``SearchQueue``."""
         self.counters = Counter(dict.fromkeys(COUNTED, 0))
         self.rows = 0
         self.thread = threading.Thread(target=self._work, name=name, daemon=True)
@@ -163,10 +163,10 @@ class Worker:
         self._new_scheduler = new_scheduler
         self._spare = spare
         self._enough = 0
-        """Free rows at which new sentences enter while many wait."""
+        """The free rows from which new sentences enter while many wait."""
         self._gathers = False
         self._of_one = self._of_costly = 0
-        """Rows that one client, and costly searches of all clients, may hold."""
+        """The most rows that one client, and costly searches of all clients, may hold."""
         self._held: Counter[str] = Counter()
         """Rows under way, by client."""
         self._costly = 0
@@ -194,7 +194,8 @@ class Worker:
                 self.rows = batches.rows
 
     def _fill(self, batches: Batches) -> bool:
-        """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
+        """Wait for work, drop searches that were given up, admit what fits. Returns False at the
+        end."""
         waiting = self._waiting
         taken: list[tuple[QueuedRequest, int]] = []
         with waiting.changed:
@@ -224,9 +225,9 @@ class Worker:
         return True
 
     def _may(self, joins: bool, rows: int, queued: QueuedRequest) -> bool:
-        """Whether the next sentence of a request may enter now. ``joins``: whether enough rows are
-        free for those who have some under way already; while many wait, these are first left to
-        gather. ``rows``: those free for searches that are not costly."""
+        """True if the next sentence of a request may enter now. ``joins``: True if enough rows are
+        free for clients that have some already; while many wait, rows are first left to gather.
+        ``rows``: the free rows for searches that are not costly."""
         request = queued.next
         if is_costly(request):
             if self._costly and self._costly + request.rows > self._of_costly:
@@ -299,7 +300,7 @@ class Worker:
             self.counters["given_up_sentences"] += 1
 
     def _fail(self, batch: QueueBatch, error: Exception) -> None:
-        """Answer all that is under way in a batch with an error."""
+        """Answer all searches under way in a batch with an error."""
         for queued, number in batch.running.values():
             self._hold(queued, number, -1)
         failed = dict.fromkeys(queued for queued, _ in batch.running.values())
