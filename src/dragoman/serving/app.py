@@ -1,4 +1,4 @@
-"""The server's application: its runs, endpoints, page and errors, put together in one place."""
+"""The server's application, put together in one place: its runs, endpoints, page and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ logger = logging.getLogger("dragoman")
 
 TOO_MANY = ("too_many_requests", "too_many_at_once")
 IN_THREAD = 16_384
-"""Bytes. To compress more takes longer than half a millisecond, so a thread does it."""
+"""In bytes: a thread compresses larger answers, which takes longer than half a millisecond."""
 
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
@@ -54,7 +54,7 @@ def create_app(
     detector: LanguageDetector,
     tasks: ServedTasks,
 ) -> FastAPI:
-    """An application that serves ``runs``, of which there is at least one.
+    """Make an application that serves ``runs``, at least one.
 
     Errors: ``DataError`` for a file of API keys that cannot be used.
     """
@@ -100,7 +100,7 @@ def create_app(
     _add_page(app, service)
     _add_errors(app, service)
     describe(app, list(chain.from_iterable(one.bodies for one in routes)))
-    # The first is the innermost.
+    # The first middleware is the innermost.
     app.add_middleware(Failures)
     files = dict(chain.from_iterable(one.files.items() for one in routes))
     files |= {
@@ -133,7 +133,7 @@ def create_app(
 
 
 def _add_page(app: FastAPI, service: Service) -> None:
-    """The page and the documentation, outside the API's description."""
+    """Add the page and the documentation, outside the API's description."""
     if service.settings.page:
 
         @app.get("/", include_in_schema=False)
@@ -163,7 +163,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
-    """Every error as a ``schema.ErrorBody``."""
+    """Answer every error with an ``ErrorBody``, or with OpenAI's shape on its paths."""
 
     @app.exception_handler(Refusal)
     async def refusal(http: Request, error: Refusal) -> Response:
@@ -177,19 +177,19 @@ def _add_errors(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(DragomanError)
     async def mendable(http: Request, error: DragomanError) -> Response:
-        # What is to be mended is the operator's affair, and names folders.
+        # Such an error is the operator's to fix, and names folders.
         logger.error("%s", error)
         return JSONResponse(shaped(http.url.path, 500, FAILED), 500)
 
     @app.exception_handler(ClientGone)
     async def gone(_: Request, error: ClientGone) -> Response:
         service.meters.gone.inc()
-        # nginx's number for it; nobody reads this but the meters.
+        # nginx uses this status for it; only the metrics read it.
         return Response(status_code=499)
 
     @app.exception_handler(HTTPException)
     async def framework(http: Request, error: HTTPException) -> Response:
-        """A path or a method that there is not: who tries them is limited as others are."""
+        """Answer an unknown path or method. Such requests count against the client's limits."""
         try:
             service.count(http)
         except Refusal as too_many:

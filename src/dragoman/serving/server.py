@@ -1,9 +1,9 @@
-"""Running the server: loading its runs, listening, taking up keys and runs anew while it serves
-(SIGHUP), and stopping without losing what it took.
+"""Running the server: it loads the runs, listens, reloads keys and runs while it serves (SIGHUP),
+and stops without dropping accepted requests.
 
-What is new is loaded first, beside the old; then the new takes the old one's place at once, for the
-requests that come from then on, and the old one finishes those that came before. What cannot be
-loaded leaves everything as it was, and the log says why.
+New runs are loaded while the old ones serve. Then they replace the old ones at once for all later
+requests, and the old ones finish the requests that came before. If anything cannot be loaded,
+everything stays as it was, and the log says why.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from dragoman.serving.service.service import Service
 logger = logging.getLogger("dragoman")
 
 _FILES = ("recipe.toml", "*.safetensors", "*.model")
-"""What a run translates with."""
+"""The files that a run needs to translate."""
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class Renewal:
-    """Renews a service when asked to. Lives in the event loop."""
+    """Reloads the keys and runs of a service on request. It belongs to the event loop."""
 
     def __init__(self, service: Service, folders: Mapping[str, Path], tasks: ServedTasks) -> None:
-        """``folders``: of each run, by its name. They were loaded a moment ago."""
+        """``folders``: the folder of each run, by its name. The runs were loaded a moment ago."""
         self._service = service
         self._tasks = tasks
         self._folders = dict(folders)
@@ -58,15 +58,15 @@ class Renewal:
         self._renewals: set[asyncio.Task[None]] = set()
 
     def ask(self) -> None:
-        """Renew as soon as an earlier renewal is done."""
+        """Start a renewal, which waits for an earlier one."""
         task = asyncio.get_running_loop().create_task(self.renew())
         self._renewals.add(task)
         task.add_done_callback(self._renewals.discard)
 
     async def renew(self) -> None:
-        """Keys at once, and then the runs whose files have changed. Only runs wait for an earlier
-        renewal, which may wait for requests under way: a key that was taken back is not known from
-        now on, whatever these do."""
+        """Reload the keys at once, and then the runs whose files have changed. Only runs wait for
+        an earlier renewal, which may wait for requests under way: a revoked key is refused from now
+        on, whatever these do."""
         try:
             await self._renew_keys()
         except DragomanError as error:
@@ -75,7 +75,7 @@ class Renewal:
         async with self._turn:
             try:
                 if await self._renew_runs():
-                    # Models hold themselves in circles; nobody else would look for them soon.
+                    # Models are reference cycles, which the collector would not look for soon.
                     gc.collect()
             except DragomanError as error:
                 logger.error("No run was taken up anew: %s", error)
@@ -91,7 +91,7 @@ class Renewal:
             logger.info("The API keys were read again.")
 
     async def _renew_runs(self) -> bool:
-        """Whether there were any to renew."""
+        """Reload the runs that changed; returns False if there are none."""
         service = self._service
         stamps = {name: stamp(folder) for name, folder in self._folders.items()}
         changed = [name for name in stamps if stamps[name] != self._stamps[name]]
@@ -104,7 +104,7 @@ class Renewal:
             run.start()
         service.catalogue = Catalogue([new.get(run.name, run) for run in old.runs], old.detector)
         self._stamps = stamps
-        before = set(service.under_way)  # a request that comes to run later takes the new one
+        before = set(service.under_way)  # a request that chooses its run later uses the new one
         logger.info("Taken up anew: %s.", ", ".join(changed))
         while before & service.under_way:
             await asyncio.sleep(0.05)
@@ -120,7 +120,7 @@ class Renewal:
 
 
 def stamp(folder: Path) -> Stamp:
-    """Changes whenever a file changes that a run translates with."""
+    """The state of the files that a run needs to translate; it changes when a file changes."""
     found = []
     for pattern in _FILES:
         for path in sorted(folder.glob(pattern)):
@@ -130,8 +130,8 @@ def stamp(folder: Path) -> Stamp:
 
 
 KEEP_ALIVE_SECONDS = 75
-"""For proxies, longer than they keep connections themselves (nginx: 60 s); strangers' idle
-connections are closed by the guard before."""
+"""For proxies, longer than they keep connections themselves (nginx: 60 s); the guard closes idle
+connections of other clients earlier."""
 
 
 def serve(
@@ -140,8 +140,8 @@ def serve(
     """Load runs and serve them until told to stop (SIGTERM, Ctrl-C).
 
     ``listener``: a socket of ``bind``. Errors: ``RunError`` for a run that cannot be opened,
-    ``DataError`` for API keys that cannot be read, ``DragomanError`` for an address that another
-    program was faster to listen on.
+    ``DataError`` for API keys that cannot be read, ``DragomanError`` if another program took the
+    address first.
     """
     set_up_log(settings.log)
     named = dict(zip(run_names(folders), folders, strict=True))
@@ -149,7 +149,7 @@ def serve(
 
 
 def _load(folders: Mapping[str, Path], settings: ServeSettings, tasks: ServedTasks) -> FastAPI:
-    # Runs are the application's alone: it lets go of those that it takes up anew.
+    # Only the application holds the runs, so that it can release those that it replaces.
     opened = {name: catalogue.Run.open(folder) for name, folder in folders.items()}
     runs = [tasks.open(run, settings, name) for name, run in opened.items()]
     return create_app(runs, settings, LanguageDetector(), tasks)
@@ -158,8 +158,8 @@ def _load(folders: Mapping[str, Path], settings: ServeSettings, tasks: ServedTas
 def serve_app(
     app: FastAPI, settings: ServeSettings, listener: socket.socket, folders: Mapping[str, Path]
 ) -> None:
-    """Serve what ``create_app`` made. ``folders``: of the runs that are taken up anew at SIGHUP,
-    by name. Errors: as ``serve``."""
+    """Serve an application of ``create_app``. ``folders``: the folders of the runs that SIGHUP
+    reloads, by name. Errors: as ``serve``."""
     service: Service = app.state.service
     workers = [run.engine.workers for run in service.catalogue.runs]
     torch.set_num_threads(torch_threads(workers, settings))
@@ -169,7 +169,7 @@ def serve_app(
     _tell(service, listener)
     config = uvicorn.Config(
         app,
-        http=guard.protocol,  # type: ignore[arg-type]  # a class is meant; what makes one will do
+        http=guard.protocol,  # type: ignore[arg-type]  # uvicorn expects a class, but any function that makes a connection works
         ws="none",
         log_config=None,
         log_level="warning",
@@ -189,12 +189,13 @@ def serve_app(
 
 
 def torch_threads(workers: Sequence[int], settings: ServeSettings) -> int:
-    """How many threads torch computes with. ``workers``: of each run, the threads that search.
+    """The number of threads that torch computes with. ``workers``: the number of search threads of
+    each run.
 
-    Where kernels search, each worker has a core to itself, and torch's threads would only be in its
-    way. Where torch runs every model there is one thread too unless ``threads`` says otherwise:
-    OpenMP's threads wait for each other by spinning, and beside any other work on the same cores
-    that took 24 times as long as one thread does (docs/experiments.md).
+    Where kernels search, each worker has a core to itself, and threads of torch would only slow it
+    down. Where torch runs every model there is one thread too unless ``threads`` says otherwise:
+    OpenMP's threads wait for each other by spinning, and with any other work on the same cores that
+    took 24 times as long as one thread does (docs/experiments.md).
     """
     return 1 if max(workers) > 1 else settings.threads or 1
 
@@ -213,7 +214,8 @@ def _tell(service: Service, listener: socket.socket) -> None:
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
-    """The name of each run: its folder's, with as many of those above as tell them apart."""
+    """The name of each run: that of its folder, with as many parent folders as needed to make it
+    unique."""
     paths = [folder.resolve() for folder in folders]
     if len(set(paths)) < len(paths):
         raise DragomanError("A run was named twice.")
@@ -227,8 +229,8 @@ def run_names(folders: Sequence[Path]) -> list[str]:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which lets ``/ready`` know as soon as it is told to stop, looks after connections,
-    and renews keys and runs at SIGHUP."""
+    """Uvicorn that sets ``/ready`` to 503 as soon as it is told to stop, limits connections, and
+    reloads keys and runs at SIGHUP."""
 
     def __init__(
         self, config: uvicorn.Config, service: Service, guard: Guard, renewal: Renewal
@@ -239,24 +241,24 @@ class _Server(uvicorn.Server):
         self._renewal = renewal
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Called by uvicorn."""
+        """Uvicorn calls this at the start."""
         await super().startup(sockets)
         if not sys.stdin or not sys.stdin.isatty():  # else it says that the terminal is gone
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, self._renewal.ask)
-        # Looking for circles among all that was loaded stops every thread, for a tenth of a second
-        # and more: from now on only what comes with requests is looked at.
+        # A search for cycles among all loaded objects would stop every thread for a tenth of a
+        # second or more: from now on only objects that come with requests are searched.
         gc.collect()
         gc.freeze()
 
     async def on_tick(self, counter: int) -> bool:
-        """Called by uvicorn ten times a second."""
+        """Uvicorn calls this ten times a second."""
         if counter % 10 == 0:
             self._guard.sweep()
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Called at SIGTERM and SIGINT; at the second SIGINT it does not wait."""
+        """Uvicorn calls this at SIGTERM and SIGINT; at the second SIGINT it stops at once."""
         self._service.closing = True
         if not self.should_exit:
             logger.info("Stopping: finishing what is under way.")

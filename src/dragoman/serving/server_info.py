@@ -1,4 +1,4 @@
-"""What a server tells of itself and of its runs: to those who use it, and to those who run it."""
+"""The endpoints that describe the server and its runs, and those for operation."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.report import summarise
 
 MAX_POINTS = 400
-"""Points of one line: more than a screen can tell apart."""
+"""The most points of one line: more than a screen can show."""
 
 
 class _RunPart(Message):
-    """A part that is told as its record has it."""
+    """A message with the attributes of a record."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -102,8 +102,8 @@ class RunView(Message):
 
 
 def view_of(run: Run, name: str, source: str, target: str) -> RunView:
-    """What is told of a run, read from its folder; takes a moment, so call it in a thread.
-    ``source`` and ``target``: the languages as ``ServedRun`` has them.
+    """The description of a run, read from its folder; slow, so call it in a thread. ``source`` and
+    ``target``: the languages as ``ServedRun`` has them.
 
     Errors: ``RunError``.
     """
@@ -139,7 +139,7 @@ def view_of(run: Run, name: str, source: str, target: str) -> RunView:
 
 
 def _line(whole: Series) -> Series:
-    """Thin a line, keeping in each stretch its least and its greatest value."""
+    """Thin out a line, but keep the least and the greatest value of each stretch."""
     both = zip(whole.x, whole.y, strict=True)
     points = [(a, b) for a, b in both if math.isfinite(a) and math.isfinite(b)]
     if len(points) > MAX_POINTS:
@@ -223,7 +223,7 @@ class ServerInfo(Message):
 
 
 def told_of(tasks: ServedTasks) -> type[ServerInfo]:
-    """``ServerInfo`` as the API describes it: with what the server can do for a run."""
+    """``ServerInfo`` with the tasks of this server in its schema."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
     about = Field(
         description=f"What it does, and so where it is asked: {where}.",
@@ -237,7 +237,7 @@ def told_of(tasks: ServedTasks) -> type[ServerInfo]:
 
 
 def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
-    """The endpoints over one server."""
+    """The endpoints that describe one server."""
     routes = APIRouter()
 
     @routes.get(

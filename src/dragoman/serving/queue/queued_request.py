@@ -20,7 +20,7 @@ from dragoman.serving.queue.cost import is_costly
 
 @dataclass(frozen=True)
 class Draft:
-    """A sentence as it stands while it is being searched."""
+    """The best hypothesis of a sentence whose search is under way."""
 
     number: int
     hypothesis: Hypothesis
@@ -28,7 +28,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Answer:
-    """A sentence whose search is done: its n best."""
+    """The n-best list of a sentence whose search is done."""
 
     number: int
     hypotheses: list[Hypothesis]
@@ -56,7 +56,7 @@ class QueuedRequest:
 
     @property
     def next(self) -> Request:
-        """The next sentence that is to be taken."""
+        """The next sentence to take."""
         return self.requests[self.taken]
 
     @property

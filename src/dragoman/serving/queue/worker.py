@@ -80,12 +80,12 @@ class Batches:
 
     @property
     def running(self) -> int:
-        """Searches under way."""
+        """The number of searches under way."""
         return len(self.little.running) + len(self.costly.running)
 
     @property
     def rows(self) -> int:
-        """Hypotheses under way."""
+        """The number of hypotheses under way."""
         return self.little.scheduler.rows + self.costly.scheduler.rows
 
     def submit(self, queued: QueuedRequest, number: int, *, is_costly: bool) -> None:

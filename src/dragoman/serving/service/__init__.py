@@ -1,1 +1,1 @@
-"""What all endpoints share: the runs that are served, which of them is asked, and who may ask."""
+"""Served runs, the choice among them, and the checks that all endpoints share."""

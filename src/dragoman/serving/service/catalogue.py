@@ -1,4 +1,4 @@
-"""Which run is asked: by name, by what it does, by languages, or by the language of a text."""
+"""The choice of a run for a request: by name, task, languages, or the language of a text."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dragoman.serving.service.served_run import ServedRun
 
 AUTO = "auto"
 _SHOWN = 100
-"""Characters of a name that is none: it may be megabytes long."""
+"""The most characters of an unknown name that are shown: it may be megabytes long."""
 
 Served = TypeVar("Served", bound=ServedRun)
 
 
 class LanguageDetector:
-    """Tells the language of a text, by py3langid, which carries its model with it.
+    """Detects the language of a text, by py3langid, which contains its model.
 
-    Making one takes a second; it may be used from one thread at a time.
+    Making a detector takes a second; only one thread at a time may use it.
     """
 
     def __init__(self) -> None:
@@ -31,13 +31,13 @@ class LanguageDetector:
         self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
     def rank(self, text: str) -> list[tuple[str, float]]:
-        """All languages that it knows and their probabilities, the most probable first. A text
-        without letters tells nothing."""
+        """The codes of all known languages and their probabilities, the most probable first. For a
+        text without letters they say nothing."""
         found = self._identifier.rank(text.replace("\0", " "))
         return [(str(code), float(probability)) for code, probability in found]
 
     def choose(self, text: str, offered: Sequence[str]) -> DetectedLanguage:
-        """The most probable of the ``offered`` codes, which is never empty."""
+        """The most probable of the ``offered`` codes, of which there is at least one."""
         for language, probability in self.rank(text):
             for code in offered:
                 if base(code) == language:
@@ -46,13 +46,13 @@ class LanguageDetector:
 
 
 class Catalogue:
-    """The runs of a server, in the order in which they were named; the first one counts most."""
+    """The runs of a server, in the order of the command line; the first one is the default."""
 
     def __init__(self, runs: Sequence[ServedRun], detector: LanguageDetector) -> None:
         self.runs = list(runs)
         self.detector = detector
         self.made: dict[str, Any] = {}
-        """Answers and pages that stay the same as long as these runs are served, by their names."""
+        """Answers and pages that stay valid while these runs are served, by name."""
 
     def start(self) -> None:
         """Start the queues of all runs, in the event loop."""
@@ -60,16 +60,16 @@ class Catalogue:
             run.start()
 
     async def close(self) -> None:
-        """Finish what was taken."""
+        """Finish accepted requests and close all runs."""
         await asyncio.gather(*(run.close() for run in self.runs))
 
     @property
     def translating(self) -> list[ServedRun]:
-        """Those that translate what they are given."""
+        """The runs that translate."""
         return [run for run in self.runs if run.translates]
 
     def named(self, name: str) -> ServedRun:
-        """Raises Refusal 404."""
+        """The run of a name. Raises Refusal 404."""
         for run in self.runs:
             if run.name == name:
                 return run
@@ -82,8 +82,8 @@ class Catalogue:
         )
 
     def every(self, kind: type[Served], name: str | None) -> list[Served]:
-        """The run that is named, or all of a kind. Raises Refusal 404, or 400 for one of another
-        task and where there is none."""
+        """The named run, or all runs of a kind. Raises Refusal 404, and 400 for a run of another
+        task or if there is none."""
         runs = [self.named(name)] if name else self.runs
         found = [run for run in runs if isinstance(run, kind)]
         if name and not found:
@@ -105,20 +105,20 @@ class Catalogue:
         return found
 
     def of(self, kind: type[Served], name: str | None) -> Served:
-        """The run that is named, or the first of a kind. Raises as ``every``."""
+        """The named run, or the first of a kind. Raises as ``every``."""
         return self.every(kind, name)[0]
 
     def to_look_into(self, name: str | None) -> list[ServedRun]:
-        """The run that is named, or those that can be looked into, as far as there are some: those
-        that translate before others. Raises Refusal 404."""
+        """The named run, or the runs among which a look chooses: those that translate, or else
+        those that can be looked into, or else the first. Raises Refusal 404."""
         able = [run for run in self.runs if run.can_be_looked_into]
         return [self.named(name)] if name else self.translating or able or self.runs[:1]
 
     def choose(
         self, runs: Sequence[Served], text: str, source: str, target: str | None
     ) -> tuple[Served, DetectedLanguage | None]:
-        """The one of some runs for a text, and the language that was detected where the client
-        left it open. Raises Refusal 400 for languages that none has."""
+        """The run for a text, and the detected language if the client left the source open. Raises
+        Refusal 400 for languages that no run has."""
         if target is None:
             targets = list(dict.fromkeys(run.target for run in runs))
             if len(targets) > 1:
@@ -136,7 +136,8 @@ class Catalogue:
         return next(run for run in runs if run.source == found.language), found
 
     def _matching(self, runs: Sequence[Served], side: str, code: str) -> list[Served]:
-        """The runs whose ``side`` is the language: the very code first, then without region."""
+        """The runs whose ``side`` is in the language: an exact match of the code first, then
+        without region."""
         of_runs = [(run, run.source if side == "source" else run.target) for run in runs]
         found = [run for run, own in of_runs if own == code]
         found += [run for run, own in of_runs if own != code and base(own) == base(code)]
@@ -153,5 +154,5 @@ class Catalogue:
 
 
 def detected(language: str, confidence: float) -> DetectedLanguage:
-    """``confidence`` from 0 to 1 -> in percent, as LibreTranslate gives it."""
+    """A message with ``confidence``, from 0 to 1, in percent as LibreTranslate gives it."""
     return DetectedLanguage(language=language, confidence=round(100 * confidence, 1))

@@ -1,7 +1,7 @@
-"""How endpoints are made of functions, and what a server does for the runs of each task.
+"""Endpoints made of functions, and the table of the server's tasks.
 
 An endpoint reads one message and answers another, whole or in parts, within the limits of its
-client and the time that a request has.
+client and the time limit of a request.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Work = Callable[[Body, str], Coroutine[Any, Any, bytes]]
 """A request and its client's name -> the answer as JSON."""
 Whole: TypeAlias = Coroutine[Any, Any, bytes | Response]
 Begin = Callable[[Body, str, Request], Coroutine[Any, Any, Whole | AsyncGenerator[bytes, None]]]
-"""A request, its client's name and how it came -> the work, which brings an answer, or its parts as
-they come."""
+"""A request, its client's name and the HTTP request -> the work, which returns the answer, or
+yields its parts."""
 Answers: TypeAlias = Mapping[int | str, dict[str, Any]]
-"""What an endpoint may answer, by its status."""
+"""Descriptions of the answers of an endpoint, by status."""
 
 
 class Endpoints(APIRouter):
-    """Some endpoints over one server, and the messages that they read themselves."""
+    """The endpoints of one router, and the messages that they read themselves."""
 
     def __init__(
         self,
@@ -47,20 +47,20 @@ class Endpoints(APIRouter):
         refusals: Answers = REFUSALS,
         error: Callable[[int, dict[str, Any]], bytes] = error_event,
     ) -> None:
-        """``refusals``: what each may answer but 200. ``error``: the event that tells a stream's
-        client of an error, by its status and body."""
+        """``refusals``: the answers of each endpoint besides 200. ``error``: makes the event of an
+        error, for a stream's client, from its status and body."""
         super().__init__(prefix=prefix, tags=[tag])
         self.service = service
         self.refusals, self.error = refusals, error
         self.bodies: list[type[BaseModel]] = []
         self.files: dict[str, int] = {}
-        """Paths that take files whatever runs there are, and the most bytes of a request there."""
+        """The most bytes of a request, for paths that take files whatever runs there are."""
 
     def answers(
         self, path: str, body: type[BaseModel], answer: Any, summary: str, *, form: bool = False
     ) -> Callable[[Work[Body]], Work[Body]]:
-        """Makes an endpoint of a function, within the limits of its client and the time that a
-        request has. ``form``: whether the body may be a form in place of JSON."""
+        """Make an endpoint of a function, within the limits of its client and the time limit of a
+        request. ``form``: the body may be a form too."""
 
         def add(work: Work[Body]) -> Work[Body]:
             @wraps(work)
@@ -81,10 +81,10 @@ class Endpoints(APIRouter):
         also: Sequence[str] = (),
         seconds: float | None = None,
     ) -> Callable[[Begin[Body]], Begin[Body]]:
-        """Makes an endpoint of a function that begins the work of a request for runs of a kind: the
-        answer comes whole, or part by part where that is asked for. ``about``: what is answered.
-        ``also``: media types of answers beside JSON and events. ``seconds``: the time that an
-        answer may take, where it is not that of every request."""
+        """Make an endpoint of a function that begins the work of a request for runs of a kind: the
+        answer comes whole, or in parts if the request says so. ``about``: the description of the
+        answer. ``also``: media types of answers besides JSON and events. ``seconds``: the time
+        limit of an answer, if it differs from that of other requests."""
 
         def add(begin: Begin[Body]) -> Begin[Body]:
             media: dict[str, Any] = {one: {} for one in (*also, "text/event-stream")}
@@ -130,8 +130,8 @@ class Endpoints(APIRouter):
         )(endpoint)
 
     def _reads(self, body: type[BaseModel], *, form: bool) -> dict[str, Any]:
-        """How the body of an endpoint is described. A ``form``, or one with files, may be sent,
-        too."""
+        """Describe the body of an endpoint. A ``form``, or a form with files, may be sent instead
+        of JSON."""
         self.bodies.append(body)
         reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
         content: dict[str, Any] = {"application/json": reference}
@@ -151,8 +151,7 @@ Asking = Callable[[Service, Body, str], Coroutine[Any, Any, BaseModel | bytes]]
 def asks(
     kind: type[ServedRun], summary: str, *router: Any
 ) -> Callable[[Asking[Body]], Callable[[Service], Endpoints]]:
-    """Makes a task's endpoint of a function: where runs of a kind are asked. ``router``: as
-    ``Endpoints`` takes it after the server."""
+    """Make the endpoint of a task of a function. ``router``: further arguments of ``Endpoints``."""
 
     def of(work: Asking[Body]) -> Callable[[Service], Endpoints]:
         def endpoints(service: Service) -> Endpoints:
@@ -175,12 +174,12 @@ def asks(
 
 
 class ServedTasks(NamedTuple):
-    """All that a server does for runs of each task."""
+    """The classes and endpoints with which a server serves the runs of each task."""
 
     runs: tuple[type[ServedRun], ...]
-    """What holds a run: the first that takes it."""
+    """The classes of runs; the first whose ``takes`` accepts a run serves it."""
     endpoints: tuple[Callable[[Service], Endpoints], ...]
-    """Where runs are asked, in the order in which the API describes it."""
+    """The endpoints of the tasks, in the order of the API's description."""
 
     def open(self, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``, also for a run that is not served."""

@@ -1,13 +1,13 @@
-"""A run that reads pictures or recordings, whatever it says of them.
+"""A run that reads pictures or recordings, whatever its output.
 
-A file is opened, which tells how much it holds, and decoded, both in turns beside the event loop.
-What holds much is decoded in a thread of its own, in as many places as it costs, so that small
-files never wait for it.
+A file is opened, which gives its size, and decoded, both in turns outside the event loop. Large
+files are decoded in a thread of their own, in as many places as they cost, so that small files
+never wait for them.
 
-The API tells what the run reads of a file as a picture, with the cells that can be hidden, and
+The API returns what the run reads of a file as a picture, with the cells that can be hidden, and
 where the run looked while it wrote.
 
-Shapes: S rows of the encoder, N tokens that were written.
+Shapes: S rows of the encoder, N tokens of the output.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from dragoman.sources.shared.files import InMemory
 from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm
 
 MOST_LOOKED = 1_024
-"""Rows that are read, and tokens that are written, of what is looked into: weights are kept of each
+"""The most rows read, and tokens written, of a file that is looked into: a weight is kept for each
 pair of them."""
 
 
@@ -65,14 +65,14 @@ class LookedToken(Message):
 
 
 def drawn(form: RowsForm, rows: Rows) -> dict[str, Any]:
-    """What is read, as the fields of a ``SeenFile``."""
+    """The rows of a file as the fields of a ``SeenFile``."""
     pixels = form.picture(rows)
     return {"width": pixels.shape[1], "height": pixels.shape[0], "png": png_base64(pixels)}
 
 
 def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.float32] | None:
-    """(N, S) the shares of the attention of the last layer, the mean of its heads, while each token
-    was written; None of a model that attends to nothing, and of what is too long."""
+    """Shape (N, S): the attention of the last layer, as the mean of its heads, while each token was
+    written. None for a model without cross-attention, and for a file that is too long."""
     read = engine.network.memory_length(len(rows))
     if max(read, len(tokens)) > MOST_LOOKED or not engine.network.attentions_of("cross"):
         return None
@@ -81,7 +81,7 @@ def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.floa
 
 
 def looked_tokens(names: Sequence[str], shares: NDArray[np.float32] | None) -> list[LookedToken]:
-    """Each token with its share of each row, as the API tells it."""
+    """Each token with its share of each row, as messages."""
     each = [[]] * len(names) if shares is None else shares.tolist()
     return [LookedToken(text=name, looked=told(row)) for name, row in zip(names, each, strict=True)]
 
@@ -100,7 +100,7 @@ class Grid(Message):
 
 
 def grid_of(form: RowsForm, count: int) -> Grid | None:
-    """The cells of a file of which so many rows are read; None where none could be hidden."""
+    """The grid of cells of a file with ``count`` rows, or None if no cell can be hidden."""
     cells = form.cells(count)
     return None if cells is None else Grid(rows=cells.rows, columns=cells.columns)
 
@@ -116,8 +116,8 @@ def hidden_cells(told: str) -> tuple[int, ...]:
 
 
 def without(form: RowsForm, rows: Rows, cells: Sequence[int], longest: int) -> Rows:
-    """The rows, of which ``longest`` are read, with some cells hidden. Raises Refusal 400 for a
-    cell that there is not."""
+    """The rows with some cells hidden; the model reads ``longest`` of them. Raises Refusal 400 for
+    a cell that does not exist."""
     if not cells:
         return rows
     grid = form.cells(min(len(rows), longest))
@@ -131,8 +131,8 @@ def without(form: RowsForm, rows: Rows, cells: Sequence[int], longest: int) -> R
 
 
 def row_of(cells: Cells, cell: int, rows: int) -> int:
-    """Which of ``rows``, which a model makes of what it reads, stands for a cell. Raises Refusal
-    400 for a cell that is not there, or that is behind what is read."""
+    """The number of the model's row, among ``rows``, for a cell. Raises Refusal 400 for a cell that
+    does not exist or is not read."""
     count = cells.count_read
     if cell >= count:
         raise _bad_cells(f"a number from 0 to {count - 1}, since {count} cells are read", "at")
@@ -152,7 +152,7 @@ class OpenedFile:
 
 
 class SearchedFiles(Protocol):
-    """A request whose files are searched for outputs."""
+    """A request whose files are inputs of a search."""
 
     beam: int | None
     seen: bool
@@ -162,31 +162,32 @@ class SearchedFiles(Protocol):
 
 
 class FileRun(AskedRun[Asks]):
-    """A run that reads files and is served."""
+    """A served run that reads files."""
 
     looked_into = False
     takes_files = True
     sent: ClassVar[type[WithFiles]]
     has_figures = False
     kinds: ClassVar[tuple[str, str]] = ("files", "large files")
-    """What its work is called where it is too much: with files that hold little, and others."""
+    """The names of its threads in refusals: for small files, and for large ones."""
 
     def __init__(self, name: str, predictor: Asks, settings: ServeSettings) -> None:
-        """Errors: ``DataError`` where what decodes its files is missing."""
+        """Errors: ``DataError`` if the library that decodes its files is missing."""
         form = RowsForm.of(predictor.engine.source)
         form.check_library()
         super().__init__(name, predictor, settings)
         self.form, self.reads, self.reads_as = form, form.settings.raws, form.settings.takes
         self.opening, self._decoding = map(self.executor, self.kinds)
-        """Where files are opened, and decoded where they hold little; and where others are."""
+        """The threads in which files are opened and small ones decoded, and in which large ones are
+        decoded."""
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        """None: what it was measured on are files of the machine that it was trained on."""
+        """An empty list: the run was measured on files of the machine on which it was trained."""
         return []
 
     def search_settings(self, beam: int | None) -> SearchSettings:
-        """How files are searched. Raises Refusal 400."""
+        """The settings of the search. Raises Refusal 400."""
         chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
         self.check_search(chosen)
         return chosen
@@ -194,8 +195,8 @@ class FileRun(AskedRun[Asks]):
     async def searched(
         self, request: SearchedFiles, client: str, most: int | None = None
     ) -> tuple[list[OpenedFile], list[Rows], list[list[Hypothesis]]]:
-        """The files of a request, their rows, of which each has ``most`` at most, and the n best of
-        each. Raises Refusal 400."""
+        """The opened files of a request, the rows of each (at most ``most``), and the n-best list
+        of each. Raises Refusal 400."""
         self.check_files(request.uploads, self.settings.limits.items)
         if request.seen and len(request.uploads) > 1:
             raise wrong_field("seen", "it is told of one picture: send one at a time")
@@ -207,7 +208,7 @@ class FileRun(AskedRun[Asks]):
             for one, values in zip(files, rows, strict=True)
         ]
         self.check_searches(wanted)
-        if request.seen:  # it costs as much again to tell where the run looked
+        if request.seen:  # to say where the run looked costs as much again
             count = len(rows[0]) + wanted[0].limit
             much = f"{count:,} rows and tokens"
             self.check_cost(count * LOOKING, "look", much, "Leave seen out.")
@@ -223,8 +224,8 @@ class FileRun(AskedRun[Asks]):
     def opened(
         self, uploads: Sequence[Upload], most_bytes: int | None = None
     ) -> Iterator[OpenedFile]:
-        """Each file with how much it holds. Raises Refusal 400 for one that cannot be read, and as
-        soon as they hold too much together, or have more than ``most_bytes``."""
+        """Open each file and read its size. Raises Refusal 400 for a file that cannot be read, and
+        as soon as the files are too large together, or have more than ``most_bytes``."""
         limits = self.settings.limits
         most = most_bytes or limits.upload_bytes
         seconds, pixels, count = 0.0, 0, 0
@@ -244,19 +245,19 @@ class FileRun(AskedRun[Asks]):
             yield OpenedFile(file, extent)
 
     def most_rows(self, longest: int) -> int:
-        """Of one file, of which ``longest`` are read."""
+        """The most rows of one file, of which ``longest`` are read."""
         return self.form.settings.most_rows(longest, self.settings.limits.sound_seconds)
 
     def for_size(self, seconds: float, pixels: int = 0) -> tuple[FairExecutor, int]:
-        """Where so much is decoded, and how many places that takes."""
+        """The thread that decodes so much, and the number of places that it takes."""
         places = 1 + int(seconds // SECONDS_OF_A_PLACE) + pixels // PIXELS_OF_A_PLACE
         return self.opening if places == 1 else self._decoding, places
 
     async def decoded(
         self, files: Sequence[OpenedFile], client: str, most: int | None = None
     ) -> list[Rows]:
-        """The rows of some files. Raises Refusal 400 for one that cannot be read, or has more than
-        ``most``."""
+        """The rows of some files. Raises Refusal 400 for a file that cannot be read, or has more
+        rows than ``most``."""
 
         def rows() -> Iterator[Rows | None]:
             for one in files:

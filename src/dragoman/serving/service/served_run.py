@@ -1,5 +1,5 @@
-"""What every run is that the server holds, whatever its task: its engine, its queue, its limits,
-and what it has learned from.
+"""The base class of all runs that the server holds: the engine, the queue, the limits, and the
+notes on its training.
 
 Each task has a class of its own in its folder, with its endpoint; ``program.py`` lists them.
 """
@@ -66,14 +66,15 @@ _PAIR = (
     "The animal didn't cross the street because it was too tired.",
     "The animal didn't cross the street because it was too wide.",
 )
-"""What the demo's grammar was made to show: one word decides what "it" is, and so the pronoun."""
+"""A pair of sentences of the demo's grammar: one word decides what "it" refers to, and so the
+pronoun."""
 _MAX_EXAMPLE = 90
-"""Characters."""
+"""The most characters of an example."""
 
 
 def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
-    """What stands in a run's folder of its training, and what ``examples`` gives to try. What is
-    damaged there is left out and said."""
+    """The notes on the training in a run's folder, and the examples that ``examples`` gives.
+    Damaged notes are left out and logged."""
     told: dict[str, Any] = dict.fromkeys(("pairs", "words", "longest"))
     told |= {"verdict": "", "commonest": [], "examples": []}
     try:
@@ -88,7 +89,7 @@ def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
             "longest": run.longest_words(),
             "examples": examples(run),
         }
-    except RunError as error:  # it must not keep the run from translating
+    except RunError as error:  # it must not stop the run from translating
         logger.warning("%s", error)
     recipe = run.recipe
     notice = NOTICE if recipe.data.embedded else ""
@@ -96,13 +97,13 @@ def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
 
 
 def measured_on(run: Run) -> list[str]:
-    """The texts that it was measured on: in the end, or last while it learned."""
+    """The sources of the final measurement, or else of the last validation."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     return sources or while_learning(run)
 
 
 def while_learning(run: Run) -> list[str]:
-    """What it was measured on last while it learned."""
+    """The sources of the last validation in training."""
     samples: list[dict[str, str]] = []
     for line in run.metrics():
         if line["kind"] == "validation":
@@ -111,54 +112,56 @@ def while_learning(run: Run) -> list[str]:
 
 
 def sentences_of(run: Run) -> list[str]:
-    """Some of the sentences that it was measured on; of the demo's, those that show most."""
+    """Examples of the sentences on which the run was measured; for the demo, those that show
+    most."""
     if run.recipe.data.embedded and run.recipe.languages.source == "en":
         return short((*_PAIR, *measured_on(run)))
     return sorted(short(measured_on(run)), key=len)
 
 
 def short(texts: Iterable[str]) -> list[str]:
-    """Some of them, each once."""
+    """A few distinct short texts."""
     found = dict.fromkeys(one for one in texts if one and len(one) <= _MAX_EXAMPLE)
     return list(found)[:_EXAMPLES]
 
 
 SPARE = 4
-"""One row in so many more than ``rows`` is kept in each batch for clients that have none."""
+"""Each batch has one row in this many more than ``rows``, for clients that have none."""
 OF_CLIENT, OF_ALL = 8, 64
-"""Requests that may wait for one kind of work beside the searches, of one client and of all."""
+"""The most requests that may wait for one kind of work besides searches, from one client and from
+all."""
 
 
 class ServedRun(ABC):
-    """One run. ``start`` its queue in the event loop before use, ``close`` it after."""
+    """A run that is served. Call ``start`` in the event loop before use, and ``close`` after it."""
 
     task: ClassVar[str]
-    """A task of ``catalogue.TASKS``, or what a translator of files does."""
+    """The name of its task in ``catalogue.TASKS``, or of what a translator of files does."""
     does: ClassVar[str]
-    """What it does with texts."""
+    """A description of what it does with texts, for messages."""
     path: ClassVar[str]
-    """Where it is asked to."""
+    """The path of its endpoint."""
     trained: ClassVar[str]
-    """What makes such a run."""
+    """The command that trains such a run."""
     translates: ClassVar[bool] = False
-    """Whether it is chosen by the languages of a text."""
+    """True if a request chooses it by the languages of its text."""
     looked_into: ClassVar[bool] = True
-    """Whether the server can look into such a run, where the run has an inside."""
+    """True if the server can look into such runs, provided that the run supports it."""
     takes_files: ClassVar[bool] = False
-    """Whether it reads files, and no text."""
+    """True if it reads files instead of text."""
     sent: ClassVar[type[Message]]
-    """What a request of it is,"""
+    """The class of its requests."""
     gives: ClassVar[type[Message]]
-    """and what it is answered."""
+    """The class of its answers."""
     reads: str = "text"
-    """What it reads: text, recordings or pictures."""
+    """The kind of its input: text, recordings or pictures."""
     reads_as: Mapping[str, int] = {}
-    """How files are read (``RowsSource.takes``); empty where none are."""
+    """The format in which it reads files (``RowsSource.takes``); empty for text."""
     times_words: bool | None = None
-    """Whether it can tell when each word is said; None where nothing is transcribed."""
+    """True if it can time each word; None if it does not transcribe."""
     has_figures: bool = True
-    """Whether figures of the book can be made of it: of what writes or fills in, and of what labels
-    pictures those that show no file."""
+    """True if figures of the book can be made of it: of runs that write or fill in, and, of runs
+    that label pictures, those figures that show no file."""
 
     def __init__(
         self,
@@ -168,8 +171,8 @@ class ServedRun(ABC):
         run: Run,
         predictor: Predictor[object] | None = None,
     ) -> None:
-        """``run``: its folder, for what is told of it. ``predictor``: who reads its text as
-        one."""
+        """``run``: the run with its folder, for its description. ``predictor``: reads a text as a
+        whole, if the run does so."""
         self.name = name
         self.engine = engine
         self.settings = settings
@@ -196,7 +199,7 @@ class ServedRun(ABC):
 
     @classmethod
     def takes(cls, run: Run) -> bool:
-        """Whether this is what serves such a run."""
+        """True if this class serves such a run."""
         return run.task.purpose == cls.task and run.task.reads_files == cls.takes_files
 
     @classmethod
@@ -206,25 +209,25 @@ class ServedRun(ABC):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        """Some short texts to try, such as it was measured on. Errors: ``RunError``."""
+        """A few short texts to try, from its measurement. Errors: ``RunError``."""
         return sorted(short(measured_on(run)), key=len)
 
     def start(self) -> None:
         self.queue.start()
 
     async def close(self) -> None:
-        """Finish what was taken."""
+        """Finish accepted requests and end the threads."""
         await self.queue.close()
         for executor in self._executors:
             executor.close()
 
     def executor(self, kind: str) -> FairExecutor:
-        """A thread for one kind of work, until the run is closed."""
+        """Make a thread for one kind of work, which ends when the run is closed."""
         self._executors.append(FairExecutor(kind, of_client=OF_CLIENT, of_all=OF_ALL))
         return self._executors[-1]
 
     async def align(self, pairs: Sequence[TokenPair], client: str) -> list[Alignment]:
-        """How much each token of an output looked at each token of its source."""
+        """The attention of each output token to each source token, for each pair."""
         batches = await self.aligning.all(client, self.engine.attention.align(pairs))
         return [alignment for batch in batches for alignment in batch]
 
@@ -232,12 +235,12 @@ class ServedRun(ABC):
 
     @property
     def can_be_looked_into(self) -> bool:
-        """Whether ``inspector`` is there."""
+        """True if ``inspector`` exists."""
         return self._inspector is not None
 
     @property
     def inspector(self) -> Inspector:
-        """Who looks inside. Raises Refusal 400 where that is not served."""
+        """The inspector of the run. Raises Refusal 400 if the run cannot be looked into here."""
         if self._inspector is None:
             raise Refusal(
                 "cannot_look",
@@ -248,15 +251,15 @@ class ServedRun(ABC):
 
     @property
     def why_not_inside(self) -> str:
-        """What keeps the server from looking into such a run, where something does."""
+        """The reason, for messages, why the server cannot look into such a run."""
         if self.takes_files:
             return f"it reads {self.reads}. From the command line: dragoman look"
         return "it goes over a text from left to right, and has no encoder."
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
-        """What is looked at of a text. Raises Refusal for what cannot be."""
+        """The text to look at, after all checks. Raises Refusal if it is not possible."""
         cut = self.inspector.cut(request, self.settings.look_longest)
-        if self.engine.writes and not cut.request.given:  # the search is what costs
+        if self.engine.writes and not cut.request.given:  # the search is the costly part
             asked, search = cut.request, self.engine.search_settings
             rows = asked.beam or search.beam
             length = asked.max_length or len(cut.ids) + search.max_extra
@@ -270,7 +273,7 @@ class ServedRun(ABC):
         return cut
 
     def beam_search(self, beam: int | None, n_best: int | None) -> SearchSettings:
-        """The run's own search, without sampling, with another beam or n-best. Raises Refusal
+        """The run's own search without sampling, with another beam or n-best. Raises Refusal
         400."""
         try:
             chosen = with_beams(self.engine.search_settings, beam, n_best)
@@ -281,7 +284,7 @@ class ServedRun(ABC):
     # ---- limits: each raises Refusal 400 for more than one request may ask for
 
     def check_search(self, settings: SearchSettings) -> None:
-        """A search may not be wider than this server allows."""
+        """Check the width of a search."""
         self.check_width(settings.beam, settings.n_best)
         rows = settings.beam * (settings.n_best if settings.alternatives else 1)
         if settings.sampling is not None:
@@ -298,7 +301,7 @@ class ServedRun(ABC):
             )
 
     def check_width(self, *asked: int) -> None:
-        """``asked``: beams, and numbers of translations of one text."""
+        """Check beams, and numbers of translations of one text."""
         limit = self.settings.limits.beam
         if max(asked) > limit:
             raise Refusal(
@@ -310,7 +313,7 @@ class ServedRun(ABC):
             )
 
     def check_searches(self, wanted: Sequence[Request]) -> None:
-        """What all searches of one request may cost together."""
+        """Check the total cost of all searches of one request."""
         by_kernels = self.engine.path.whole_steps
         longest = max((one.limit for one in wanted), default=0)
         widest = max((one.rows for one in wanted), default=0)
@@ -324,7 +327,8 @@ class ServedRun(ABC):
         )
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
-        """``how_much`` of ``work`` costs so many token steps; ``change``: what would cost less."""
+        """Check the ``cost``, in token steps, of ``how_much`` of ``work``. ``change``: the remedy
+        for the message."""
         most = self.settings.limits.token_steps
         if cost > most:
             raise Refusal(
@@ -338,18 +342,18 @@ class ServedRun(ABC):
 
 
 class AskedRun(ServedRun, Generic[Asks]):
-    """A run whose predictor is asked, in turns beside the event loop."""
+    """A run whose predictor answers requests, in turns outside the event loop."""
 
     opens: ClassVar[Callable[..., Any]]
-    """Makes the predictor of a run and settings."""
+    """A function that makes the predictor from a run and settings."""
     work: ClassVar[str]
-    """What its work is called where it is too much."""
+    """The name of its work in refusals."""
 
     def __init__(self, name: str, predictor: Asks, settings: ServeSettings) -> None:
         super().__init__(name, predictor.engine, settings, predictor.run, predictor)
         self.predictor = predictor
         self.asking = self.executor(self.work)
-        """Where it is asked."""
+        """The thread in which the predictor answers."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> Self:
@@ -357,7 +361,7 @@ class AskedRun(ServedRun, Generic[Asks]):
 
 
 def bad_field(error: ValidationError, begin: str = "") -> Refusal:
-    """For the first thing that is wrong with some settings, in one line after ``begin``."""
+    """The refusal for the first invalid setting, in one line after ``begin``."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")

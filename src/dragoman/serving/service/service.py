@@ -1,6 +1,6 @@
-"""What all endpoints share: who asks, within which limits, and for how long.
+"""The checks and resources that all endpoints share: clients, their limits, and time limits.
 
-``Service`` holds the parts of one server; endpoints are thin over it.
+``Service`` holds the parts of one server; endpoints are thin layers over it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from dragoman.serving.service.catalogue import AUTO, Catalogue, Served
 from dragoman.serving.service.served_run import bad_field
 
 TOO_MANY_SECONDS = 1.0
-"""Who asks too often waits so long for each answer. Answered at once, 60 connections that ask again
-and again would have the event loop to themselves, and all others wait behind them."""
+"""The delay of each answer to a client that asks too often. Answered at once, 60 such connections
+would occupy the event loop, and all other clients would wait for them."""
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 
 
 class Service:
-    """The parts of one server. Lives in the event loop."""
+    """The parts of one server. It belongs to the event loop."""
 
     def __init__(
         self, catalogue: Catalogue, settings: ServeSettings, keys: ApiKeys, meters: Meters
@@ -54,38 +54,38 @@ class Service:
         self.meters = meters
         self.limiter = Limiter(settings.limits)
         self.probes = Limiter(settings.limits)
-        """Who asks for /health and /ready, which are never refused."""
+        """The limiter of /health and /ready, which are never refused."""
         self.texts = FairExecutor("texts")
-        """Where text is cut, decoded and written."""
+        """The thread in which text is cut, decoded and written."""
         self.figures = FairExecutor("figures", of_client=4, of_all=64)
-        """Who computes figures."""
+        """The thread in which figures are computed."""
         self.documents = FairExecutor("documents")
-        """Where the texts of documents are cut and put together,"""
+        """The thread in which texts of documents are cut and put together."""
         self.document_workers = DocumentWorkers()
-        """and where documents are read and written."""
+        """The processes in which documents are read and written."""
         held = settings.limits.uploads_held
         self.uploads = Places("uploads", held // 4, held)
-        """What large requests take of memory,"""
+        """The memory, in bytes, that large requests take."""
         self.strangers = Places("uploads", held // 16, held // 4)
-        """and those whose client is not known before they are read."""
+        """The memory of large requests whose client is not known before they are read."""
         self.operators = Networks(settings.operators)
         self.sites = Sites(settings.host, settings.allowed_host, settings.origins)
         self.under_way: set[object] = set()
-        """Something for each request that was read and may have chosen a run."""
+        """A mark for each request that was read and may have chosen a run."""
         self._making = asyncio.Lock()
         self.closing = False
-        """Set when the server is told to stop: it finishes what it took."""
+        """True after the server was told to stop; it finishes accepted requests."""
 
     @asynccontextmanager
     async def receive(
         self, http: Request, model: type[Body], *, forms: bool = False
     ) -> AsyncIterator[tuple[Body, str]]:
-        """The body of a request, checked, and its client's name, within that client's limits.
-        ``forms``: whether it may be a form in place of JSON.
+        """Read and check the body of a request; yields it with its client's name, within that
+        client's limits. ``forms``: the body may be a form too.
 
-        A client that is known without the body (by its address, or by a key in the header) is held
-        to its limits before the body is read. Any other request counts for its address until its
-        key is read. Raises Refusal 400, 403, 408, 413, 415 or 429.
+        For a client that is known without the body (by its address, or by a key in the header), the
+        limits are checked before the body is read. Any other request counts for its address until
+        its key is read. Raises Refusal 400, 403, 408, 413, 415 or 429.
         """
         with ExitStack() as held:
             client: Client | None = None
@@ -101,7 +101,7 @@ class Service:
                 held.enter_context(pool.held((client or _stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
-                # From here on it counts for the holder of its key, if that is known.
+                # From here on the request counts for the holder of its key, if the key is known.
                 self.limiter.give_back(_stranger(http))
                 key = fields.get("api_key")
                 client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
@@ -118,7 +118,7 @@ class Service:
 
     @contextmanager
     def admit(self, http: Request, key: str | None = None) -> Iterator[Client]:
-        """A request of a client, within the limits. Raises Refusal 403 or 429."""
+        """Admit a request of a client within its limits. Raises Refusal 403 or 429."""
         given = key_in_header(http.headers.get("authorization")) or key
         try:
             client = self.keys.client(given, _stranger(http).name)
@@ -131,7 +131,8 @@ class Service:
             yield client
 
     async def check_site(self, http: Request) -> None:
-        """What ``Sites`` refuses is counted. Raises Refusal 403, 421 or 429."""
+        """Check the site of a request; a refused one counts against the limits. Raises Refusal 403,
+        421 or 429."""
         try:
             self.sites.check(http)
         except Refusal:
@@ -139,38 +140,38 @@ class Service:
             raise
 
     def count(self, http: Request) -> None:
-        """Count a request that needs no key, or is refused: of the holder of the key that it brings
-        all the same, or by its address. Raises Refusal 429.
-        """
+        """Count a request that needs no key, or is refused: for the holder of its key if it has a
+        valid one, or for its address. Raises Refusal 429."""
         given, client = key_in_header(http.headers.get("authorization")), _stranger(http)
         with suppress(Refusal):
             client = self.keys.client(given, client.name)
         self.limiter.take_one(client)
 
     async def slow_down(self) -> None:
-        """Let one who asks too often wait."""
+        """Delay a client that asks too often."""
         await asyncio.sleep(TOO_MANY_SECONDS)
 
     async def probed(self, http: Request) -> None:
-        """Count a request that is always answered: who sends too many waits for each."""
+        """Count a request that is always answered; a client that sends too many waits for each
+        answer."""
         try:
             self.probes.take_one(_stranger(http))
         except Refusal:
             await self.slow_down()
 
     async def once(self, name: str, make: Callable[[], T]) -> T:
-        """What ``make`` makes: beside the event loop, and once for as long as the same runs are
-        served. ``name`` tells it from all else that is made so."""
+        """The result of ``make``, computed in a thread, and once for as long as the same runs are
+        served. ``name`` identifies it."""
         made = self.catalogue.made
         if name not in made:
-            async with self._making:  # whoever asks meanwhile does not make it, too
+            async with self._making:  # requests that come meanwhile wait for the same result
                 if name not in made:
                     made[name] = await asyncio.to_thread(make)
         found: T = made[name]
         return found
 
     async def rendered(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
-        """JSON that is made ``once`` for each path and ``name``."""
+        """A JSON response that is made ``once`` for each path and ``name``."""
         return json_response(await self.once(f"{http.scope['path']} {name}", make))
 
     def check_texts(self, given: Texts, client: str) -> list[str]:
@@ -180,7 +181,7 @@ class Service:
         return texts
 
     def check_operator(self, http: Request) -> None:
-        """Raises Refusal 403 for who is not one of those who run the server."""
+        """Raises Refusal 403 for an address that is not an operator's."""
         if http.client is None or http.client.host not in self.operators:
             raise Refusal(
                 "operators_only",
@@ -210,10 +211,10 @@ class Service:
     async def finish(
         self, http: Request, work: Coroutine[Any, Any, T], seconds: float | None = None
     ) -> T:
-        """Do ``work`` in the time that a request has, or in ``seconds``, and only while its client
-        is there.
+        """Do ``work`` within the time limit of a request, or ``seconds``, while its client is
+        connected.
 
-        Raises Refusal 504, ClientGone, and as 400 what a search cannot meet.
+        Raises Refusal 504, ClientGone, and Refusal 400 for a search that cannot be done.
         """
         try:
             async with asyncio.timeout(seconds or self.settings.limits.seconds):
@@ -239,26 +240,26 @@ class Service:
         source: str,
         target: str | None,
     ) -> list[tuple[Served, DetectedLanguage | None]]:
-        """The run for each text, and the language that was detected, as ``Catalogue.choose``.
-        Raises Refusal 400."""
+        """The run for each text, and the detected language, as ``Catalogue.choose``. Raises Refusal
+        400."""
         choices = (self.catalogue.choose(runs, one, source, target) for one in texts)
         if source != AUTO:  # nothing to detect
             return list(choices)
         return await self.texts.all(client, choices)
 
     async def written(self, client: str, make: Callable[[], BaseModel]) -> bytes:
-        """An answer, made and written beside the event loop."""
+        """Make and encode an answer outside the event loop."""
         return await self.texts.do(client, lambda: written(make()))
 
 
 def _stranger(http: Request) -> Client:
-    """Who asks, as long as no key is known."""
+    """The client by its address, while no key is known."""
     return Client(address_of(http))
 
 
 def _size(http: Request, model: type[BaseModel], limits: LimitSettings) -> int:
-    """Bytes that a body may have: as its header says, unless it comes in chunks (RFC 9112, section
-    6.3), and at most what the endpoint takes."""
+    """The most bytes that a body may have: by its header, unless it comes in chunks (RFC 9112,
+    section 6.3), and at most the limit of the endpoint."""
     most = model.most_bytes(limits) if issubclass(model, WithFiles) else limits.body_bytes
     told = http.headers.get("content-length", "")
     return int(told) if told.isdecimal() and "transfer-encoding" not in http.headers else most
