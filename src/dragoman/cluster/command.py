@@ -1,4 +1,4 @@
-"""One command, from what is asked to parts that stand: ``--on local:4``, ``--part 17/500``."""
+"""One command that does its share of the parts: ``--on local:4``, ``--part 17/500``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dragoman.stores.store import Store
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
 _SHOWN = 1_000
-"""Characters of names that are told."""
+"""The most characters of a list of names in a message."""
 _SHARE = re.compile(r"(\d{1,7})/([1-9]\d{0,6})\Z")
 
 Place = tuple[str, int | None]
@@ -38,19 +38,19 @@ Place = tuple[str, int | None]
 
 @dataclass(frozen=True)
 class Share:
-    """Which parts a command does: every ``of``-th, from ``number`` (1 to ``of``) on; number 0
-    makes the plan alone."""
+    """The parts of a command: every ``of``-th, from ``number`` (1 to ``of``) on; with number 0, it
+    only makes the plan."""
 
     number: int = 1
     of: int = 1
 
     def has(self, part: int) -> bool:
-        """Whether a part is one of them."""
+        """True if a part belongs to the share."""
         return part % self.of == self.number - 1
 
 
 def share_of(given: str | None) -> Share:
-    """Read ``--part 17/500``. Errors: ``DragomanError``."""
+    """Parse ``--part 17/500``. Errors: ``DragomanError``."""
     if given is None:
         return Share()
     found = _SHARE.match(given)
@@ -63,7 +63,7 @@ def share_of(given: str | None) -> Share:
 
 
 def place_of(given: str | None) -> Place:
-    """Read ``--on local:4``; nothing means one process. Errors: ``DragomanError``."""
+    """Parse ``--on local:4``; None means one process. Errors: ``DragomanError``."""
     found = _PLACE.match(given or "local:1")
     if found is None:
         raise DragomanError(f"--on {given}: give local, local:4, ray or ray:40")
@@ -77,24 +77,24 @@ def workers_at(place: Place) -> Workers:
 
 
 class Command:
-    """A command in parts: where it writes to, who works, and which share of the parts it does."""
+    """A command in parts: its output, its workers, and its share of the parts."""
 
     def __init__(self, to: str, on: str | None, part: str | None, console: ProgressConsole) -> None:
-        """Errors: ``DragomanError`` for what cannot be."""
+        """Errors: ``DragomanError`` for invalid options."""
         self.part, self.share, self._place = part, share_of(part), place_of(on)
         self.to = whole_address(to)
         self.console = console
 
     @cached_property
     def store(self) -> Store:
-        """The store that the parts go to."""
+        """The store of the parts."""
         return opened(self.to)
 
     def drive(
         self, work: Work, parts: Sequence[int], of_command: Sequence[int], *, mixed: bool = False,
         seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
-        """Do parts, as ``Driver`` has them. Errors: ``DragomanError``."""
+        """Do parts, as ``Driver``. Errors: ``DragomanError``."""
         workers = workers_at(self._place)
         Driver(work, workers, parts, of_command, self.console, mixed=mixed, seen=seen).run()
 
@@ -103,9 +103,9 @@ def run(
     command: Command, asked: Asked, make: MakeMapper, *, mixed: bool = False,
     seen: Callable[[Any], None] = lambda seen: None,
 ) -> None:  # fmt: skip
-    """Do what is asked to lines, or go on with it. ``mixed``, ``seen``: as ``Driver`` has them.
+    """Map the lines of the inputs, or continue. ``mixed``, ``seen``: as in ``Driver``.
 
-    Errors: ``DragomanError``, also where parts were given up.
+    Errors: ``DragomanError``, also if parts were given up.
     """
     share, store, say = command.share, command.store, command.console.say
     began = time.monotonic()
@@ -134,7 +134,7 @@ def run(
         try:
             command.drive(job, mine, of_share, mixed=mixed, seen=seen)
         except DragomanError:
-            # Where no model could be opened, the plan is not to be in the way of the next command.
+            # If no model could be opened, the plan must not block the next command.
             if is_new and way_that_stands(store) is None:
                 store.remove(PLAN)
             raise

@@ -1,9 +1,8 @@
-"""Gives parts to workers until all stand, and tells how far they are.
+"""Gives parts to workers until all are done, and reports progress.
 
-A worker that dies loses one part, which goes to the end of the queue. Each part is tried
-``TRIES`` times, as a task of Ray is with ``max_task_retries=2``, and is then given up. Nothing that
-must be kept lies in this process: who gives the same command again goes on from the parts that
-stand.
+If a worker dies, its part goes to the end of the queue. Each part is tried ``TRIES`` times, as a
+task of Ray is with ``max_task_retries=2``, and is then given up. This process holds no state that
+must be kept: the same command continues from the parts that are done.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from dragoman.cluster.workers import Answer, Worker, Workers
 logger = logging.getLogger("dragoman.cluster")
 
 TRIES = 3
-"""Workers that a part may cost before it is given up."""
+"""The number of workers that may die with a part before it is given up."""
 _STARTS = 3
-"""Workers that may die one after another before their model is open."""
+"""The number of workers that may die one after another before their model is open."""
 _TICK = 1.0
 _EVERY = 2.0
-"""Seconds between two lines of progress on a terminal."""
+"""The seconds between two lines of progress on a terminal."""
 _EVERY_IN_LOGS = 30.0
 
 
 @dataclass(frozen=True)
 class ProgressConsole:
-    """The place where people read what a command does."""
+    """The output for people who run a command."""
 
     write: Callable[[str], object]
     """Writes text as it is."""
@@ -53,44 +52,45 @@ class _Begun:
 
     worker: Worker
     wished: bool
-    """Whether it was told how to compute."""
+    """True if the work already says how to compute."""
     is_open: bool = False
     part: int | None = None
     """The part that it works on."""
 
 
 class Driver:
-    """One command's share of a job. Use it once."""
+    """Does one command's share of a job. Use it once."""
 
     def __init__(
         self, work: Work, workers: Workers, parts: Sequence[int], of_command: Sequence[int],
         console: ProgressConsole, *, mixed: bool = False,
         seen: Callable[[Any], None] = lambda seen: None,
     ) -> None:  # fmt: skip
-        """``parts``: those that are to be done, of all that the command is for; ``mixed``: whether
-        workers may compute in different ways; ``seen``: gets what was seen in each part."""
+        """``parts``: the parts to do, of those of the command (``of_command``); ``mixed``: workers
+        may compute in different ways; ``seen``: receives what was noted of each part."""
         self._work, (self._number, self._new_worker) = work, workers
         self._waiting = deque(parts)
         self._total, missing = (sum(map(work.lines, some)) for some in (of_command, parts))
         self._progress = ProgressLine(self._total, self._total - missing, console)
         self._mixed, self._seen = mixed, seen
         self._asked: dict[Future[Answer], _Begun] = {}
-        """The answers that are awaited, each with the worker that will give it."""
+        """The pending answers, each with its worker."""
         self._workers: list[_Begun] = []
         self._tries: Counter[int] = Counter()
-        """Part -> workers that died with it."""
+        """Part -> the number of workers that died with it."""
         self._starts = 0
-        """Workers that died before their model was open, one after another."""
+        """The number of workers that died one after another before their model was open."""
         self._stood = self._died = 0
-        """Parts that somebody else did meanwhile, and workers that were replaced."""
+        """The number of parts that another command did meanwhile, and of workers that were
+        replaced."""
         self._given_up: dict[int, str] = {}
-        """Part -> why."""
+        """Part -> the reason."""
 
     def run(self) -> None:
-        """Until every part stands. Errors: ``DragomanError`` where going on cannot help, and where
-        parts were given up; all workers are ended first."""
+        """Run until every part is done. Errors: ``DragomanError`` if another try cannot help, and
+        if parts were given up; all workers are ended first."""
         try:
-            self._start()  # one alone: how it computes is how all do
+            self._start()  # one alone: the others compute as it does
             while self._waiting or any(begun.part is not None for begun in self._workers):
                 answered, _ = wait(self._asked, _TICK, FIRST_COMPLETED)
                 for future in answered:
@@ -112,7 +112,7 @@ class Driver:
             )
 
     def _tell(self) -> None:
-        """Tell what was done, in one line."""
+        """Report in one line what was done."""
         progress = self._progress
         told = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
         if progress.rate:
@@ -135,8 +135,7 @@ class Driver:
         begun.worker.stop()
 
     def _give(self) -> None:
-        """Start as many workers as there are to be, but no more than there are parts, and give
-        parts to those that have none."""
+        """Start missing workers, but no more than there are parts, and give parts to idle ones."""
         if self._work.way is not None:
             busy = sum(begun.part is not None for begun in self._workers)
             for _ in range(min(self._number, len(self._waiting) + busy) - len(self._workers)):
@@ -178,7 +177,7 @@ class Driver:
         self._work = self._work.with_way(agreed)
         if way != agreed and not self._mixed:
             if not begun.wished:
-                self._stop(begun)  # another will compute as is agreed
+                self._stop(begun)  # a new worker will compute as agreed
                 return
             raise DragomanError(
                 f"parts of {self._work.to} were computed in {agreed.words}, and here it would be "
@@ -218,7 +217,7 @@ class Driver:
             self._progress.say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")
 
     def _pass_over(self, number: int) -> None:
-        """Somebody else works on the same parts: take the rest in another order than theirs."""
+        """Skip a part that another command did, and shuffle the rest to avoid its order."""
         self._stood += 1
         self._progress.before += self._work.lines(number)
         rest = list(self._waiting)
@@ -227,36 +226,37 @@ class Driver:
 
 
 class ProgressLine:
-    """How far all parts are: one line, written anew on a terminal, and now and then into a log."""
+    """The progress over all parts: one line, which is overwritten on a terminal and written at
+    intervals into a log."""
 
     def __init__(self, total: int, before: int, console: ProgressConsole) -> None:
-        """``total``: lines."""
+        """``total``: the number of lines."""
         self._total, self._console = total, console
         self.before = before
-        """Lines of parts that stood already, or that somebody else has done."""
+        """The lines of parts that were done before, or by another command."""
         self.fresh = 0
-        """Lines of parts that this command has done."""
+        """The lines of parts that this command has done."""
         self._began: float | None = None
         self._told = 0.0
         self._width = 0
 
     def begin(self) -> None:
-        """Measure from now on: a model is ready."""
+        """Start the clock: a model is ready."""
         if self._began is None:
             self._began = self._told = time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """Since the first model was ready."""
+        """The seconds since the first model was ready."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     @property
     def rate(self) -> float:
-        """Lines a second, of this command."""
+        """The lines per second of this command."""
         return self.fresh / self.seconds if self.seconds else 0.0
 
     def show(self, workers: int) -> None:
-        """Show how far it is, if it is time again."""
+        """Show the progress, if it is due."""
         now, terminal = time.monotonic(), self._console.terminal
         if self._began is None or now - self._told < (_EVERY if terminal else _EVERY_IN_LOGS):
             return
@@ -269,18 +269,18 @@ class ProgressLine:
             self._console.say(text)
 
     def clear(self) -> None:
-        """Make room for other text on a terminal."""
+        """Remove the line from a terminal before other text."""
         if self._width:
             self._console.write(f"\r{' ' * self._width}\r")
             self._width = 0
 
     def say(self, line: str) -> None:
-        """Write another line."""
+        """Write a line of other text."""
         self.clear()
         self._console.say(line)
 
     def _text(self, workers: int) -> str:
-        """12,000 of 50,000 lines (24 %), 148 lines/s, 4 min left, 2 workers"""
+        """For example: 12,000 of 50,000 lines (24 %), 148 lines/s, 4 min left, 2 workers"""
         done = self.before + self.fresh
         share = 100 * done // self._total if self._total else 100
         parts = [f"{done:,} of {plural(self._total, 'line')} ({share} %)"]
@@ -293,12 +293,12 @@ class ProgressLine:
 
 
 def in_figures(rate: float) -> str:
-    """Lines a second, as exact as it can be meant."""
+    """Format lines per second with a meaningful precision."""
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
 def duration(seconds: float) -> str:
-    """40 s, 12 min, 3 h 20 min, 5 days 2 h"""
+    """Format a duration: 40 s, 12 min, 3 h 20 min, 5 days 2 h"""
     if seconds < 90:
         return f"{max(0.0, seconds):.0f} s"
     minutes = round(seconds / 60)

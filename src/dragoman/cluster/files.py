@@ -1,5 +1,5 @@
-"""The files that addresses name: a file, all of a folder, or a pattern with ``*``. And their bytes:
-gzip and zstd are read by what a file begins with, and written as the input was."""
+"""The input files: an address names a file, all files of a folder, or a pattern with ``*``. gzip
+and zstd are detected by the first bytes, and outputs are compressed as their inputs."""
 
 from __future__ import annotations
 
@@ -20,45 +20,46 @@ from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
 
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = (".", "_")
-"""Names that begin so are none of the data: of temporary files, and of what programs note."""
+"""Prefixes of names that are not data: temporary files, and notes of programs."""
 
 Compression = Literal["", "gz", "zst"]
-"""The ending of the name of such a file; nothing for plain bytes."""
+"""The ending of the name of such a file; empty for plain bytes."""
 _MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _LEVEL = 6
 _AT_ONCE = 1 << 20
-"""Bytes that are given to a decompressor at once: a file of zeros grows a thousandfold."""
+"""The bytes that a decompressor gets at once: a file of zeros grows a thousandfold."""
 
 
 @dataclass(frozen=True)
 class File:
-    """One input, as it was when the plan was made."""
+    """One input, in its state when the plan was made."""
 
     store: str
     """The address of its store."""
     name: str
     stat: Stat
     compression: Compression = ""
-    """Known once the plan is made."""
+    """The compression, which is known once the plan is made."""
 
     @property
     def place(self) -> str:
-        """What messages call it."""
+        """The name of the file in messages."""
         return f"{self.store.rstrip('/')}/{self.name}"
 
     def open(self) -> Store:
-        """Its store."""
+        """Open the store of the file."""
         return opened(self.store)
 
     def check_unchanged(self) -> None:
-        """Errors: ``InputChanged`` where it is not what it was."""
+        """Errors: ``InputChanged`` if the file has changed."""
         if self.open().stat(self.name) != self.stat:
             raise InputChanged(f"{self.place} has changed since the plan was made")
 
     def read(self, start: int, length: int, store: Store | None = None) -> bytes:
-        """Bytes of it, fewer only at its end. ``store``: its own, where it is open already.
+        """Read bytes of the file, fewer only at its end. ``store``: its store, if it is open
+        already.
 
-        Errors: ``InputChanged``, also where the file has become shorter; ``StoreError``.
+        Errors: ``InputChanged``, also if the file has become shorter; ``StoreError``.
         """
         length = max(0, min(length, self.stat.size - start))
         data = (store or self.open()).read(self.name, start, length, self.stat.tag)
@@ -67,7 +68,7 @@ class File:
         return data
 
     def blocks(self, start: int = 0, length: int | None = None) -> Iterator[bytes]:
-        """The stored bytes of it, or of a stretch of it, block by block."""
+        """The stored bytes of the file, or of a stretch of it, block by block."""
         store = self.open()
         end = self.stat.size if length is None else start + length
         while start < end and (block := self.read(start, min(BLOCK, end - start), store)):
@@ -75,15 +76,15 @@ class File:
             yield block
 
     def plain(self, length: int | None = None) -> Iterator[bytes]:
-        """The plain bytes of it, or of its first ``length`` bytes, block by block."""
+        """The decompressed bytes of the file, or those of its first ``length`` stored bytes, block
+        by block."""
         return plain_blocks(self.blocks(0, length), self.compression, self.place)
 
 
 def files_of(addresses: Sequence[str]) -> list[File]:
-    """All files of the addresses: in their order, those of one in the order of their names.
+    """All files of the addresses: in their order, and by name within each address.
 
-    Errors: ``DataError`` for an address that names none, ``StoreError`` for one that cannot be
-    read.
+    Errors: ``DataError`` for an address without files, ``StoreError`` for one that cannot be read.
     """
     found: list[File] = []
     for address in addresses:
@@ -100,7 +101,7 @@ def _files(address: str) -> Iterator[File]:
         if os.path.isfile(address):
             store, name = os.path.split(store)
         elif _PATTERN.search(store) and not os.path.isdir(address):
-            # The folder above the first part with a pattern; what is behind is matched.
+            # The folder above the first part with a pattern; the rest is matched.
             whole = store
             while _PATTERN.search(store):
                 store = os.path.dirname(store)
@@ -126,7 +127,7 @@ def _files(address: str) -> Iterator[File]:
 
 
 class OpenedFile(RawIOBase):
-    """The bytes of a file, for whoever seeks in it; each request asks for what is read."""
+    """A seekable file object; each read requests only its bytes."""
 
     def __init__(self, file: File) -> None:
         super().__init__()
@@ -157,7 +158,7 @@ def compression_of(beginning: bytes) -> Compression:
 
 
 def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -> Iterator[bytes]:
-    """Decompress the blocks of a file. ``name``: of the file, for messages.
+    """Decompress the blocks of a file. ``name``: the file's name, for messages.
 
     Errors: ``DataError`` for a file that is damaged, or that ends too early.
     """
@@ -171,7 +172,7 @@ def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -
     else:
         zstd = _zstandard(name)
         make, damage = (lambda: zstd.ZstdDecompressor().decompressobj()), zstd.ZstdError
-    # A file may be several that were joined; each needs a decompressor of its own.
+    # A file may be a concatenation of several; each needs a decompressor of its own.
     current: Any = None
     for block in blocks:
         for start in range(0, len(block), _AT_ONCE):
@@ -196,7 +197,7 @@ def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -
 
 
 def compressed(data: bytes, compression: Compression) -> bytes:
-    """The same bytes for the same data, whenever and wherever they are made."""
+    """Compress data, with the same result on every machine and at any time."""
     if compression == "gz":
         return gzip.compress(data, _LEVEL, mtime=0)
     if compression == "zst":

@@ -1,5 +1,5 @@
-"""The kinds of inputs by their names, and which one a file is. And Parquet: a column of texts in,
-one more column out."""
+"""The table of the kinds of inputs, the detection of a file's kind, and Parquet, which reads a
+column of texts and adds a column of outputs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from dragoman.cluster.rows import (
 from dragoman.data.files.bilingual import different_counts
 
 _MAGIC = b"PAR1"
-"""The beginning of each file of Parquet."""
+"""The first bytes of each Parquet file."""
 
 
 class ParquetRows(InputKind):
-    """A row of a table."""
+    """Parquet: a row is a row of the table."""
 
     ending = "parquet"
 
@@ -79,7 +79,7 @@ class ParquetRows(InputKind):
 
 
 def _table(part: PartOfInput) -> Any:
-    """The rows of a part, of the row groups that hold them."""
+    """The rows of a part, read from the row groups that contain them."""
     (file,), (stretch,) = part.files, part.stretches
     opened = _opened(file)
     groups: list[int] = []
@@ -128,7 +128,7 @@ _COMPRESSED_NAMES = (".gz", ".gzip", ".zst", ".zstd")
 
 
 def kind_of(file: File) -> tuple[KindName, File]:
-    """The name of its kind, and the file with its compression: by what it begins with, and for
+    """The name of a file's kind, and the file with its compression: by its first bytes and, for
     JSON, which looks like text, by its name."""
     beginning = file.read(0, 4)
     if beginning == _MAGIC:
@@ -146,8 +146,8 @@ MOST_PARTS = 1_000_000
 def cut_together(
     files: Sequence[File], kind: InputKind, lines: int
 ) -> tuple[tuple[Stretch, ...], ...]:
-    """Files whose lines belong together, in parts of ``lines`` at most: of each part, its stretch
-    of each file. Errors: ``DataError`` where they do not have as many lines."""
+    """Cut files whose lines belong together into parts of at most ``lines``: for each part, its
+    stretch of each file. Errors: ``DataError`` if their numbers of lines differ."""
     columns = [list(kind.cut(file, lines)) for file in files]
     counts = [sum(one.lines for one in column) for column in columns]
     for (file, other), (count, more) in zip(pairwise(files), pairwise(counts), strict=True):

@@ -1,8 +1,8 @@
-"""A verb's work on lines: the model that each worker makes anew, the output of a part, the parts
-that stand, and the files beside them when all stand.
+"""A verb's work on lines: the model that each worker makes, the output of a part, the list of parts
+that are done, and the final files next to them.
 
-The note about a part is written before the part itself, under a name that holds the digest of the
-output: so a part that stands has a note, whoever wrote it and whenever that process was killed.
+The note about a part is written before the part itself, under a name with the digest of the output:
+so every part in the store has a note, whoever wrote it and whenever that process was killed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dragoman.cluster.work import NOTES, Way, Work
 from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 WINDOW = 4000
-"""Rows that the mapper gets at once."""
+"""The number of rows that the mapper gets at once."""
 MOST_BAD = 1000
-"""Bad lines of a part that are named; all are counted."""
+"""The most bad lines of a part that are listed; all are counted."""
 _DIGITS = 16
 DONE = f"{NOTES}/done.json"
 BAD_LINES = f"{NOTES}/bad-lines.jsonl"
 _AT_ONCE = 16
-"""Requests for small objects."""
+"""The most parallel requests for small objects."""
 
 Texts = tuple[str, ...]
 """The texts of one row: a text, or a source and its translation."""
@@ -44,27 +44,27 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class LineMapper:
-    """A model that is ready."""
+    """A model that is ready, as functions."""
 
     outputs: Callable[[Sequence[Texts]], Iterable[str]]
-    """Rows in, the output of each without its last line end. Errors: ``DragomanError`` for a row
-    that it cannot take."""
+    """Maps rows to the output of each without its last line end. Errors: ``DragomanError`` for a
+    row that it cannot process."""
     precision: str
     level: str
     description: str
     """One line for people: what runs the model on this machine, and why."""
     seen: Callable[[Sequence[Texts], Sequence[str]], Any] = lambda rows, outputs: None
-    """Rows and their outputs in, what is noted of them, as JSON can hold it."""
+    """Maps rows and their outputs to what is noted of them, as JSON can hold it."""
 
 
 MakeMapper = Callable[[str], LineMapper]
-"""Makes one, in the precision that is named; "": in the fastest. It goes to other processes and
+"""Makes a mapper in the named precision; "": in the fastest. It is sent to other processes and
 machines, so it is a function of a module, or a ``partial`` of one."""
 
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that could not be read as it should."""
+    """A line that could not be read correctly."""
 
     place: str
     line: int
@@ -73,41 +73,42 @@ class BadLine:
 
 @dataclass(frozen=True)
 class PartNote:
-    """A note about a part."""
+    """The note about a finished part."""
 
     number: int
     name: str
     lines: int
     size: int
-    """Bytes of the output, as they are stored."""
+    """The size of the stored output, in bytes."""
     digest: str
-    """SHA-256 of them, in hex."""
+    """The SHA-256 of the stored output, in hex."""
     bad: int
     bad_lines: tuple[BadLine, ...]
     way: str
-    """How it was computed, in words."""
+    """A description of the way in which it was computed."""
     seen: Any = None
-    """The notes that the mapper made of it."""
+    """The notes of the mapper."""
 
 
 PART_NOTES = TypeAdapter(PartNote)
-"""Writes and reads them, as JSON."""
+"""Writes and reads notes as JSON."""
 
 
 @dataclass(frozen=True)
 class Job(Work):
-    """A plan, where its parts go, and what is done to lines."""
+    """A plan, the store of its parts, and the mapper of their lines."""
 
     plan: PartsPlan
     make: MakeMapper
 
     @cached_property
     def parts(self) -> list[tuple[InputKind, PartOfInput]]:
-        """``plan.parts``, by number."""
+        """The parts of the plan, by number."""
         return self.plan.parts
 
     def name(self, number: int) -> str:
-        """``part-00017.jsonl.zst``. Sorted by name, outputs are in the order of the inputs."""
+        """For example ``part-00017.jsonl.zst``. Sorted by name, outputs are in the order of the
+        inputs."""
         kind, part = self.parts[number]
         digits = max(5, len(str(len(self.parts) - 1)))
         endings = filter(None, (kind.ending, part.files[0].compression))
@@ -120,7 +121,7 @@ class Job(Work):
         return self.parts[number][1].stretches[0].lines
 
     def begun(self) -> tuple[LineMapper, Way, str]:
-        """The model, computing as the job wishes if this machine can."""
+        """Make the model, computing in the job's way if this machine can."""
         way = self.way
         if way is not None and way.level:
             from dragoman.native import library
@@ -158,7 +159,7 @@ def _note_name(number: int, digest: str) -> str:
 
 
 def _notes_of(number: int) -> str:
-    """How the names of all notes about a part begin."""
+    """The common prefix of the names of all notes about a part."""
     return f"{NOTES}/parts/{number:07}-"
 
 
@@ -186,8 +187,8 @@ def _mapped(
 
 
 def _each(rows: Sequence[Row], mapper: LineMapper) -> Iterator[tuple[str | None, str]]:
-    """The output of each row, or why there is none: rows of which one is refused are halved until
-    it is found."""
+    """The output of each row, or the reason why there is none: if rows are refused, they are halved
+    until the bad one is alone."""
     if not rows:
         return
     try:
@@ -206,20 +207,20 @@ def _each(rows: Sequence[Row], mapper: LineMapper) -> Iterator[tuple[str | None,
 
 
 def _without_number(reason: str) -> str:
-    """Messages about one line begin with its number among those that were given."""
+    """Remove the line's number in its window from a message about one line."""
     for beginning in ("line 1: ", "line 1 "):
         reason = reason.removeprefix(beginning)
     return reason
 
 
 def standing(job: Job) -> dict[int, Stat]:
-    """The parts that the store lists. One that is written lately may be missing in the list."""
+    """The parts that the store lists. A list may lack parts that were written lately."""
     numbers = {job.name(number): number for number in range(len(job.parts))}
     return {numbers[name]: stat for name, stat in job.store.names("") if name in numbers}
 
 
 def missing(job: Job, listed: Iterable[int]) -> list[int]:
-    """The parts that do not stand; those that the list lacks are asked for one by one."""
+    """The parts that are not done; those that the list lacks are checked one by one."""
     unlisted = sorted(set(range(len(job.parts))).difference(listed))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda number: job.store.stat(job.name(number)), unlisted)
@@ -227,8 +228,8 @@ def missing(job: Job, listed: Iterable[int]) -> list[int]:
 
 
 def was_done(job: Job, listed: Mapping[int, Stat]) -> int | None:
-    """The number of bad lines, as ``finish`` counted them, if all parts stand as they did then;
-    else None."""
+    """The number of bad lines that ``finish`` counted, if all parts exist as they were then;
+    otherwise None."""
     found = job.store.content(DONE)
     if found is None or len(listed) < len(job.parts):
         return None
@@ -240,8 +241,8 @@ def was_done(job: Job, listed: Mapping[int, Stat]) -> int | None:
 
 
 def finish(job: Job) -> int:
-    """Check all parts against what was noted of them, gather their bad lines, and write that all
-    is done. -> How many lines were bad. Errors: ``StoreError`` for a part that was changed."""
+    """Check all parts against their notes, collect their bad lines, and write that all is done.
+    Returns the number of bad lines. Errors: ``StoreError`` for a part that was changed."""
     notes = notes_of_all(job)
     lines: list[str] = []
     for note in notes:
@@ -276,7 +277,8 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
     stat = job.store.stat(name)
     if stat is None:
         raise StoreError(f"{job.store.place(name)} is not there any more")
-    # Two that did the same part have noted it twice if their outputs differ; a list may be late.
+    # Two workers that did the same part wrote two notes if their outputs differ; a list may be
+    # late.
     if len(names) != 1:
         names = [_note_name(number, _digest(job.store, name, stat))]
     data = job.store.content(names[0])

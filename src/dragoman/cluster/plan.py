@@ -1,7 +1,7 @@
-"""What a folder of parts is made of: the inputs as they were, the run, and how lines are cut.
+"""The plan of a folder of parts: the inputs in their state, the run, and the cuts of the lines.
 
-The plan is written once, and whoever comes later takes it as it is. If it is of other inputs, of
-another run or of other options, nothing is done: the parts of two plans never mix.
+The plan is written once, and later commands use it as it is. If they have other inputs, another run
+or other options, they are refused: the parts of two plans never mix.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from dragoman.stores.store import InputChanged, Stat, Store, StoreError
 
 PLAN = f"{NOTES}/plan.json"
 VERSION = 3
-"""Of what is written of a plan."""
+"""The version of the stored format."""
 Plan = TypeVar("Plan")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command asks for, without looking into its inputs."""
+    """The request of a command, before its inputs are read."""
 
     verb: str
     runs: Mapping[str, str]
     """Run folder -> fingerprint of all that it computes with."""
     options: Mapping[str, Any]
-    """Those that say what the output is."""
+    """The options that determine the output."""
     lines: int
-    """Of a part, at most."""
+    """The most lines of a part."""
     fields: Fields
     files: tuple[tuple[File, ...], ...]
-    """One input each; of several files where lines belong together."""
+    """The inputs; each has several files if their lines belong together."""
     language: str | None = None
-    """Of the text, by which it is judged whether a file holds lines of text; None: every file is
-    taken as it is."""
+    """The language of the text, by which files are checked to be lines of text; None: every file is
+    accepted."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Input:
     files: tuple[File, ...]
     kind: KindName
     stretches: tuple[tuple[Stretch, ...], ...]
-    """Of each part, those of each file."""
+    """For each part, the stretch of each file."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,17 @@ class PartsPlan:
 
     @property
     def lines(self) -> int:
-        """Of all parts."""
+        """The number of lines of all parts."""
         return sum(part[0].lines for one in self.inputs for part in one.stretches)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what is written of it, in hex."""
+        """The SHA-256 of the stored plan, in hex."""
         return hashlib.sha256(PARTS_PLANS.dump_json(self)).hexdigest()
 
 
 PARTS_PLANS = TypeAdapter(PartsPlan)
-"""Writes and reads them, as JSON."""
+"""Writes and reads plans as JSON."""
 
 
 def stored_plan(
@@ -96,11 +96,11 @@ def stored_plan(
     make: Callable[[], Plan],
     check: Callable[[Plan], None],
 ) -> tuple[Plan, bool]:
-    """The plan that stands, once ``check`` has seen it, or one that is made now, and whether it is
-    new.
+    """The stored plan, after ``check``, or a new one of ``make``; True with a new one.
 
     Errors: ``StoreError`` for a plan that is damaged or of another version, for a store without
-    conditional writes, and for a folder that holds something else; those of ``make`` and ``check``.
+    conditional writes, and for a folder with other contents; and the errors of ``make`` and
+    ``check``.
     """
     found = store.content(PLAN)
     if found is None:
@@ -130,7 +130,7 @@ def stored_plan(
 
 
 def make_plan(asked: Asked) -> PartsPlan:
-    """Read all inputs once and cut them. Errors: ``DataError`` for what cannot be read."""
+    """Read all inputs once and cut them. Errors: ``DataError`` for an input that cannot be read."""
     plan = PartsPlan(asked, tuple(_cut(files, asked) for files in asked.files))
     check_count(len(plan.parts), plan.lines)
     return plan
@@ -153,7 +153,7 @@ def _cut(files: tuple[File, ...], asked: Asked) -> Input:
 
 
 def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> None:
-    """Errors: ``RunError`` or ``InputChanged`` where the plan that stands is of something else."""
+    """Errors: ``RunError`` or ``InputChanged`` if the stored plan differs from the request."""
     made = plan.asked
     another = "Take another folder for these parts: --to"
     if made.verb != asked.verb:
@@ -190,5 +190,5 @@ def _files(asked: Asked) -> dict[str, Stat]:
 
 
 def fingerprint(files: Sequence[tuple[str, str]]) -> str:
-    """One SHA-256 of several, each with a name."""
+    """One SHA-256 of several named ones."""
     return hashlib.sha256(json.dumps(sorted(files)).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Bytes -> lines, and where every so many of them begin; and what a kind of input does: cut files
-into parts, read the rows of one, and write its output.
+"""Lines and their places in bytes, and the kinds of inputs: each cuts files into parts, reads the
+rows of a part, and writes its output.
 
-Rows are lines: of text, of one file or of several side by side; or JSON Lines, an object on each,
-whose output becomes a field of it while all others stay as they are, byte for byte.
+Rows are lines of text, of one file or of several in parallel; or JSON Lines, with an object on
+each, whose output becomes a field while all others stay as they are, byte for byte.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 TOO_LONG = f"bytes, and {LONGEST:,} are read as one line"
 _NOT_UTF8 = "has bytes that are not UTF-8; each is read as U+FFFD"
 _SHOWN = 1 << 20
-"""Bytes of a bad line that are kept in its output."""
+"""The most bytes of a bad line that are kept in its output."""
 
 
 class RawLine(NamedTuple):
     """A line without its end."""
 
     data: bytes | None
-    """None of one that is longer than ``LONGEST``."""
+    """The bytes of the line; None if it is longer than ``LONGEST``."""
     size: int
 
 
 class Stretch(NamedTuple):
-    """Some lines of a file."""
+    """Consecutive lines of a file."""
 
     first: int
-    """Counted from 0."""
+    """The number of the first line, from 0."""
     lines: int
     start: int
-    """Bytes before it."""
+    """The number of bytes before it."""
     length: int
-    """Bytes of it, line ends counted."""
+    """The number of its bytes, line ends included."""
 
 
 def raw_lines(blocks: Iterable[bytes]) -> Iterator[RawLine]:
-    """The lines of some bytes, in flat memory whatever a line is."""
+    """Split bytes into lines, in bounded memory whatever the length of a line."""
     held: list[bytes] = []
     size = 0
     for block in blocks:
@@ -73,7 +73,7 @@ def raw_lines(blocks: Iterable[bytes]) -> Iterator[RawLine]:
 
 
 def stretches(blocks: Iterable[bytes], lines: int) -> Iterator[Stretch]:
-    """Every ``lines`` lines, the last stretch of what is left."""
+    """Cut bytes into stretches of ``lines`` lines; the last one has what is left."""
     first, count = 0, 0  # of the stretch that is not whole yet
     start, at = 0, 0  # where it begins, and the bytes before the block
     ended = True
@@ -98,19 +98,19 @@ class Row:
     """One line of an input, or one row of a table."""
 
     number: int
-    """Counted from 1 in its file."""
+    """The number of the line in its file, from 1."""
     texts: tuple[str, ...] | None
-    """What the model reads: one text, or a source and its translation. None: there is nothing to
-    be done, and ``bad`` or an empty line says why."""
+    """The input of the model: one text, or a source and its translation. None: there is nothing to
+    do, and ``bad`` or an empty line is the reason."""
     bad: str = ""
-    """What is wrong with it; such a row is reported."""
+    """The problem of a bad row, which is reported."""
     given: bytes = b""
-    """The line as it stands in the input, where output goes into it."""
+    """The line as it is in the input, if the output is inserted into it."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Names in rows that have several fields."""
+    """The names of fields in rows that have several."""
 
     read: tuple[str, ...]
     write: str
@@ -118,7 +118,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class PartOfInput:
-    """Some lines of one input; of several files that belong together line by line, of each."""
+    """Consecutive lines of one input, or of several files that belong together line by line."""
 
     files: tuple[File, ...]
     stretches: tuple[Stretch, ...]
@@ -126,7 +126,7 @@ class PartOfInput:
 
     @property
     def place(self) -> str:
-        """What messages call it."""
+        """The name of the part in messages."""
         return place_of(self.files[0], self.stretches[0])
 
 
@@ -136,15 +136,16 @@ def place_of(file: File, stretch: Stretch) -> str:
 
 
 class InputKind(ABC):
-    """How inputs of one kind are cut, read and written."""
+    """A kind of input: how its files are cut, read and written."""
 
     ending: str
-    """The ending of the names of parts: ``txt``."""
+    """The ending of the names of parts, such as ``txt``."""
 
     @abstractmethod
     def check(self, file: File, fields: Fields, language: str | None) -> None:
-        """Errors: ``DataError`` where the beginning says that this is no file of this kind, or that
-        the fields are wrong. ``language``: of the text; None: it is taken, whatever it is."""
+        """Errors: ``DataError`` if the beginning of a file shows that it is not of this kind, or
+        that the fields are wrong. ``language``: the language of the text; None: any text is
+        accepted."""
 
     def cut(self, file: File, lines: int) -> Iterator[Stretch]:
         """The stretches of a file."""
@@ -152,17 +153,17 @@ class InputKind(ABC):
 
     @abstractmethod
     def rows(self, part: PartOfInput) -> Iterator[Row]:
-        """Every row of a part, the bad ones too."""
+        """Every row of a part, including bad ones."""
 
     @abstractmethod
     def written(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
-        """The output of a part, not compressed yet. An output of None: there is none."""
+        """Encode the output of a part, without compression. None as an output: the row has none."""
 
 
 class TextRows(InputKind):
-    """A line is a text."""
+    """Text: each line is a text."""
 
     ending = "txt"
 
@@ -193,21 +194,21 @@ class TextRows(InputKind):
 
 
 def lines_of(file: File, stretch: Stretch) -> Iterator[RawLine]:
-    """The lines of a stretch. What is compressed is read from its beginning."""
+    """The lines of a stretch. A compressed file is read from its beginning."""
     if not file.compression:
         return raw_lines(file.blocks(stretch.start, stretch.length))
     return islice(raw_lines(file.plain()), stretch.first, stretch.first + stretch.lines)
 
 
 def decoded(line: bytes, *, first: bool) -> str:
-    """Decode a line as ``data.lines`` does; ``first``: whether it is the first of its file."""
+    """Decode a line as ``data.lines`` does; ``first``: True for the first line of its file."""
     if first:
         line = line.removeprefix(_UTF8_MARK)
     return line.decode("utf-8", "surrogateescape").removesuffix("\r")
 
 
 class JsonRows(InputKind):
-    """A line is an object, whose field is a text."""
+    """JSON Lines: each line is an object with a text in a field."""
 
     ending = "jsonl"
 
@@ -258,7 +259,7 @@ def _row(number: int, line: RawLine, fields: Fields) -> Row:
 
 
 def _with(row: Row, name: str, output: str | None) -> bytes:
-    """The line with the output as its last field; of a bad line, what is wrong and the line."""
+    """The line with the output as its last field; for a bad line, the problem and the line."""
     if output is None:
         if not row.bad:
             return row.given

@@ -1,8 +1,8 @@
-"""A folder or bucket whose files are done as they come, each once.
+"""A watched folder or bucket: its files are processed as they arrive, each once.
 
-A file whose output stands is done: nothing else is kept of it, so a second start goes on where the
-first one ended, and two at once write no file twice. A file that cannot be done is written down
-beside the outputs, with the reason, and is tried again when it has changed.
+A file is done if its output exists; no other state is kept, so a restart continues where it
+stopped, and two watchers write no file twice. If a file cannot be processed, a note with the reason
+is written next to the outputs, and the file is tried again when it has changed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dragoman.stores.opened import is_remote, opened, whole_address
 from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
 
 BAD = f"{NOTES}/bad"
-"""The folder beside the outputs with a file for each input that could not be done."""
+"""The folder of notes on the inputs that could not be processed, one file each."""
 SETTLED = 2.0
-"""Seconds for which size and time of a file stay as they are before it is taken to be whole."""
+"""A file counts as complete after its size and time have not changed for so many seconds."""
 PAUSE = 0.5
-"""Seconds between two looks."""
+"""The seconds between two checks."""
 
 Do = Callable[[Path, Path], None]
-"""Makes an output, the second path, of a file. Errors: ``DragomanError``."""
+"""Writes the output of a file to the second path. Errors: ``DragomanError``."""
 
 
 class Watch:
-    """One watched folder. Use ``run``, or ``look`` again and again."""
+    """A watched folder. Call ``run``, or ``look`` repeatedly."""
 
     def __init__(self, inbox: str, outbox: str, do: Do, say: Callable[[str], None]) -> None:
         """``say``: writes a line for people. Errors: ``DragomanError`` for places that cannot be
@@ -51,19 +51,19 @@ class Watch:
         check_conditional(self._store)
         self._done = {name for name, _ in self._store.names("") if not name.startswith(NOTES)}
         self._seen: dict[str, tuple[Stat, float]] = {}
-        """Files that are not done: as they were, and since when."""
+        """Files that are not done: their last state, and since when it has not changed."""
         self._bad = dict(self._bad_before())
         self.count = self.failed = 0
-        """Files that were done, and that could not be."""
+        """The numbers of files that were done, and that could not be."""
 
     def run(self, stop: Callable[[], bool] = lambda: False, pause: float = PAUSE) -> None:
-        """Look until ``stop`` says so, or until interrupted."""
+        """Check the folder until ``stop`` returns True, or until interrupted."""
         while not stop():
             if not self.look():
                 time.sleep(pause)
 
     def look(self) -> bool:
-        """Do every file that is there and whole -> whether there was one."""
+        """Process every complete file; returns True if there was one."""
         now, found, was_done = time.monotonic(), set[str](), False
         for file in self._files():
             name = self._name(file)
@@ -73,7 +73,7 @@ class Watch:
             stat, since = self._seen.get(name, (None, 0.0))
             if stat != file.stat:
                 self._seen[name] = file.stat, now
-                # An object appears whole; a file grows.
+                # An object appears complete; a file grows.
                 if not is_remote(file.store):
                     continue
             elif now - since < SETTLED and not is_remote(file.store):
@@ -81,21 +81,21 @@ class Watch:
             if (link := self._leads_out(name)) is not None:
                 self._set_aside(name, file, link)
             was_done = link is not None or self._take(file, name) or was_done
-        for name in self._seen.keys() - found:  # taken away before it was done
+        for name in self._seen.keys() - found:  # removed before it was done
             del self._seen[name]
         return was_done
 
     def _files(self) -> Iterator[File]:
         try:
             yield from files_of([self._inbox])
-        except DataError:  # there is none
+        except DataError:  # there is no file
             return
 
     def _name(self, file: File) -> str:
         return file.place.removeprefix(f"{self._from}/")
 
     def _take(self, file: File, name: str) -> bool:
-        """Whether it is done with; one that changes meanwhile is not."""
+        """Process a file; returns False if it changed meanwhile."""
         begun = time.monotonic()
         try:
             with TemporaryDirectory() as folder:
@@ -124,7 +124,7 @@ class Watch:
         return True
 
     def _leads_out(self, name: str) -> str | None:
-        """What is wrong with a file that lies elsewhere by a link, or whose output would."""
+        """The reason if a symbolic link leads the file, or its output, out of its folder."""
         for top, path in ((self._from, name), (self._to, os.path.dirname(name))):
             if is_remote(top):
                 continue
@@ -134,7 +134,7 @@ class Watch:
         return None
 
     def _source(self, file: File, folder: Path) -> Path:
-        """A path on this machine."""
+        """A local path of the file, copied if it is remote."""
         if not is_remote(file.store):
             return Path(file.place)
         path = folder / "in" / Path(file.name).name
@@ -152,7 +152,7 @@ class Watch:
         self._bad[name] = file.stat.tag
         self.failed += 1
         note = {"file": name, "reason": reason, "tag": file.stat.tag}
-        self._store.remove(_note(name))  # of what stood there before it changed
+        self._store.remove(_note(name))  # the note of an earlier state
         written = json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
         self._store.create(_note(name), written)
         shown = _shown(file.place)
@@ -168,8 +168,8 @@ class Watch:
 
 
 def _shown(place: str) -> str:
-    """As it stands in a line: whoever puts a file there may have named it with an end of line, or
-    with what turns a terminal red."""
+    """A name as a line shows it: it may contain a line break, or control characters of
+    terminals."""
     return place if place.isprintable() else repr(place)
 
 

@@ -1,4 +1,5 @@
-"""Work in parts, as the driver and the workers know it; and how all workers compute."""
+"""Work in parts, as the driver and the workers see it, and the agreement on how all workers
+compute."""
 
 from __future__ import annotations
 
@@ -13,30 +14,30 @@ from dragoman.stores.opened import opened
 from dragoman.stores.store import Store, StoreError
 
 NOTES = "_dragoman"
-"""The folder beside the parts: programs that read folders of data leave such names out."""
+"""The folder of notes next to the parts: programs that read folders of data skip such names."""
 _WAY = f"{NOTES}/way.json"
 _TRIAL = f"{NOTES}/trial-"
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a worker computes. Results of two ways may differ in rare ties."""
+    """The way in which a worker computes. Results of two ways may differ in rare ties."""
 
     precision: str = "fp32"
     level: str = ""
-    """The instruction set of the kernels; nothing for plain torch."""
+    """The instruction set of the kernels; empty for plain torch."""
     dragoman: str = ""
     torch: str = ""
 
     @property
     def words(self) -> str:
-        """For messages."""
+        """A description for messages."""
         by = f"native kernels for {self.level}" if self.level else "plain torch"
         return f"{self.precision} by {by}, dragoman {self.dragoman}, torch {self.torch}"
 
 
 def agreed_way(store: Store, own: Way) -> Way:
-    """How all workers compute: the way that stands, or from now on this one."""
+    """The way in which all workers compute: the stored one, or ``own``, which is stored now."""
     store.create(_WAY, json.dumps(asdict(own)).encode())
     found = way_that_stands(store)
     assert found is not None, "it was created if it was not there"
@@ -44,7 +45,7 @@ def agreed_way(store: Store, own: Way) -> Way:
 
 
 def way_that_stands(store: Store) -> Way | None:
-    """None before the first worker is ready."""
+    """The stored way, or None before the first worker is ready."""
     found = store.content(_WAY)
     if found is None:
         return None
@@ -55,8 +56,8 @@ def way_that_stands(store: Store) -> Way | None:
 
 
 def check_conditional(store: Store) -> None:
-    """Errors: ``StoreError`` where a second writer would not be refused: a part could be written
-    twice."""
+    """Errors: ``StoreError`` if the store accepts a second write of one name, so that a part could
+    be written twice."""
     name = f"{_TRIAL}{os.urandom(8).hex()}"
     store.create(name, b"first")
     refused = not store.create(name, b"second")
@@ -72,43 +73,43 @@ def check_conditional(store: Store) -> None:
 
 @dataclass(frozen=True)
 class Work(ABC):
-    """Parts that are numbered, each committed once by a name of its own in a store. All workers get
-    the same, which is picklable."""
+    """Parts that are numbered, each committed once under a name of its own in a store. All workers
+    get the same object, which is picklable."""
 
     to: str
     """The address of the store of parts."""
     way: Way | None = field(default=None, kw_only=True)
-    """How all workers are to compute, if one has begun already."""
+    """The way in which all workers must compute; None before the first has begun."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def store(self) -> Store:
-        """The store that the parts go to; each process opens it for itself."""
+        """The store of the parts; each process opens it for itself."""
         return opened(self.to)
 
     @abstractmethod
     def name(self, number: int) -> str:
-        """The object that stands in the store when a part is done."""
+        """The object whose presence in the store shows that the part is done."""
 
     @abstractmethod
     def place(self, number: int) -> str:
-        """The input of a part, in messages."""
+        """The input of a part, for messages."""
 
     @abstractmethod
     def lines(self, number: int) -> int:
-        """The lines of a part, by which progress is told."""
+        """The number of lines of a part, for the progress."""
 
     def with_way(self, way: Way | None) -> Self:
-        """The same, to be computed so."""
+        """A copy with another way."""
         return replace(self, way=way)
 
     @abstractmethod
     def begun(self) -> tuple[Any, Way, str]:
-        """Begin in a worker: its tools, how they compute, and a line for people."""
+        """Begin in a worker: returns its tools, its way, and a line for people."""
 
     @abstractmethod
     def do(self, number: int, tools: Any, way: Way) -> tuple[Any, bool]:
-        """Do a part and commit it: what was seen in it, and whether it is this one that stands.
-        Errors: ``DragomanError``."""
+        """Do a part and commit it. Returns what was noted of it, and True if this output was the
+        first to be committed. Errors: ``DragomanError``."""

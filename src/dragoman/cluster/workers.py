@@ -1,8 +1,8 @@
-"""Who does parts: processes of this machine, or actors of Ray on the machines of its cluster.
+"""Workers: processes of this machine, or actors of Ray on the machines of its cluster.
 
-What a worker is asked comes back as a future. One that has an exception in place of an answer is
-that of a worker that is lost. Ray runs its actors and says which are gone; which parts stand, the
-store alone knows, so the loss of Ray's head loses nothing.
+The answer of a worker is a future; one with an exception means that the worker is lost. Ray runs
+its actors and reports lost ones; only the store knows which parts are done, so the loss of Ray's
+head loses nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dragoman.cluster.work import Way, Work
 from dragoman.native.processor import THREADS, cores, share_cores
 
 Answer = tuple[Any, Any] | str
-"""How a worker computes, and a line for people; or what was seen in a part, and whether it is this
-worker's that stands; or the message of an error that no other try can mend."""
+"""A way and a line for people; or the notes of a part and whether this worker's output was
+committed; or the message of an error that another try cannot fix."""
 
 
 class Hand:
-    """The worker itself, where it runs."""
+    """The code of a worker, in its own process."""
 
     def __init__(self) -> None:
         self._work: Work | None = None
@@ -33,7 +33,7 @@ class Hand:
         self._way = Way()
 
     def answer(self, asked: Work | int) -> Answer:
-        """Open the model of some work, or then do a part of it."""
+        """Open the model of some work, or do a part of it."""
         try:
             if isinstance(asked, Work):
                 self._work = asked
@@ -46,23 +46,23 @@ class Hand:
 
 
 class Worker(ABC):
-    """One process somewhere, with a model of its own."""
+    """A process somewhere, with a model of its own."""
 
     @abstractmethod
     def ask(self, asked: Work | int) -> Future[Answer]:
-        """Let it open the model of some work; then, do a part."""
+        """Open the model of some work, or do a part of it."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End it, whatever it is at."""
+        """End the process, whatever it does."""
 
 
 Workers = tuple[int, Callable[[], Worker]]
-"""The number of those that work at once, and a function that starts another."""
+"""The number of workers at a time, and a function that starts one."""
 
 
 class LocalWorker(Worker):
-    """A process of this machine, which uses some of the cores that this one may use."""
+    """A process of this machine on some of the cores that this process may use."""
 
     def __init__(self, cores: int) -> None:
         self._process = WorkerProcess(share_cores, cores, os.environ.get(THREADS), copy=may_copy())
@@ -75,7 +75,7 @@ class LocalWorker(Worker):
 
 
 _hand = Hand()
-"""The hand of this process, if it is a worker."""
+"""The worker's state in this process, if it is a worker."""
 
 
 def _answer(asked: Work | int) -> Answer:
@@ -83,13 +83,13 @@ def _answer(asked: Work | int) -> Answer:
 
 
 def processes(number: int | None) -> Workers:
-    """Processes that share the cores; None: one for each."""
+    """Processes that share the cores; None: one for each core."""
     wanted = number or cores()
     return wanted, lambda: LocalWorker(max(1, cores() // wanted))
 
 
 class RayWorker(Worker):
-    """An actor of one core."""
+    """An actor on one core."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
@@ -105,7 +105,7 @@ class RayWorker(Worker):
 
 
 class _Actor(Hand):
-    """Runs elsewhere, on one core."""
+    """The worker's code in an actor, on one core."""
 
     def __init__(self) -> None:
         share_cores(1, None)
@@ -122,7 +122,7 @@ def actors(number: int | None) -> Workers:
             f"Ray is not installed: {install('ray')}. Without it: --on local:4"
         ) from None
     if not ray.is_initialized():
-        # A cluster that RAY_ADDRESS names, or one of this machine alone.
+        # This uses the cluster that RAY_ADDRESS names, or starts one on this machine.
         ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
     there: Any = ray
     number = number or max(1, int(there.cluster_resources().get("CPU", 1)))

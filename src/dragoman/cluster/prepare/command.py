@@ -1,8 +1,8 @@
-"""``dragoman prepare``: stage after stage, until the folder can be trained on.
+"""``dragoman prepare``: it does stage after stage, until a run can be trained on the folder.
 
-The vocabularies are learned of what cleaning has kept, as a training learns them. One process reads
-all their lines and draws the sample, which is all that is in memory (``text.sample_sentences``):
-which lines are drawn depends on how many come before them.
+The vocabularies are learned from the text that cleaning kept, as a training learns them. One
+process reads all their lines and draws the sample, and holds only the sample in memory
+(``text.sample_sentences``): the draw of a line depends on the number of lines before it.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, 
 from dragoman.stores.store import Store
 
 _SAMPLED = 128
-"""Parts of a corpus that are looked at for what is wrong with it."""
+"""The most parts of a corpus that are checked for problems."""
 _FIRST = 32
-"""Examples of a part, where there are more parts than that."""
+"""The examples that are checked of each part, if there are more parts than that."""
 
 
 def run(command: Command, recipe: Recipe, lines: int) -> None:
-    """Prepare the text of a recipe, or go on with it. ``lines`` of a part at most.
+    """Prepare the text of a recipe, or continue. ``lines``: the most lines of a part.
 
-    Errors: ``DragomanError``, also where parts were given up.
+    Errors: ``DragomanError``, also if parts were given up.
     """
     to, store, say = command.to, command.store, command.console.say
     plan, is_new = stored_plan(
@@ -108,21 +108,22 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
 
 
 def _do(command: Command, stage: PlanStage) -> None:
-    """All parts of a stage: those of this share first, then what others have not done yet."""
+    """Do all parts of a stage: those of this share first, then those that others have not done
+    yet."""
     listed = {name for name, _ in stage.store.names(f"{NOTES}/{stage.folder}/")}
     missing = [number for number in range(stage.parts) if stage.name(number) not in listed]
     if not missing:
         return
     own = [number for number in missing if command.share.has(number)]
     others = [number for number in missing if not command.share.has(number)]
-    random.shuffle(others)  # two shares do not do the same ones in the same order
+    random.shuffle(others)  # so that two shares do not do the same parts in the same order
     command.drive(stage, [*own, *others], range(stage.parts))
 
 
 def report_of(store: Store, plan: DataPlan) -> CleaningReport:
     """The report of the cleaning, as one process would make it.
 
-    Errors: ``DataError`` for a corpus of which nothing is left.
+    Errors: ``DataError`` for a corpus of which no example is left.
     """
     cleaner = Cleaner(plan.recipe.data.cleaning, plan.recipe.spec.texts)
     corpus = before = 0
@@ -152,8 +153,8 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
 
 
 def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
-    """Learn what a training learns before it begins, and write it beside the store; ``Lines`` is
-    complete.
+    """Learn the vocabularies and other files that a training learns first, and write them next to
+    the tokens; ``Lines`` must be complete.
 
     Errors: as ``learn_vocabularies``.
     """
@@ -181,7 +182,7 @@ def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
 
 
 def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
-    """The lines that a vocabulary is learned from, as ``runs.corpora`` has them."""
+    """The lines from which a vocabulary is learned, as in ``runs.corpora``."""
     for number in range(len(plan.parts)):
         data = read(store, object_name(LINES, number, name))
         yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]
@@ -191,7 +192,8 @@ def _finish(
     command: Command, plan: DataPlan, forms: Forms, ranges: Sequence[CorpusRange], about: bytes,
     sums: dict[str, str],
 ) -> None:  # fmt: skip
-    """What one process writes when all shards stand, ``FILE`` last. ``sums``: of their files."""
+    """Write the files that one process makes after all shards, ``FILE`` last. ``sums``: the
+    checksums of the shards' files."""
     store, parts = command.store, len(plan.parts)
 
     def write(name: str, blocks: Iterable[bytes]) -> None:
@@ -233,7 +235,7 @@ def _finish(
 
 
 def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:
-    """Which examples came from each corpus."""
+    """The range of examples of each corpus."""
     by_corpus = [0] * len(plan.files)
     for part, count in zip(plan.parts, counts, strict=True):
         by_corpus[part.corpus] += count
@@ -245,8 +247,8 @@ def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:
 
 
 def _doubts(plan: DataPlan) -> list[Doubt]:
-    """What looks wrong with the corpora: as a training finds it, of the first lines of each of many
-    parts where there are too many to be read again."""
+    """Warnings about the corpora: as a training finds them, but from the first lines of many parts
+    if there are too many parts to read again."""
     recipe, found = plan.recipe, list[Doubt]()
     if len(recipe.spec.texts) < 2:
         return []

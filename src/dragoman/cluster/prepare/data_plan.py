@@ -1,5 +1,5 @@
-"""What a prepared folder is made of: the recipe, its files as they were, how they are cut, and the
-stages in which their parts are done."""
+"""The plan of a prepared folder: the recipe, its files in their state, the cuts, and the versions
+that matter."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged
 
 _BY_LINES = ("lines", "tsv", "jsonl")
-"""Formats that are cut; a corpus of any other is one part."""
+"""The formats that are cut; a corpus of any other format is one part."""
 _OF_PARTITION = 4_000_000
-"""Hashes that are compared at once: 100 MB with what sorting takes."""
+"""The most hashes that are compared at once: 100 MB with the memory for sorting."""
 
 
 @dataclass(frozen=True)
@@ -39,44 +39,44 @@ class PartOfCorpus:
 
     corpus: int
     stretches: tuple[Stretch, ...]
-    """Of each of its files; nothing where the corpus is read as a whole."""
+    """The stretch of each of its files; empty if the corpus is read as a whole."""
 
 
 @dataclass(frozen=True)
 class DataPlan:
-    """Written once; whoever comes later takes it as it is."""
+    """The plan, which is written once; later commands use it as it is."""
 
     recipe: Recipe
     lines: int
-    """Of a part, at most."""
+    """The most lines of a part."""
     files: tuple[tuple[File, ...], ...]
-    """Of each corpus."""
+    """The files of each corpus."""
     parts: tuple[PartOfCorpus, ...]
     partitions: int
-    """Ranges of hashes; 0 where duplicates stay."""
+    """The number of ranges of hashes; 0 if duplicates stay."""
     versions: tuple[str, ...]
-    """Of what may give other bytes."""
+    """The versions of the packages that determine the bytes."""
     verb: Literal["prepare"] = "prepare"
     version: int = VERSION
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the corpora."""
+        """The names of the corpora."""
         return [corpus.name for corpus in self.recipe.data.train]
 
     def place(self, number: int) -> str:
-        """What messages call a part."""
+        """The name of a part in messages."""
         part = self.parts[number]
         if not part.stretches:
             return self.names[part.corpus]
         return place_of(self.files[part.corpus][0], part.stretches[0])
 
     def lines_of(self, number: int) -> int:
-        """Of a part, as far as they are known."""
+        """The number of lines of a part, or 0 if it is unknown."""
         return self.parts[number].stretches[0].lines if self.parts[number].stretches else 0
 
     def pairs(self, number: int) -> Iterator[Pair]:
-        """What a part holds. Errors: ``DataError``, ``InputChanged``."""
+        """The examples of a part. Errors: ``DataError``, ``InputChanged``."""
         part = self.parts[number]
         corpus, files = self.recipe.data.train[part.corpus], self.files[part.corpus]
         if not part.stretches:
@@ -102,17 +102,17 @@ class DataPlan:
 
 
 DATA_PLANS = TypeAdapter(DataPlan)
-"""Writes and reads them, as JSON."""
+"""Writes and reads plans as JSON."""
 
 
 def make_plan(recipe: Recipe, lines: int) -> DataPlan:
-    """Cut the corpora of a recipe. Errors: ``RecipeError`` for one whose text is not prepared in
+    """Cut the corpora of a recipe. Errors: ``RecipeError`` for a recipe that cannot be prepared in
     parts, ``DataError`` for files that cannot be read."""
     check_fits(recipe)
     files: list[tuple[File, ...]] = []
     parts: list[PartOfCorpus] = []
     for number, corpus in enumerate(recipe.data.train):
-        next(read_pairs(corpus), None)  # what is wrong with a file is said at once
+        next(read_pairs(corpus), None)  # a problem of a file is reported at once
         found = tuple(kind_of(file)[1] for file in _files(corpus))
         files.append(found)
         if format_of(corpus) not in _BY_LINES:
@@ -130,7 +130,7 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
 
 
 def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
-    """Errors: ``RunError`` or ``InputChanged`` where the plan that stands is of something else."""
+    """Errors: ``RunError`` or ``InputChanged`` if the stored plan differs from the request."""
     another = "Take another folder: --to"
     if plan.recipe != recipe:
         raise RunError(f"{where} was begun with another recipe, or with other settings. {another}")
@@ -141,7 +141,7 @@ def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
 
 
 def check_versions(plan: DataPlan, where: str) -> None:
-    """Errors: ``RunError`` where this machine has other versions than the plan."""
+    """Errors: ``RunError`` if this machine has other versions than the plan."""
     here = versions(plan.recipe)
     if plan.versions != here:
         raise RunError(
@@ -151,16 +151,16 @@ def check_versions(plan: DataPlan, where: str) -> None:
 
 
 def versions(recipe: Recipe) -> tuple[str, ...]:
-    """Of what may give other bytes."""
+    """The names and versions of the packages that determine the bytes."""
     names = ["dragoman", "sentencepiece"]
     if recipe.data.moses:
-        moses_of(recipe)  # which says if it is not installed
+        moses_of(recipe)  # it raises an error if sacremoses is not installed
         names.append("sacremoses")
     return tuple(f"{name} {metadata.version(name)}" for name in names)
 
 
 def check_fits(recipe: Recipe) -> None:
-    """Errors: ``RecipeError`` for a recipe whose text is not prepared in parts."""
+    """Errors: ``RecipeError`` for a recipe that cannot be prepared in parts."""
     data = recipe.data
     reason = ""
     if data.embedded is not None or not data.train:

@@ -37,14 +37,14 @@ from dragoman.stores.store import BLOCK, Content, Store, StoreError
 FINGERPRINTS, READ, DUPLICATES = "fingerprints", "read", "duplicates"
 LINES, ENCODED, SHARDS = "lines", "encoded", "shards"
 MOSES = "moses"
-"""The ending of what Moses makes of the examples of a part."""
+"""The ending of the object with a part's examples as Moses prepares them."""
 VOCABULARIES = f"{NOTES}/vocabularies.json"
-"""The names of the files that were learned; they lie beside the store."""
+"""The names of the files that were learned; the files themselves are next to the token store."""
 HELD = ("dev", "test")
 _TOGETHER = 4096
 _PLACE = np.dtype(np.uint32)
 _HASH = np.dtype([("hash", np.uint64), ("place", _PLACE)])
-"""An example by its hash, and its place in its part."""
+"""The hash of an example, and its place in its part."""
 Places = npt.NDArray[np.uint32]
 Forms = Mapping[str, Form]
 """The form of each side that the store has."""
@@ -52,8 +52,8 @@ Forms = Mapping[str, Form]
 
 @dataclass(frozen=True)
 class PlanStage(Work):
-    """One stage of a plan. A part of it is some objects, of which the last one says that it is
-    done. The same part gives the same bytes, so it does not matter who wrote which."""
+    """One stage of a plan. A part of it is several objects; the last one shows that it is done. The
+    same part gives the same bytes, so it does not matter which worker wrote which."""
 
     plan: DataPlan
 
@@ -68,7 +68,7 @@ class PlanStage(Work):
 
     @abstractmethod
     def result(self, number: int, tools: Any) -> Mapping[str, Content]:
-        """The objects of a part by their names, the last one last."""
+        """The objects of a part by name, the last one last."""
 
     def name(self, number: int) -> str:
         return object_name(self.folder, number, self.last)
@@ -100,7 +100,7 @@ def object_name(folder: str, number: int, ending: str) -> str:
 
 
 class Fingerprints(PlanStage):
-    """A hash of each corpus, by which a store of its tokens is known again."""
+    """A hash of each corpus, which identifies the store of its tokens."""
 
     folder = FINGERPRINTS
     last: ClassVar[str] = "txt"
@@ -121,7 +121,7 @@ class Fingerprints(PlanStage):
 
 
 class PartReading(PlanStage):
-    """The examples of a part that pass all filters but that of duplicates, and their hashes."""
+    """The examples of a part that pass all filters except that of duplicates, and their hashes."""
 
     folder = READ
     last: ClassVar[str] = "hashes"
@@ -143,7 +143,8 @@ class PartReading(PlanStage):
 
 
 class Duplicates(PlanStage):
-    """Which examples of each part have a hash, of one range, that an earlier one has."""
+    """The duplicates of each part: the examples with a hash, of one range, that an earlier one
+    has."""
 
     folder = DUPLICATES
     last: ClassVar[str] = "places"
@@ -172,27 +173,27 @@ class Duplicates(PlanStage):
 
 
 def by_range(hashes: npt.NDArray[np.uint64], ranges: int) -> bytes:
-    """Hashes in their ranges, each with its place."""
+    """Hashes grouped by range, each with its place."""
     found = np.empty(len(hashes), _HASH)
     found["hash"], found["place"] = hashes, np.arange(len(hashes))
     return joined([found[hashes % np.uint64(ranges) == number] for number in range(ranges)])
 
 
 def joined(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
-    """Arrays in one: where each begins, and where the last one ends; then all of them."""
+    """Several arrays as bytes: the offsets of their ends, from 0, and then their values."""
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
     return offsets.tobytes() + b"".join(array.tobytes() for array in arrays)
 
 
 def one_of(store: Store, name: str, number: int, of: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    """An array of those that ``joined`` wrote. ``of``: how many they are."""
+    """Read one of the arrays that ``joined`` wrote. ``of``: their number."""
     first, last = np.frombuffer(read_range(store, name, 8 * number, 16), np.int64).tolist()
     start = 8 * (of + 1) + kind.itemsize * first
     return np.frombuffer(read_range(store, name, start, kind.itemsize * (last - first)), kind)
 
 
 def read(store: Store, name: str) -> bytes:
-    """All of an object. Errors: ``StoreError`` where there is none."""
+    """Read an object. Errors: ``StoreError`` if it does not exist."""
     data = store.content(name)
     if data is None:
         raise StoreError(f"{store.place(name)} is not there any more: give the same command again")
@@ -200,7 +201,7 @@ def read(store: Store, name: str) -> bytes:
 
 
 def read_range(store: Store, name: str, start: int, length: int) -> bytes:
-    """Some bytes of an object. Errors: ``StoreError`` where there are fewer."""
+    """Read some bytes of an object. Errors: ``StoreError`` if it is shorter."""
     data = store.read(name, start, length) if length else b""
     if len(data) != length:
         raise StoreError(f"{store.place(name)} is damaged: it ends too early")
@@ -208,7 +209,7 @@ def read_range(store: Store, name: str, start: int, length: int) -> bytes:
 
 
 def written(pairs: list[Pair]) -> bytes:
-    """Examples as JSON Lines."""
+    """Encode examples as JSON Lines."""
     lines = [json.dumps(list(pair), ensure_ascii=False) for pair in pairs]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
@@ -220,7 +221,7 @@ def read_examples(data: bytes) -> Iterator[Pair]:
 
 
 def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
-    """The places of the examples of a part that were there before, in order."""
+    """The places of the duplicates among the examples of a part, in order."""
     found = [
         one_of(store, object_name(DUPLICATES, number, "places"), part, len(plan.parts), _PLACE)
         for number in range(plan.partitions)
@@ -229,13 +230,13 @@ def duplicates_of(store: Store, plan: DataPlan, part: int) -> Places:
 
 
 def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
-    """All that ``PartReading`` kept of a part; ``MOSES``: as Moses prepares it."""
+    """All examples that ``PartReading`` kept of a part; with ``MOSES``, as Moses prepares them."""
     return list(read_examples(read(store, object_name(READ, part, ending))))
 
 
 def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
-    """The examples of a part without duplicates: the side of the split of each, what was read, and
-    what is learned from, which is the same unless Moses prepares it."""
+    """The examples of a part without duplicates: the side of the split, the example as read, and
+    the example as learned, which differs only if Moses prepares it."""
     again = set(duplicates_of(store, plan, part).tolist())
     pairs = examples(store, part)
     learned = examples(store, part, MOSES) if plan.recipe.data.moses else pairs
@@ -245,7 +246,7 @@ def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, 
 
 
 class Lines(PlanStage):
-    """The lines that each vocabulary is learned from, in the training examples of a part."""
+    """The lines from which each vocabulary is learned, of the training examples of a part."""
 
     folder = LINES
 
@@ -254,7 +255,7 @@ class Lines(PlanStage):
         found: dict[str, Content] = {}
         for name, sides in sides_of_vocabularies(self.plan.recipe).items():
             texts = (getattr(pair, side) for pair in pairs for side in sides)
-            # No line has a line feed in it, whatever else ends lines.
+            # Only a line feed ends a line here; no line contains one.
             lines = "".join(f"{line}\n" for text in texts for line in lines_of_text(text))
             found[object_name(LINES, number, name)] = lines.encode("utf-8", "surrogatepass")
         found[self.name(number)] = b"{}"
@@ -262,7 +263,7 @@ class Lines(PlanStage):
 
 
 class Encoding(PlanStage):
-    """The tokens and the text of each side, and what is held out."""
+    """The tokens and the text of each side, and the held-out examples."""
 
     folder = ENCODED
 
@@ -302,21 +303,21 @@ class Encoding(PlanStage):
 
 
 def sides_as_text(recipe: Recipe) -> tuple[str, ...]:
-    """The sides whose examples stand beside the store, as they were read: those that are held out,
-    and those to train on where the store has them as Moses prepares them."""
+    """The sides whose examples are stored as text next to the tokens: those held out, and the
+    training examples if the token store has them as Moses prepares them."""
     return ("train", *HELD) if recipe.data.moses else HELD
 
 
 @dataclass(frozen=True)
 class Shards(PlanStage):
-    """The files of a shard, of the parts whose examples it has."""
+    """The files of a shard, from the parts whose examples it has."""
 
     counts: tuple[int, ...] = ()
-    """Training examples of each part."""
+    """The number of training examples of each part."""
     types: tuple[tuple[str, str], ...] = ()
     """The type of the values of each side."""
     size: int = SHARD_EXAMPLES
-    """Examples of a shard."""
+    """The number of examples of a shard."""
 
     folder = SHARDS
 
@@ -345,7 +346,7 @@ class Shards(PlanStage):
                 blocks = _values(self.store, side, values, width, spans, sizes)
                 for file, content in ((values, blocks), (offsets, [_offsets(spans, sizes)])):
                     found[f"{name}.{file}"] = summed(sums, f"{name}.{file}", content)
-        # When all sums are known.
+        # A generator, because the sums are known only after the other files were written.
         found[self.name(number)] = (json.dumps(one).encode() for one in [sums])
         return found
 
@@ -358,11 +359,11 @@ class Shards(PlanStage):
 
 
 Span = tuple[int, int, int]
-"""A part, and which of its training examples: from the first to the last, last excluded."""
+"""A part, and the range of its training examples: the first, and the one after the last."""
 
 
 def spans_of(counts: Sequence[int], first: int, examples: int) -> list[Span]:
-    """The parts that some examples, counted over all of them, are in."""
+    """The spans of consecutive examples, counted over all parts."""
     found, before, last = [], 0, first + examples
     for part, count in enumerate(counts):
         begin, end = max(first - before, 0), min(last - before, count)
@@ -393,13 +394,13 @@ def _of(part: int, side: str, what: str) -> str:
 
 def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
     """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
-    ``sides_as_text``, or how many examples each side of the split has (``Encoding.last``)."""
+    ``sides_as_text``, or the number of examples of each side of the split (``Encoding.last``)."""
     for part in range(parts):
         yield read(store, object_name(ENCODED, part, ending))
 
 
 def forms_of(store: Store, plan: DataPlan) -> Forms:
-    """The forms of the sides that the store has, with what was learned."""
+    """The forms of the sides that the store has, with the vocabularies that were learned."""
     recipe = plan.recipe
     with TemporaryDirectory() as folder:
         for name in json.loads(read(store, VOCABULARIES)):
