@@ -1,1 +1,1 @@
-"""Formats of documents: text between marks that are kept."""
+"""Formats of documents: they translate the text and keep the markup."""

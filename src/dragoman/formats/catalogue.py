@@ -1,4 +1,4 @@
-"""Every format that is read, and what tells a file of it: its content before its name."""
+"""The table of all formats, and the detection of a file's format, by content before name."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Format:
     """A format of documents."""
 
     name: str
-    """As people call it."""
+    """The name of the format for people."""
     endings: tuple[str, ...]
-    """Of names of such files; the first is the usual one."""
+    """The endings of names of such files; the first is the usual one."""
     media: str
     read: Callable[[bytes, str], Document]
 
@@ -92,16 +92,16 @@ _REFUSED = (
     (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
 )  # fmt: skip
-"""What files that are not read begin with, and what to do with them."""
+"""The first bytes of files that are not supported, with the remedy."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _LOOKED_AT = 4096
 _AS_LINES = {"csv", "markdown"}
 _COMMENTS = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->)\s*+)*+"
-"""What may stand in front of the first element, never read in two ways: that would take a time
-that doubles with each comment."""
+"""Comments and instructions before the first element. The pattern matches them in one way only:
+otherwise its time would double with each comment."""
 _PROLOG = r"\s*+(?>(?:<\?.*?\?>|<!--.*?-->|<!\w[^\[>]*+(?:\[[^\]]*+\][^>]*+)?>)\s*+)*+"
-"""The same with a DOCTYPE."""
+"""Comments, instructions and a DOCTYPE before the first element."""
 _PAGE = re.compile(rf"{_COMMENTS}(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL)
 _XLIFF = re.compile(rf"{_PROLOG}<(?:[\w.\-]{{1,20}}:)?xliff[\s>]", re.DOTALL)
 _TMX = re.compile(rf"{_PROLOG}<tmx[\s>]", re.DOTALL)
@@ -110,7 +110,7 @@ _SRT = re.compile(r"\s*\d+[ \t]*\r?\n[ \t]*(?:\d+:)?\d+:\d\d[,.]\d{1,3}[ \t]*-->
 
 
 def format_of(data: bytes, name: str) -> Format:
-    """The format of a file. Errors: ``BadDocument`` for one that is not read."""
+    """The format of a file. Errors: ``BadDocument`` for a file that is not supported."""
     for begins, what in _REFUSED:
         if data.startswith(begins):
             raise BadDocument(f"{name} is {what}")
@@ -133,28 +133,28 @@ def format_of(data: bytes, name: str) -> Format:
 
 
 def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:
-    """Whether a file is read as a document, and not line by line; ``start``: its beginning.
-    ``or_lines``: tables and Markdown, which nothing but their names tells, are lines."""
+    """True if a file is read as a document, and not line by line; ``start``: its beginning.
+    ``or_lines``: tables and Markdown, which only their names identify, count as lines."""
     begins = (*(mark for mark, _ in _REFUSED), _OLE, b"PK\x03\x04")
     lines = {None, "txt", *(_AS_LINES if or_lines else ())}
-    if start.startswith(_GZIP):  # lines are read packed too
+    if start.startswith(_GZIP):  # compressed lines are read too
         return _named(name.removesuffix(".gz")) not in lines
     return start.startswith(begins) or (_told_by(start) or _named(name)) not in lines
 
 
 def called(start: bytes, name: str) -> str:
-    """What people call a file, by its beginning."""
+    """The name of a file's format for people, by its beginning."""
     kind = _told_by(start) or _named(name)
     return FORMATS[kind].name if kind else "a document"
 
 
 def read_document(data: bytes, name: str) -> Document:
-    """A file, whose content says what it is. Errors: ``BadDocument``, which names the place."""
+    """Read a file in the format of its content. Errors: ``BadDocument``, which names the place."""
     return format_of(data, name).read(data, name)
 
 
 def _told_by(data: bytes) -> str | None:
-    """What the content says of itself."""
+    """The format that the content shows, or None."""
     start = _start(data)
     if start.startswith("WEBVTT"):
         return "vtt"
@@ -172,7 +172,7 @@ def _told_by(data: bytes) -> str | None:
 
 
 def _archived(data: bytes, name: str) -> str:
-    """Of an archive, what its members say."""
+    """The format of an archive, by its members."""
     members = Archive.read(data, name).members
     for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
         if "[Content_Types].xml" in members and any(one.startswith(folder) for one in members):
@@ -187,13 +187,13 @@ def _archived(data: bytes, name: str) -> str:
 
 
 def _named(name: str) -> str | None:
-    """What the name of a file says, where its content may be of several formats."""
+    """The format by the ending of a file's name, or None."""
     lower = name.lower()
     return next((kind for kind, one in FORMATS.items() if lower.endswith(one.endings)), None)
 
 
 def _start(data: bytes) -> str:
-    """The beginning of a file, as far as it can be read."""
+    """The beginning of a file, decoded as far as possible."""
     head = data[:_LOOKED_AT]
     for mark, encoding in MARKS:
         if head.startswith(mark):

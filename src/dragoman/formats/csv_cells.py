@@ -26,14 +26,14 @@ from dragoman.formats.units.inline import check_codes, message_unit, written
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
-"""A first line that tells Excel the delimiter."""
+"""A first line that gives Excel the delimiter."""
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
-"""The first row, whose cells may hold line breaks in quotes."""
+"""The first row, whose cells may contain line breaks in quotes."""
 
 
 def columns_of(told: str) -> list[str]:
-    """What ``--columns`` says: numbers from 1, or names in the first row, with commas between them;
-    a name with a comma stands in quotation marks."""
+    """Parse ``--columns``: numbers from 1, or names in the first row, separated by commas; a name
+    with a comma is in quotation marks."""
     return [one.strip() for row in csv.reader([told], skipinitialspace=True) for one in row]
 
 
@@ -48,23 +48,23 @@ class _CsvCell(NamedTuple):
 
 @dataclass(frozen=True)
 class CsvTable(Document):
-    """A table."""
+    """A table as a document."""
 
     name: str
     source: Encoded
     delimiter: str
     cells: Sequence[_CsvCell]
-    """Those that are translated."""
+    """The cells that are translated."""
     width: int
     """The number of columns of the widest row."""
     header: Sequence[str]
-    """The cells of the first row,"""
+    """The cells of the first row."""
     first: int
-    """and its number: 1 behind the line that tells Excel the delimiter."""
+    """The number of the first row, from 0: 1 after a line that gives Excel the delimiter."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> CsvTable:
-        """All of its columns. Errors: ``BadDocument``."""
+        """Read a table with all of its columns. Errors: ``BadDocument``."""
         source = decoded(data, name)
         check_codes(source.text, name)
         delimiter = _delimiter(source.text)
@@ -93,7 +93,7 @@ class CsvTable(Document):
                 )
             numbers.update(found)
         cells = [one for one in self.cells if one.column + 1 in numbers]
-        if named:  # the first row holds the names of columns, which others look for
+        if named:  # the first row contains names of columns, which programs look up
             cells = [one for one in cells if one.row > self.first]
         return replace(self, cells=cells)
 

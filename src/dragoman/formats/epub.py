@@ -1,7 +1,7 @@
-"""Books (EPUB 2 and 3): an archive of XHTML pages, whose package says which members they are.
+"""Books (EPUB 2 and 3): an archive of XHTML pages, which its package lists.
 
-https://www.w3.org/TR/epub-33/. Pages, the navigation (nav and NCX) and nothing else are translated;
-the package gets the language and the direction of the translation.
+https://www.w3.org/TR/epub-33/. Only pages and the navigation (nav and NCX) are translated; the
+package gets the language and the direction of the translation.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _CONTENTS = "application/x-dtbncx+xml"
 MOST_BYTES = 50_000_000
-"""Of all pages, unpacked: an archive of 50 kB may hold as many."""
+"""The maximum unpacked size of all pages: an archive of 50 kB may contain as much."""
 
 
 @dataclass(frozen=True)
 class Book(PackedDocument[Document]):
-    """A book."""
+    """A book as a document."""
 
     signed_by = "meta-inf/signatures.xml"
 
@@ -93,7 +93,7 @@ class Book(PackedDocument[Document]):
 
 @dataclass(frozen=True)
 class _Contents(Document):
-    """The table of contents of EPUB 2 (NCX): its labels."""
+    """The labels of the table of contents of EPUB 2 (NCX)."""
 
     xml: Xml
     places: Sequence[tuple[int, int, str]]
@@ -125,7 +125,7 @@ class _Contents(Document):
 
 
 class _Pages(Members):
-    """The members of a book, whose tags are counted together."""
+    """The members of a book; their tags are counted together."""
 
     _tags = 0
 
@@ -138,12 +138,12 @@ class _Pages(Members):
         return content
 
     def whole(self, member: str) -> Xml:
-        """One of them, cut into tokens."""
+        """A member, cut into tokens."""
         return self.xml(member, self.content(member))
 
 
 def _locked(members: _Pages) -> frozenset[str]:
-    """The members that are encrypted; fonts often are, which nobody needs to read."""
+    """The members that are encrypted; these are often fonts, which are not read."""
     if _ENCRYPTION not in members.archive.members:
         return frozenset()
     locked = members.whole(_ENCRYPTION).elements("CipherReference")
@@ -151,12 +151,12 @@ def _locked(members: _Pages) -> frozenset[str]:
 
 
 def _languages(package: Xml) -> list[int]:
-    """The numbers of the tags in which a package says the languages of its book."""
+    """The numbers of the tags that declare the languages of a book."""
     return [number for number, _ in package.elements("language") if not package.is_empty(number)]
 
 
 def _in_language(package: Xml, wanted: OutputOptions) -> list[Splice]:
-    """The language of the book, and the direction in which its pages are turned."""
+    """Set the language of the book, and the direction in which its pages are turned."""
     language = escaped(wanted.language)
     splices = [Splice(*package.inside(number), language) for number in _languages(package)]
     for _, token in package.elements("spine"):

@@ -1,8 +1,8 @@
 """Messages in JSON: texts are translated, keys are kept.
 
-Of catalogues that say more of each message (Chrome's ``messages.json``, Flutter's ``.arb``) only
-the messages are translated. Of messages with plural and select forms (``units/icu.py``) each branch
-is.
+In catalogues with more data on each message (Chrome's ``messages.json``, Flutter's ``.arb``), only
+the messages are translated. In messages with plural and select forms (``units/icu.py``), each
+branch is translated.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class _JsonSlot:
     end: int
     units: Sequence[Unit]
     pattern: Pattern | None = None
-    """Of a message with forms."""
+    """The parsed message, if it has forms."""
 
 
 @dataclass(frozen=True)
 class JsonMessages(Document):
-    """A file of messages."""
+    """A file of JSON messages."""
 
     name: str
     source: Encoded
     slots: Sequence[_JsonSlot]
     unread: int
-    """Messages whose forms cannot be read."""
+    """The number of messages whose forms cannot be parsed."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> JsonMessages:
@@ -68,7 +68,7 @@ class JsonMessages(Document):
         except ValueError as error:
             raise BadDocument(f"{name}: it is no JSON ({error})") from None
         only = "message" if _is_chrome(content) else None
-        del content  # it takes a hundred times its bytes
+        del content  # it takes a hundred times the memory of its bytes
         slots, unread = list[_JsonSlot](), 0
         for number, (begin, end, key) in enumerate(_values(source.text, name)):
             check_pieces(number, name)
@@ -115,12 +115,12 @@ class JsonMessages(Document):
 
     @cached_property
     def _escapes(self) -> bool:
-        """Whether the file writes characters outside of ASCII as escapes."""
+        """True if the file escapes characters outside of ASCII."""
         return self.source.text.isascii() and "\\u" in self.source.text
 
 
 def _is_chrome(content: object) -> bool:
-    """Whether each key holds an object with a message."""
+    """True if each key has an object with a message."""
     return (
         isinstance(content, dict)
         and bool(content)
@@ -132,7 +132,7 @@ def _is_chrome(content: object) -> bool:
 
 
 def _meant(string: str) -> str:
-    """What a string says."""
+    """The value of a JSON string."""
     if "\\" not in string:
         return string[1:-1]
     said: str = json.loads(string)
@@ -140,9 +140,9 @@ def _meant(string: str) -> str:
 
 
 def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
-    """Where each text stands that is no key, and its own key: "" in a list, None where a key that
-    leads to it begins with @, as what .arb says of a message."""
-    path: list[bool] = []  # whether it is told of a message, for all that is open
+    """The place of each text that is not a key, and its key: "" in a list, None below a key that
+    begins with @, where .arb describes a message."""
+    path: list[bool] = []  # for all that is open: True inside the description of a message
     kinds: list[str] = []
     key = ""
     waits_for_key = False

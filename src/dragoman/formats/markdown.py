@@ -1,10 +1,9 @@
 """Markdown: paragraphs, headings, items and cells are units; all marks stay.
 
-CommonMark (https://spec.commonmark.org/0.31.2/) with tables and strikethrough. markdown-it-py says
-which blocks there are and what is marked in each; it keeps no places within a block, so marks are
-found again by walking through the text beside it. What has been written is read once more: where
-other marks would be seen than before, a block is written again with more escapes, and at last
-without its marks.
+CommonMark (https://spec.commonmark.org/0.31.2/) with tables and strikethrough. markdown-it-py finds
+the blocks and the marks in each; it gives no places within a block, so marks are located by going
+through the text in parallel. The output is parsed again: if its marks differ from those before, a
+block is written with more escapes, and finally without its marks.
 """
 
 from __future__ import annotations
@@ -44,7 +43,8 @@ _FRONT = re.compile(
 )
 """Front matter: YAML, or TOML."""
 MOST_MARKS = 200_000
-"""Blocks and marks of one text; each takes some 40 µs and two kilobytes of memory to read."""
+"""The most blocks and marks of one text; each takes some 40 µs and two kilobytes of memory to
+read."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
 _BEGINS_BLOCK = re.compile(
     r"(\s*)(#{1,6}(?=\s|\Z)|[-+*](?=\s|\Z)|\d{1,9}(?=[.)](?:\s|\Z))|>|[=|]|-{2,}|`{3}|~{3})"
@@ -53,45 +53,45 @@ _BEGINS_BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class _MarkdownSegment:
-    """Text between two breaks that are seen as such."""
+    """The text between two hard breaks."""
 
     unit: Unit
     breaks: tuple[tuple[int, str], ...]
-    """The spaces at which its lines end, and what stands there."""
+    """The places of the spaces at which its lines end, and what is written there."""
     behind: str
-    """The break behind it."""
+    """The hard break after it."""
 
 
 @dataclass(frozen=True)
 class _Block:
-    """The text of a block, and where its lines stand."""
+    """The text of a block, with the places of its lines."""
 
     segments: tuple[_MarkdownSegment, ...]
     content: str
-    """As markdown-it has it: without what stands before each line."""
+    """The content as in markdown-it, without the prefix of each line."""
     begin: int
     end: int
     gaps: tuple[str, ...]
-    """What stands between its lines, as it is written."""
+    """The text between its lines, as written: the line end and the prefix of the next line."""
     in_table: bool
     escaped: frozenset[str]
-    """Characters that it has escaped."""
+    """The characters that it escapes."""
     kinds: tuple[str, ...]
-    """Of what is marked in it."""
+    """The kinds of its marks, in order."""
 
 
 @dataclass(frozen=True)
 class Markdown(Document):
-    """A text in Markdown."""
+    """A file of Markdown."""
 
     name: str
     source: Encoded
     front: int
-    """Where the text begins, behind the settings."""
+    """The place of the text after the front matter."""
     blocks: Sequence[_Block]
     tokens: Sequence[Token]
     of_block: Sequence[int]
-    """For each block the number of its token."""
+    """For each block, the number of its token."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Markdown:
@@ -140,7 +140,7 @@ class Markdown(Document):
             wrong = self._first_difference(text[self.front :], kinds)
             if wrong is None:
                 return self.source.back(text, self.name)
-            # A block that is another one in its place stays as it was.
+            # A block that is parsed differently in its place stays as it was.
             place = next((n for n in range(len(written)) if self.of_block[n] >= wrong), 0)
             if written[place] is None:
                 break
@@ -148,7 +148,7 @@ class Markdown(Document):
         raise BadDocument(f"{self.name}: its marks cannot be kept in the translation")
 
     def _best(self, block: _Block, targets: Sequence[Target]) -> tuple[str, tuple[str, ...]]:
-        """The first way to write a block in which its marks are as before; and what they are."""
+        """The first way of writing a block that keeps its marks; returns its text and the marks."""
         bare: list[Target] = [
             ["".join(one for one in target if isinstance(one, str))] for target in targets
         ]
@@ -170,13 +170,13 @@ class Markdown(Document):
 
     @cached_property
     def _links(self) -> dict[str, Any]:
-        """What links may name."""
+        """The link definitions of the text."""
         links: dict[str, Any] = {}
         self._parser.parse(self.source.text[self.front :], links)
         return links
 
     def _first_difference(self, text: str, kinds: Sequence[tuple[str, ...]]) -> int | None:
-        """The first token of a text that is not of the kind that it was."""
+        """The number of the first token of a text that differs in kind from that of the source."""
         tokens = self._parser.parse(text, {})
         for number, (new, old) in enumerate(zip(tokens, self.tokens, strict=False)):
             if new.type != old.type or new.tag != old.tag:
@@ -195,7 +195,7 @@ def _parser() -> MarkdownIt:
     except ImportError:
         raise DragomanError(f"Markdown needs markdown-it-py: {install('documents')}") from None
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    within = ["paragraph", "blockquote", "list"]  # which it ends
+    within = ["paragraph", "blockquote", "list"]  # the blocks that a container ends
     parser.block.ruler.before("fence", "container", _container, {"alt": within})
     parser.block.ruler.before("table", "bounds", _is_in_bounds)
     parser.inline.ruler.before("text", "bounds", _is_in_bounds)
@@ -203,7 +203,7 @@ def _parser() -> MarkdownIt:
 
 
 def _is_in_bounds(state: StateBlock | StateInline, *_: object) -> bool:
-    """Counts what is read, and begins nothing. Errors: ``BadDocument``."""
+    """Count the parsed items, and match nothing. Errors: ``BadDocument``."""
     env = state.env
     env["read"] = env.get("read", 0) + 1
     if env["read"] > MOST_MARKS:
@@ -212,7 +212,7 @@ def _is_in_bounds(state: StateBlock | StateInline, *_: object) -> bool:
 
 
 def _container(state: StateBlock, line: int, end: int, silent: bool) -> bool:
-    """What is no text though CommonMark reads it so: a line that begins or ends a container
+    """Parse lines that CommonMark would read as text: those that begin or end a container
     (``:::note``), and a formula (``$$``) of several lines."""
     first, after = _line(state, line), line + 1
     if not (first.startswith(":::") or first == "$$") or state.is_code_block(line):
@@ -234,12 +234,12 @@ def _line(state: StateBlock, line: int) -> str:
 
 
 def _kinds(children: Sequence[Token]) -> tuple[str, ...]:
-    """What is marked in a block, in its order."""
+    """The kinds of the marks in a block, in order."""
     return tuple(one.type for one in children if one.type not in ("text", "text_special"))
 
 
 class _LineStarts:
-    """A text by its lines."""
+    """A text with the places of its lines."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -250,11 +250,12 @@ class _LineStarts:
             place = text.find("\n", place + 1)
         self.starts.append(len(text) + 1)
         self.used: dict[int, int] = {}
-        """Up to where a line has been taken by the cells before."""
+        """For each line, the end of the cells that were found in it."""
 
 
 def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _Block | None:
-    """None for a block that is not found as it is written; it stays as it is."""
+    """The block of a token, or None if it is not found in the text as written; it stays as it
+    is."""
     assert token.map is not None and token.children, "checked by who asks"
     places: list[tuple[int, int]] = []
     content = token.content
@@ -303,7 +304,7 @@ def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _
 
 
 def _gap_itself(gap: str) -> str:
-    """What breaks a line, without what stands before the next one."""
+    """The line break of a gap, without the prefix of the next line."""
     return gap[: gap.rindex("\n") + 1]
 
 
@@ -335,7 +336,7 @@ def _escaped(text: str, characters: frozenset[str], *, fully: bool) -> str:
 
 
 def _guarded(text: str, block: _Block) -> str:
-    """No line begins a block of another kind."""
+    """Escape lines that would begin a block of another kind."""
     lines = text.split("\n")
     before = block.content.split("\n")
     for number, line in enumerate(lines):
@@ -350,7 +351,7 @@ def _guarded(text: str, block: _Block) -> str:
 
 
 def _common_prefix(line: str, gaps: Sequence[str], number: int) -> str:
-    """What stands before a line in its block: ``> ``, or the space of an item."""
+    """The prefix of a line in its block: ``> ``, or the space of an item."""
     if not number or number > len(gaps):
         return ""
     prefix = gaps[number - 1].rpartition("\n")[2]

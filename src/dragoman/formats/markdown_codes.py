@@ -1,7 +1,7 @@
-"""What is marked in a block of Markdown, found again in its text.
+"""Locates the marks of a block of Markdown in its text.
 
-The parser tells in which order marks and text come, and not where; walking through the text beside
-it tells where each stands.
+The parser gives the order of marks and texts, but not their places; going through the text in
+parallel finds them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ _LEADING = re.compile(
     r"\[(?:[ xX]|!\w{1,20})\](?=\s|\Z)"
     r"|(?:!!!|\?\?\?\+?)[ \t]+[\w\-]{1,40}(?:[ \t]+\"[^\"\n]{0,200}\")?"
 )
-"""What begins the text of a task, or of a call-out."""
+"""The mark at the beginning of a task or a call-out."""
 BREAK = "\x1f"
-"""Stands for a line break while a block is read: one character, as the space that it becomes."""
+"""A placeholder for a line break while a block is read: one character, as the space that it
+becomes."""
 
 
 class Walk:
-    """Finds what the parser has marked in the text of a block."""
+    """Locates the parser's marks in the text of a block."""
 
     def __init__(self, content: str) -> None:
         self._content = content
@@ -47,8 +48,7 @@ class Walk:
     def codes(
         self, children: Sequence[Token]
     ) -> tuple[list[FoundCode], list[tuple[int, int]]] | None:
-        """The codes, and where breaks stand that are seen as such; None where the text is not as
-        expected."""
+        """The codes, and the places of hard breaks; None if the text is not as expected."""
         for child in children:
             if not self._step(child):
                 return None
@@ -116,7 +116,7 @@ class Walk:
         return True
 
     def _text(self, text: str) -> bool:
-        """Go over text, whose escapes the parser has resolved."""
+        """Go over text whose escapes the parser has resolved."""
         begin, said = self._place, 0
         while said < len(text):
             if self._content.startswith(text[said], self._place) and not (
@@ -138,7 +138,7 @@ class Walk:
         return True
 
     def _link_end(self, place: int) -> int:
-        """Behind ``](address)``, ``][name]`` or ``]``; 0 where none stands."""
+        """The end of ``](address)``, ``][name]`` or ``]``; 0 without one."""
         content = self._content
         if not content.startswith("]", place):
             return 0
@@ -162,8 +162,8 @@ class Walk:
 
 
 def _codes_in(text: str, *, is_first: bool) -> Iterator[FoundCode]:
-    """The codes that are text to the parser: addresses, footnotes, formulas, and what begins a
-    block."""
+    """The codes that are text for the parser: addresses, footnotes, formulas, and marks at the
+    beginning of a block."""
     leading = _LEADING.match(text) if is_first else None
     found = [FoundCode(*leading.span())] if leading else []
     found += [*with_links(text), *(FoundCode(*one.span()) for one in _EXTENSION.finditer(text))]
@@ -181,7 +181,7 @@ def _over_space(text: str, place: int) -> int:
 
 
 def _text_end(content: str, place: int) -> int:
-    """Of the ``]`` that ends what begins at ``place``."""
+    """The place of the ``]`` that matches a bracket before ``place``."""
     depth = 1
     while place < len(content):
         character = content[place]
@@ -198,7 +198,7 @@ def _text_end(content: str, place: int) -> int:
 
 
 def _code_end(content: str, place: int) -> int:
-    """Behind the ticks that end the code at ``place``: as many as it begins with."""
+    """The place after the backticks that end the code at ``place``: as many as begin it."""
     ticks = _TICKS.match(content, place)
     if ticks is None:
         return place

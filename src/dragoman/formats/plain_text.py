@@ -1,4 +1,4 @@
-"""Plain text: what stands between two blank lines is a unit."""
+"""Plain text: each paragraph between blank lines is a unit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
 @dataclass(frozen=True)
 class PlainText(Document):
-    """A text file."""
+    """A text file as a document."""
 
     name: str
     source: Encoded

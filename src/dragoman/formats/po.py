@@ -1,7 +1,7 @@
 """Catalogues of messages (gettext, ``.po`` and ``.pot``): messages without a translation get one.
 
-https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html. Entries that have a
-translation, a fuzzy one too, stay as they are, and so do obsolete ones.
+https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html. Entries with a translation,
+even a fuzzy one, stay as they are, and so do obsolete ones.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _WRITES = {ord(character): f"\\{letter}" for letter, character in _MEANS.items()
 _WRITES |= {ord('"'): '\\"', ord("\\"): "\\\\"}
 _MOST_PLURALS = 10
 _LOOKED_AT = 65_536
-"""Bytes in which the header says its encoding."""
+"""The bytes in which the header may declare the encoding."""
 
 
 @dataclass(slots=True)
 class _PoMessage:
-    """A message, and where its parts stand."""
+    """A message, with the places of its parts."""
 
     begin: int = -1
-    """Of its first keyword,"""
+    """The place of its first keyword."""
     previous: int = -1
-    """or of the comment that says what the message was before."""
+    """The place of the comment with the previous message; -1 without one."""
     flags: int = -1
-    """Behind the first ``#,`` of its flags; -1 without any."""
+    """The place after the first ``#,`` of its flags; -1 without any."""
     is_fuzzy: bool = False
     end: int = 0
     line: int = 0
     texts: dict[str, str] = field(default_factory=dict)
-    """Of each keyword its strings in one, unquoted, once all are read."""
+    """The text of each keyword, unquoted and joined, once the entry is complete."""
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where the strings of each keyword stand, the last newline left out."""
+    """The place of the strings of each keyword, without the last newline."""
 
     @property
     def translations(self) -> list[str]:
@@ -65,20 +65,20 @@ class _PoMessage:
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The message and its translation, if it has one that is learned from, and one form."""
+        """The message and its translation, if it has one form and may be learned from."""
         source, target = self.texts["msgid"], self.texts.get("msgstr")
         is_done = teaches("fuzzy" if self.is_fuzzy else "")
         return (source, target) if source and target and is_done else None
 
     def forget_texts(self) -> None:
-        """Keep no more than what a translation is written with: there may be half a million."""
+        """Keep only what is needed to write a translation: there may be half a million entries."""
         self.texts = {}
         self.places = {k: place for k, place in self.places.items() if k.startswith("msgstr")}
 
 
 @dataclass(frozen=True, slots=True)
 class _MessageSlot:
-    """A unit, and the translations that it is for."""
+    """A unit, and the keywords of its translations."""
 
     entry: _PoMessage
     keywords: tuple[str, ...]
@@ -87,13 +87,13 @@ class _MessageSlot:
 
 @dataclass(frozen=True)
 class MessageCatalogue(Document):
-    """A catalogue of messages."""
+    """A catalogue of messages as a document."""
 
     name: str
     source: Encoded
     slots: Sequence[_MessageSlot]
     pairs: Sequence[tuple[str, str]]
-    """Messages and their translations, of entries that are learned from and have one form."""
+    """The messages with translations that may be learned from, of entries with one form."""
     languages: Sequence[SaidLanguage] = ()
 
     @classmethod
@@ -128,7 +128,7 @@ class MessageCatalogue(Document):
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices = []
-        new: dict[int, tuple[_PoMessage, dict[str, str]]] = {}  # forms that the entry has not yet
+        new: dict[int, tuple[_PoMessage, dict[str, str]]] = {}  # forms that the entry lacks
         marked: set[int] = set()
         for slot, target in zip(self.slots, targets, strict=True):
             text = f'"{written(slot.unit, target).translate(_WRITES)}"'
@@ -159,7 +159,7 @@ class MessageCatalogue(Document):
 
 
 def _form_of_one(header: str) -> int:
-    """The number of the form for one thing: that of Arabic is not the first."""
+    """The number of the form for one thing: in Arabic it is not the first."""
     told = _FORM_OF.search(header)
     try:
         return c2py(told[1])(1) if told else 0
@@ -168,14 +168,14 @@ def _form_of_one(header: str) -> int:
 
 
 def _slots(entry: _PoMessage, plurals: int | None, of_one: int) -> Iterator[_MessageSlot]:
-    """``of_one``: the number of the form for one thing."""
+    """The slots of an entry. ``of_one``: the number of the form for one thing."""
     if "msgid_plural" not in entry.texts:
         if says_something(entry.texts["msgid"]):
             yield _MessageSlot(entry, ("msgstr",), message_unit(entry.texts["msgid"]))
         return
     forms = plurals or sum(keyword.startswith("msgstr[") for keyword in entry.texts)
     keywords = [f"msgstr[{number}]" for number in range(forms)]
-    # Where there is one form for any number, it is that of many.
+    # A single form for all numbers is that of many.
     singular = [keywords.pop(of_one)] if forms > 1 and 0 <= of_one < forms else []
     for source, into in (("msgid", singular), ("msgid_plural", keywords)):
         if into and says_something(entry.texts[source]):
@@ -185,7 +185,7 @@ def _slots(entry: _PoMessage, plurals: int | None, of_one: int) -> Iterator[_Mes
 def _entries(text: str, name: str) -> Iterator[_PoMessage]:
     entry, keyword = _PoMessage(), ""
     strings: dict[str, list[str]] = {}
-    is_translated = False  # whether a msgstr of the entry has been read
+    is_translated = False  # True after a msgstr of the entry
     place, line = 0, 0
 
     def whole() -> _PoMessage:
@@ -242,7 +242,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
         elif start.strip():
             raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
         elif not strings:
-            entry = _PoMessage()  # comments of nothing
+            entry = _PoMessage()  # comments without a message
         place = end
     if strings:
         yield whole()

@@ -1,7 +1,7 @@
 """Subtitles: SubRip (``.srt``) and WebVTT (``.vtt``), https://www.w3.org/TR/webvtt1/.
 
-A sentence that goes on in the next cue is one unit, so that it is translated once; its translation
-is divided where the cue ended. Times, numbers, notes and styles stay as they are.
+A sentence that continues in the next cue is one unit, so that it is translated as a whole; its
+translation is divided at the ends of the cues. Times, numbers, notes and styles stay as they are.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t][^\r\n]*)?
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _MARK = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<\d[\d:.]{3,20}>|</>|\{\\[^{}\n]{0,200}\}")
 _BLOCK = re.compile(r"(?:NOTE(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*)\r?\n?\Z", re.DOTALL)
-"""What begins a block of WebVTT that is no cue."""
+"""The beginning of a block of WebVTT that is not a cue."""
 _SPEAKS = re.compile(r"\s*(?:[-–—]\s?|>>)")
-"""Another speaker begins."""
+"""The mark of another speaker."""
 _VOICE = re.compile(r"<v[ .][^<>\n]{0,200}>")
-"""Who speaks a cue of WebVTT, where it says so."""
+"""The tag with the speaker of a cue of WebVTT."""
 _ENDS = re.compile(r"[.!?…。！？♪♫:][\"'”’»)\]]*\s*\Z")
 _GOES_ON = re.compile(r"[\s.…]*[^\W\d_A-Z]")
 _MOST_CUES = 6
-"""As many cues may be one sentence; what goes on for longer has no marks."""
+"""The most cues of one sentence; a longer text has no punctuation."""
 _ELEMENTS = {"b", "i", "u", "c", "v", "lang", "ruby", "rt", "font", "s"}
 
 
@@ -58,9 +58,9 @@ class _CueSlot:
     unit: Unit
     cues: tuple[tuple[_Line, ...], ...]
     codes: tuple[str | None, ...]
-    """As each code is written; None: a cue ends."""
+    """Each code as written; None for the end of a cue."""
     shown: tuple[tuple[str, tuple[int, ...]], ...]
-    """The text of each cue, and the spaces at which its lines end."""
+    """The text of each cue, and the places of the spaces at which its lines end."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Subtitles(Document):
     source: Encoded
     slots: Sequence[_CueSlot]
     escapes: bool
-    """Whether ``&`` and ``<`` are written as entities."""
+    """True if ``&`` and ``<`` are written as entities."""
 
     @classmethod
     def read(cls, data: bytes, name: str, *, escapes: bool) -> Subtitles:
-        """``escapes``: whether it is WebVTT, which has entities."""
+        """``escapes``: True for WebVTT, which has entities."""
         source = decoded(data, name)
         cues = list(_cues(source.text, name, is_vtt=escapes))
         slots = [_slot(source.text, group, escapes) for group in _sentences(source.text, cues)]
@@ -95,7 +95,7 @@ class Subtitles(Document):
         return self.source.spliced(splices, self.name)
 
     def _cues_of(self, slot: _CueSlot, target: Target) -> Iterator[Splice]:
-        """The translation, divided among the cues of a slot."""
+        """Divide a translation among the cues of a slot."""
         parts: list[Target] = [[]]
         for one in target:
             if isinstance(one, int) and slot.codes[one] is None:
@@ -116,7 +116,7 @@ class Subtitles(Document):
 
 
 def _stripped(part: Target) -> Target:
-    """Without space at its beginning and end."""
+    """Strip the space at the beginning and the end."""
     found = list(part)
     for place, side in ((0, str.lstrip), (-1, str.rstrip)):
         if found and isinstance(found[place], str):
@@ -125,8 +125,8 @@ def _stripped(part: Target) -> Target:
 
 
 def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
-    """The lines of text of each cue. Behind an empty line within a cue, which SubRip does not
-    know, its text goes on as that of another one."""
+    """The text lines of each cue. SubRip does not know empty lines within a cue; text after one
+    counts as another cue."""
     place, found = 0, False
     while place < len(text):
         times = _TIMES.match(text, place)
@@ -156,7 +156,7 @@ def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
             begin = place + line[0].index(bare)
             lines.append(_Line(begin, begin + len(bare)))
             place = line.end()
-        # Players that find no empty line take the number of the next cue for text.
+        # Without an empty line between cues, the number of the next cue would count as text.
         if lines and _TIMES.match(text, place) and text[lines[-1].begin : lines[-1].end].isdigit():
             lines.pop()
         if lines:
@@ -183,7 +183,7 @@ def _block_end(text: str, place: int) -> int:
 
 
 def _sentences(text: str, cues: Sequence[tuple[_Line, ...]]) -> Iterator[list[tuple[_Line, ...]]]:
-    """Cues that hold one sentence together. Each speaker of a cue speaks by himself."""
+    """Group the cues that contain one sentence together. The speakers of one cue are separate."""
     group: list[tuple[_Line, ...]] = []
     for cue in cues:
         shown = [_MARK.sub("", text[line.begin : line.end]) for line in cue]
@@ -218,7 +218,8 @@ def _voice(text: str, line: _Line) -> str:
 
 
 def _goes_on(before: str, text: str) -> bool:
-    """Whether a sentence goes on in ``text``: with a small letter, or after a comma."""
+    """True if a sentence continues in ``text``: after a comma, or if ``text`` begins with a small
+    letter."""
     return (_GOES_ON.match(text) is not None and not text.lstrip()[:1].isupper()) or (
         before.rstrip().endswith((",", "-"))
     )
@@ -229,7 +230,7 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _CueSl
     shown = []
     for number, cue in enumerate(cues):
         if number:
-            # As what begins and ends an element: each cue that had words has some again.
+            # The code opens and closes an element, so that each cue with words keeps some.
             codes.append(Code(len(unit_text), opens=True, closes=True))
             written.append(None)
             unit_text += " "

@@ -1,4 +1,4 @@
-"""Translation memories (TMX 1.4): entries that lack the language of a translation get it.
+"""Translation memories (TMX 1.4): entries without the language of the translation get it.
 
 https://www.gala-global.org/tmx-14b.
 """
@@ -27,16 +27,16 @@ _ROLES: dict[str, Role] = {"hi": "pair", "bpt": "begins", "ept": "ends"}
 
 @dataclass(frozen=True, slots=True)
 class _TmxEntry:
-    """An entry: its texts by their languages, and where a new one goes."""
+    """An entry: its texts by language, and the place for a new one."""
 
     texts: dict[str, MixedUnit]
     own: str
-    """The language that it says it is from."""
+    """The language in ``texts`` of the text that is translated."""
     end: int
     indent: str
 
     def language(self, wanted: str) -> str | None:
-        """The one of its languages that is meant: en is en-GB too."""
+        """The language of the entry that matches: en matches en-GB too."""
         if wanted in self.texts:
             return wanted
         return next((one for one in self.texts if _base(one) == _base(wanted)), None)
@@ -44,13 +44,13 @@ class _TmxEntry:
 
 @dataclass(frozen=True)
 class TranslationMemory(Document):
-    """A translation memory."""
+    """A translation memory as a document."""
 
     name: str
     xml: Xml
     entries: Sequence[_TmxEntry]
     source: str | None
-    """The language that the file says it is from, or the one that it is to be translated from."""
+    """The declared source language, or the one that was chosen."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> TranslationMemory:

@@ -1,8 +1,8 @@
 """XLIFF 1.2 and 2: segments without a translation get one.
 
 https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html and
-https://docs.oasis-open.org/xliff/xliff-core/v2.1/xliff-core-v2.1.html. What is translated,
-approved, locked, or not to be translated stays as it is.
+https://docs.oasis-open.org/xliff/xliff-core/v2.1/xliff-core-v2.1.html. Segments that are
+translated, approved, locked, or not to be translated stay as they are.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _SAYS = {
     True: ("xliff", ("srcLang", "trgLang")),
     False: ("file", ("source-language", "target-language")),
 }
-"""By whether it is of version 2: the element that says its languages, and the attributes."""
+"""True for version 2 -> the element that declares the languages, and its attributes."""
 _SIDES: tuple[Side, Side] = ("source", "target")
 _LOCKED = {"locked", "true", "yes"}
-"""Values of attributes such as ``mq:locked``."""
+"""The true values of attributes such as ``mq:locked``."""
 
 
 @dataclass(frozen=True, slots=True)
 class _XliffSegment:
-    """A text and its translation, by the numbers of the tokens that begin them."""
+    """A text and its translation, by the numbers of their start tags."""
 
     source: int
     target: int | None
     holder: int
-    """Of the element that has the state in version 2."""
+    """The number of the start tag of the element that has the state in version 2."""
     behind: int
-    """Of the tag behind which a new target stands."""
+    """The number of the tag after which a new target is inserted."""
     mixed: MixedUnit
     waits: bool
-    """Whether it is to be translated,"""
+    """True if it waits for a translation."""
     teaches: bool
-    """or its translation is learned from."""
+    """True if its translation may be learned from."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Xliff(Document):
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Texts and their translations."""
+        """The texts with translations, for training."""
         return [pair for pair in self.translated if all(map(str.strip, pair))]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
@@ -149,14 +149,14 @@ class Xliff(Document):
             yield put(start.begin, tokens[start.partner].begin, tag + text)
 
     def _tag(self, tag: str, wanted: OutputOptions) -> str:
-        """A target's start tag with its state, which version 1 has there."""
+        """The start tag of a target with its state, which is there in version 1."""
         if self.is_2:
             return tag
         state = "translated" if wanted.final else "needs-review-translation"
         return with_attribute(tag, "state", state)
 
     def _languages(self, language: str) -> Iterator[Replacement]:
-        """The language of the targets, where the file does not say it."""
+        """Declare the language of the targets, if the file does not."""
         element, (_, attribute) = _SAYS[self.is_2]
         for _, token in self.xml.elements(element):
             if attribute not in token.attributes:
@@ -165,7 +165,7 @@ class Xliff(Document):
 
 
 def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
-    """Every segment."""
+    """Every segment of the file."""
     unit = "segment" if is_2 else "trans-unit"
     translates = [True]
     tokens = xml.tokens
@@ -197,7 +197,7 @@ def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSe
     held = {} if target is None else tokens[target].attributes
     says = attributes if is_2 else held
     state, approved = says.get("state", ""), attributes.get("approved")
-    # Whether it is approved says more only where the state leaves it open.
+    # The approval counts only if the state leaves it open.
     if approved == "yes" and state in ("", "translated"):
         stands = "final"
     else:
@@ -206,7 +206,7 @@ def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSe
     origin = machine or held.get("state-qualifier", "")
     has_text = target is not None and bool(_mixed(xml, target).unit.text.strip())
     is_locked = any(k.endswith(":locked") and v in _LOCKED for k, v in attributes.items())
-    # Without a state, a translation that is there is one.
+    # Without a state, a segment with a translation counts as translated.
     waits = state in WAITS and (bool(state) or not has_text)
     return _XliffSegment(
         source,
@@ -225,7 +225,7 @@ def _mixed(xml: Xml, number: int) -> MixedUnit:
 
 
 def _text(xml: Xml, number: int) -> str:
-    """A text without its inline codes; placeholders are of it."""
+    """A text without its inline codes, but with its placeholders."""
     inside = range(number + 1, xml.tokens[number].partner)
     return mixed_unit(xml, inside, _role, _IDS).unit.text
 

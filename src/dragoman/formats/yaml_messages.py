@@ -1,8 +1,8 @@
 """Messages in YAML: texts are translated; keys, comments and layout are kept.
 
-PyYAML says where each text stands; it is never written by it. A text is written in the quotes that
-it had, and in double ones where it had none and would be read as something else. The paragraphs of
-a block (``|``, ``>``) are texts of their own, on as many lines as before.
+PyYAML gives the place of each text, but does not write the file. A text is written in its former
+quotes, or in double quotes if it had none and would otherwise be read as another value. The
+paragraphs of a block (``|``, ``>``) are separate texts, on as many lines as before.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from dragoman.formats.units.inline import broken, check_codes, message_unit, wri
 
 _MOST_NESTED = 200
 MOST_EVENTS = 300_000
-"""Keys, values and collections of a file. PyYAML takes some 25 µs for each."""
+"""The most keys, values and collections of a file. PyYAML takes some 25 µs for each."""
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
-"""The anchor and the tag in front of a text."""
+"""The anchor and the tag before a text."""
 _LINE = re.compile(r"[^\r\n]*(?:\r?\n|\Z)")
 _LISTED = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
-"""What begins a paragraph of its own in a block."""
+"""The beginning of a list item, which is a paragraph of its own in a block."""
 _SIMPLE = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*\Z")
 _BREAK = "\x1f"
-"""Stands for the end of a line while a paragraph is read."""
+"""A placeholder for the end of a line while a paragraph is read."""
 _TEXT = "tag:yaml.org,2002:str"
 
 
@@ -49,12 +49,12 @@ class _YamlSlot:
     style: str | None
     unit: Unit
     breaks: tuple[tuple[int, str], ...] = ()
-    """Of a paragraph of a block: where its lines end, and what stands there."""
+    """The line ends of a paragraph of a block: the place of each, and what is written there."""
 
 
 @dataclass(frozen=True)
 class YamlMessages(Document):
-    """A file of messages."""
+    """A file of YAML messages."""
 
     name: str
     source: Encoded
@@ -97,7 +97,7 @@ class YamlMessages(Document):
 
 
 def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:
-    """The paragraphs of a block: lines of one indent, between empty ones."""
+    """The paragraphs of a block: lines with one indent, between empty ones."""
     header = _LINE.match(text, begin, end)
     assert header is not None, "there is always a line"
     place = header.end()
@@ -138,7 +138,7 @@ def _written(slot: _YamlSlot, target: Target) -> str:
         return _quoted(written(slot.unit, target), slot.style)
     pieces: Target = [" ".join(one.split("\n")) if isinstance(one, str) else one for one in target]
     text = written(slot.unit, broken(pieces, slot.unit.text, slot.breaks))
-    return text.strip(" \t")  # a space in front would be an indent
+    return text.strip(" \t")  # a space at the beginning would be an indent
 
 
 def _quoted(text: str, style: str | None) -> str:
@@ -151,7 +151,7 @@ def _quoted(text: str, style: str | None) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text without quotes is read as itself, in a list in brackets too."""
+    """True if a text without quotes is read as itself, in a list in brackets too."""
     yaml = _yaml()
     if _SIMPLE.match(text):
         return bool(yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False)) == _TEXT)
@@ -164,9 +164,9 @@ def _is_plain(text: str) -> bool:
 
 
 def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
-    """The scalars that are texts, and no keys."""
+    """The scalars that are texts and not keys."""
     resolver = yaml.SafeLoader("")
-    nested: list[list[Any]] = []  # of each collection: its kind, and whether a key comes next
+    nested: list[list[Any]] = []  # for each open collection: its kind, and whether a key comes next
     for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
         if number > MOST_EVENTS:
             raise BadDocument(

@@ -1,1 +1,1 @@
-"""The training text of a recipe, prepared in parts: read, cleaned, cut into tokens, stored."""
+"""The preparation of a recipe's training text in parts: read, clean, tokenise, store."""

@@ -1,1 +1,1 @@
-"""HTML as a browser reads it: its text in translatable units, its tags around them."""
+"""HTML as a browser parses it: text as units, with the tags kept around them."""

@@ -1,18 +1,18 @@
-"""Elements of HTML by what they do to those that are open around them (the sets of names that
-https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody goes by), and by what they
-are for whoever translates."""
+"""Sets of HTML elements: by their effect on open elements (the sets of
+https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody), and by their role in
+translation."""
 
 VOID = {
     *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "image", "img"),
     *("input", "keygen", "link", "meta", "param", "source", "track", "wbr"),
 }
-"""Elements without an inside."""
+"""Elements without content."""
 
 FORMATTING = {
     *("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt"),
     "u",
 }
-"""Elements that go on in the next block until they are ended."""
+"""Formatting elements, which continue in the next block until they are ended."""
 
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 BLOCKS = {
@@ -25,26 +25,26 @@ ENDS_P = {*BLOCKS, *HEADINGS, "p", "li", "dd", "dt", "hr", "plaintext", "xmp"}
 IMPLIED = {"dd", "dt", "li", "optgroup", "option", "p", "rb", "rp", "rt", "rtc"}
 """Elements that may end without an end tag."""
 CELLS = {"td", "th", "caption"}
-"""Parts of a table that hold text,"""
+"""Parts of a table that contain text."""
 IN_TABLE = {"tbody", "thead", "tfoot", "tr", "table"}
-"""and those that hold only other parts."""
+"""Parts of a table that contain only other parts."""
 MARKERS = {*CELLS, "applet", "marquee", "object", "template"}
-"""Elements at which what goes on from block to block begins anew."""
+"""Elements inside which formatting elements from outside do not continue."""
 SPECIAL = {
     *BLOCKS, *HEADINGS, *MARKERS, *IN_TABLE, *VOID, "p", "li", "dd", "dt", "body", "button",
     "colgroup", "frameset", "head", "html", "iframe", "noembed", "noframes", "noscript",
     "plaintext", "script", "select", "style", "textarea", "title", "xmp",
 }  # fmt: skip
-"""Elements that the end tag of another one does not end."""
+"""Elements that the end tag of another element does not end."""
 SCOPE = {*MARKERS, "html", "table"}
 """Elements across which most end tags do not reach."""
 IN_HEAD = {
     *("base", "basefont", "bgsound", "head", "html", "link", "meta", "noframes", "noscript"),
     *("script", "style", "template", "title"),
 }
-"""Elements that may stand in the head of a document."""
+"""Elements that may be in the head of a document."""
 PARTS = {*CELLS, *IN_TABLE, "colgroup", "script", "style", "template"} - {"table"}
-"""What stands in a table, and not loose beside its cells."""
+"""Elements that may be in a table without being misplaced."""
 _GROUPS = {"caption", "colgroup", "tbody", "thead", "tfoot"}
 TABLE_PARTS = {
     **dict.fromkeys((*_GROUPS, "col"), _GROUPS),
@@ -52,19 +52,19 @@ TABLE_PARTS = {
     "td": {"caption", "colgroup", "td", "th"},
     "th": {"caption", "colgroup", "td", "th"},
 }
-"""Parts of a table, and which other parts each of them ends."""
+"""Parts of a table, each with the other parts that it ends."""
 HTML_IN = {
     "svg": {"desc", "foreignobject", "title"},
     "math": {"annotation-xml", "mi", "mn", "mo", "ms", "mtext"},
 }
-"""Elements of SVG and MathML in which HTML stands again."""
+"""Elements of SVG and MathML whose content is HTML."""
 ENDS_FOREIGN = {
     *("b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em"),
     *("embed", "h1", "h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing"),
     *("menu", "meta", "nobr", "ol", "p", "pre", "ruby", "s", "small", "span", "strong", "strike"),
     *("sub", "sup", "table", "tt", "u", "ul", "var"),
 }
-"""HTML that cannot stand in SVG or MathML: both end there."""
+"""HTML elements that cannot be in SVG or MathML: both end there."""
 
 ENDS_TEXT = {
     *(BLOCKS - {"listing"}), *HEADINGS, *CELLS, *IN_TABLE, "audio", "body", "br", "button",
@@ -73,13 +73,14 @@ ENDS_TEXT = {
     "option", "p", "param", "rp", "rt", "ruby", "script", "select", "style", "template",
     "textarea", "title", "track", "video",
 }  # fmt: skip
-"""Elements at which running text begins and ends. All others, unknown ones too, stand within it."""
+"""Elements at which running text begins and ends. All others, including unknown ones, are inside
+running text."""
 KEPT = {"code", "kbd", "pre", "samp", "var"}
-"""Elements that are not translated unless they, or elements inside, are marked as to be."""
+"""Elements that are translated only if they, or elements inside, are marked for it."""
 RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"}
 """Elements in which tags do not count: only their own end tag ends them."""
 NEVER = {*RAW, "math", "svg", "template", "plaintext"} - {"title"}
-"""Elements whose inside is no running text, whatever they are marked as."""
+"""Elements whose content is never running text, whatever their marks."""
 SHOWN = {"alt", "placeholder", "title"}
 """Attributes that a reader sees as text."""
 NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}

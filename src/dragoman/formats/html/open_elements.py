@@ -1,9 +1,9 @@
-"""Which elements are open at a place of an HTML document, as browsers see it.
+"""The elements that are open at a place of an HTML document, as browsers determine them.
 
-https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody. Browsers end elements that
-nobody ended (``<p>`` before ``<p>``) and open some again (``<b>`` in the next paragraph). This
-follows them as far as it matters for what an element says of its inside; no tree is built. What
-stands loose in a table, beside its cells, is taken as if it stood before it, as there.
+https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody. Browsers end elements
+implicitly (``<p>`` before ``<p>``) and reopen some (``<b>`` in the next paragraph). This module
+follows them as far as it matters for the translate attribute; it builds no tree. Content that is
+misplaced in a table, outside its cells, is treated as if it came before the table, as in browsers.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from dragoman.formats.html.elements import (
 from dragoman.formats.html.tokens import HtmlToken
 
 MAX_OPEN = 128
-"""Elements that are nested deeper are not followed; browsers have such a limit too."""
+"""The most nested elements that are followed; browsers have such a limit too."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Element:
-    """An open element."""
+    """An open element, with its setting for translation."""
 
     name: str
     written: str
     """Its start tag."""
     translates: bool | None = None
-    """What it says of its inside; None: nothing."""
+    """Its own setting for the translation of its content; None without one."""
     foreign: str = ""
-    """svg or math, if it belongs to one of them."""
+    """svg or math, for an element of one of them."""
 
     @property
     def holds_html(self) -> bool:
@@ -54,29 +54,30 @@ class Element:
 
     @property
     def special(self) -> bool:
-        """Whether an end tag does not end it from within, unless it is its own."""
+        """True if the end tag of another element does not end it."""
         return self.holds_html if self.foreign else self.name in SPECIAL
 
 
 class OpenElements:
-    """The open elements, outermost first."""
+    """The stack of open elements, outermost first."""
 
     def __init__(self) -> None:
         self._stack: list[Element] = []
         self._formatting: list[Element | None] = []
-        """Those that go on in the next block; None where a cell begins."""
+        """The formatting elements that continue in the next block; None where a cell begins."""
         self._in_form = False
 
     @property
     def foreign(self) -> bool:
-        """Whether SVG or MathML stands here."""
+        """True inside SVG or MathML."""
         return bool(self._stack) and not self._stack[-1].holds_html
 
     def translates(self, never: Collection[str] = (), *, around: bool = False) -> bool:
-        """Whether what stands here is translated: the innermost that says so; nothing inside
-        elements of ``never``. ``around``: ask of what stands around the innermost."""
+        """True if content here is translated: the innermost setting counts; elements of ``never``
+        are not translated at all. ``around``: the same for the content around the innermost
+        element."""
         stack = self._stack[:-1] if around else self._stack
-        for one in stack:  # asked of every token
+        for one in stack:  # this runs for every token
             if one.translates is not None or one.name in never:
                 break
         else:
@@ -94,15 +95,15 @@ class OpenElements:
         return said
 
     def text(self, written: str) -> None:
-        """Text stands here."""
+        """Process a text outside of tags."""
         if not self.foreign and not written.isspace():
             self._leave_head()
             self._reopen()
 
     def start(self, token: HtmlToken, translates: bool | None) -> Element | None:
-        """A start tag stands here -> the element that it opens, None for one without an inside.
+        """Process a start tag; returns the element that it opens, or None for one without content.
 
-        ``translates``: what it says of its inside.
+        ``translates``: its own setting for the translation of its content.
         """
         name = token.name
         if self.foreign:
@@ -139,7 +140,7 @@ class OpenElements:
         return element
 
     def end(self, name: str) -> None:
-        """An end tag stands here."""
+        """Process the end tag of a name."""
         in_foreign = bool(self._stack and self._stack[-1].foreign)
         if in_foreign and name not in ("br", "p"):
             for place in range(len(self._stack) - 1, -1, -1):
@@ -178,7 +179,8 @@ class OpenElements:
             self._stack.pop()
 
     def _end_before(self, name: str) -> None:
-        """End what cannot hold an element of this name, and reopen what goes on."""
+        """End elements that cannot contain an element of this name, and reopen formatting
+        elements."""
         if name == "li":
             self._end_item({"li"})
         elif name in ("dd", "dt"):
@@ -202,7 +204,7 @@ class OpenElements:
             self._forget(open_link)
         elif name == "nobr" and self._formatting_of("nobr"):
             self._end_formatting("nobr")
-        if name == "table":  # in a table, but not in a cell of it
+        if name == "table":  # inside a table, but not in a cell of it
             self._pop_to({"table"}, {*CELLS, "template"})
         if name not in ENDS_P and name not in {*IN_HEAD, "table", "param", "source", "track"}:
             self._reopen()
@@ -221,7 +223,8 @@ class OpenElements:
                 return
 
     def _part_of_table(self, name: str) -> bool:
-        """End the parts that cannot hold it -> whether a table is open here."""
+        """End the parts of a table that cannot contain this one; returns False outside of
+        tables."""
         place = self._place_of({"table", "template"}, ())
         if place is None or self._stack[place].name == "template":
             return False
@@ -230,7 +233,7 @@ class OpenElements:
             if self._stack[inner].name in ended:
                 self._cut(inner)
                 break
-        # Nothing but parts of a table stands between it and its parts.
+        # Only parts of a table may be between the table and its parts.
         for inner in range(place + 1, len(self._stack)):
             if self._stack[inner].name not in IN_TABLE:
                 self._cut(inner)
@@ -250,7 +253,8 @@ class OpenElements:
         return None
 
     def _pop_to(self, names: Collection[str], stop: Collection[str]) -> None:
-        """End the innermost of ``names`` and what stands in it, unless ``stop`` is in between."""
+        """End the innermost of ``names`` and its content, unless an element of ``stop`` is in
+        between."""
         place = self._place_of(names, stop)
         if place is not None:
             self._cut(place)
@@ -265,7 +269,7 @@ class OpenElements:
             self._stack.pop()
 
     def _end_form(self) -> None:
-        """A form ends alone: what was begun in it goes on, and stays inside."""
+        """End a form alone: elements that began in it stay open, and keep its setting."""
         self._in_form = False
         place = self._place_of({"form"}, SCOPE)
         if place is not None:
@@ -284,7 +288,7 @@ class OpenElements:
                 return
 
     def _formatting_of(self, name: str) -> Element | None:
-        """The last one of its name since the cell began."""
+        """The last formatting element of a name since the cell began."""
         for one in reversed(self._formatting):
             if one is None:
                 return None
@@ -293,7 +297,7 @@ class OpenElements:
         return None
 
     def _goes_on(self, element: Element) -> None:
-        """Of equal ones the last three go on in the next block ("Noah's Ark")."""
+        """Add a formatting element; of equal ones only the last three are kept ("Noah's Ark")."""
         since = self._formatting[::-1]
         since = since[: since.index(None)] if None in since else since
         equal = [one for one in since if one and one.written == element.written]
@@ -310,7 +314,7 @@ class OpenElements:
             self._stack.remove(element)
 
     def _reopen(self) -> None:
-        """Open again what goes on from the block before."""
+        """Reopen the formatting elements of the block before."""
         if len(self._stack) >= MAX_OPEN or not self._formatting:
             return
         is_open = set(self._stack)
@@ -324,7 +328,7 @@ class OpenElements:
         self._stack += going_on[: MAX_OPEN - len(self._stack)]
 
     def _end_formatting(self, name: str) -> None:
-        """The adoption agency algorithm, as far as it moves open elements."""
+        """Run the adoption agency algorithm, as far as it moves open elements."""
         if self._current == name and self._stack[-1] not in self._formatting:
             self._stack.pop()
             return
@@ -350,7 +354,7 @@ class OpenElements:
                 if one in self._formatting:
                     self._formatting.remove(one)
             going_on = [one for one in between if one in self._formatting]
-            # The block leaves the element; a copy goes on inside the block until the next round.
+            # The block leaves the element; a copy continues inside the block until the next round.
             copy = replace(element)
             bookmark = self._formatting.index(element)
             if going_on:

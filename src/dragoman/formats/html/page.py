@@ -27,12 +27,12 @@ _XHTML = re.compile(
     r"\A\s*<\?xml\s|<html\s[^>]{0,1000}http://www\.w3\.org/1999/xhtml", re.IGNORECASE
 )
 _LOOKED_AT = 4096
-"""Bytes in which a page says its encoding; browsers look at 1,024."""
+"""The bytes in which a page may declare its encoding; browsers read 1,024."""
 
 
 @dataclass(frozen=True)
 class HtmlPage(Document):
-    """A page."""
+    """A file of HTML as a document."""
 
     name: str
     source: Encoded
@@ -42,7 +42,7 @@ class HtmlPage(Document):
     def read(cls, data: bytes, name: str) -> HtmlPage:
         declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
         charset = (declared[1] or declared[2]) if declared else None
-        # A page that says UTF-16 in its own text is not in UTF-16; browsers take UTF-8.
+        # A page that declares UTF-16 in its own text is not UTF-16; browsers use UTF-8.
         if charset and charset.lower().startswith("utf-16"):
             charset = None
         if charset and charset.lower() in ("iso-8859-1", "latin1", "latin-1"):
@@ -75,7 +75,7 @@ class HtmlPage(Document):
 
 
 def _html(text: str) -> tuple[int, HtmlToken | None]:
-    """The tag of the element html and where it begins, if it is the first."""
+    """The start tag of the element html, if it is the first, and its place."""
     reader, place = Reader(text), 0
     while token := reader.next(foreign=False):
         if token.kind == "start":
@@ -85,7 +85,7 @@ def _html(text: str) -> tuple[int, HtmlToken | None]:
 
 
 def _in_language(text: str, wanted: OutputOptions) -> str:
-    """The language of the page, where it says one, and the direction of one from right to left."""
+    """Set the language of the page, if it declares one, and the direction of the text."""
     place, token = _html(text)
     if token is None:
         return text

@@ -1,10 +1,10 @@
-"""HTML whose text is translated and whose every tag stays as it was written.
+"""HTML whose text is translated and whose tags all stay as they were written.
 
-A document is cut into what is kept, character for character (tags of blocks, comments, scripts),
-and running text between; the tags inside running text (``<b>``, ``<a>``) are noted with their
-places, so that a sentence is translated as a whole and its tags are put back (``tag_projection``).
-Tags keep their order, so nesting cannot change. What is a tag and what is open where is as browsers
-see it (``tokens.py``, ``open_elements.py``); nothing is repaired.
+A document is cut into parts that are kept, character for character (tags of blocks, comments,
+scripts), and running text between them; the tags inside running text (``<b>``, ``<a>``) are
+recorded with their places, so that a sentence is translated as a whole and its tags are put back
+(``tag_projection``). Tags keep their order, so nesting cannot change. Tags and open elements are
+determined as in browsers (``tokens.py``, ``open_elements.py``); nothing is repaired.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _Part:
     """A piece of a document."""
 
     kind: str
-    """text; tag: something within running text; element: the same, showing text of its own;
-    block: what ends running text."""
+    """The kind: text; tag: within running text; element: within running text, with text of its own;
+    block: ends running text."""
     written: str
     opens: bool = False
     closes: bool = False
@@ -39,23 +39,25 @@ class _Part:
 
     @property
     def shown(self) -> str:
-        """The characters of a text that are not mere space."""
+        """The characters of a text, without space around them."""
         return unescaped(self.written).strip() if self.kind == "text" else ""
 
 
 @dataclass
 class HtmlDocument:
-    """An HTML text, cut up. ``texts`` are to be translated; ``join`` puts translations back."""
+    """An HTML text, cut into parts. ``texts`` are to be translated; ``join`` puts translations
+    back."""
 
     texts: list[Unit] = field(default_factory=list)
     _parts: list[_Part | int] = field(default_factory=list)
-    """What is kept, or the number of a text."""
+    """The kept parts, and numbers of texts."""
     _written: dict[int, list[_Part]] = field(default_factory=dict)
-    """What stood where a text stands."""
+    """For each text, its parts as written."""
 
     def reading(self, source: str, *, is_xml: bool = False) -> Iterator[None]:
-        """Cut any string, part by part: what is not HTML is text. The document is whole at the end.
-        ``is_xml``: of XHTML, where every element may end itself (``<script/>``)."""
+        """Cut any string, part by part; anything that is not HTML is text. The document is complete
+        at the end. ``is_xml``: True for XHTML, where every element may close itself
+        (``<script/>``)."""
         gathered: list[_Part] = []
         for part in _cut_up(source, self.texts, is_xml=is_xml):
             yield
@@ -68,10 +70,10 @@ class HtmlDocument:
         self._add(gathered)
 
     def join(self, translations: Sequence[Sequence[str]]) -> str:
-        """The document with its texts replaced, in their order; they are escaped here.
+        """Write the document with its texts replaced, in order, and escaped.
 
-        Each translation is cut where its tags stand: one part more than there are tags. A text that
-        is its own translation stays as it was written.
+        Each translation is cut at its tags: one part more than there are tags. A text that is its
+        own translation stays as it was written.
         """
         assert len(translations) == len(self.texts), "one translation for each text"
         joined: list[str] = []
@@ -88,7 +90,8 @@ class HtmlDocument:
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
-        """Unit text with its tags; what stands around its first and last character is kept."""
+        """Add a unit of text with its tags; the parts before its first and after its last text are
+        kept."""
         begin, end = 0, len(gathered)
         shown = [part.shown for part in gathered]
         while begin < end and not shown[begin]:
@@ -109,14 +112,14 @@ class HtmlDocument:
                 self._parts.append(_Part("text", last[behind:]))
             self._written[len(self.texts)] = _cut_at_edges(inner, before, behind)
             self.texts.append(_running(inner))
-        else:  # marks and symbols say the same in every language
+        else:  # marks and symbols are the same in every language
             self._parts += inner
         self._parts += gathered[end:]
 
 
 def _cut_at_edges(parts: Sequence[_Part], before: int, behind: int) -> list[_Part]:
-    """The parts without the space around them: the first of them begins at ``before``, the last
-    ends at ``behind``."""
+    """The parts without the space around them: the first begins at ``before``, the last ends at
+    ``behind``."""
     cut = list(parts)
     if behind < len(cut[-1].written):
         cut[-1] = replace(cut[-1], written=cut[-1].written[:behind])
@@ -126,7 +129,7 @@ def _cut_at_edges(parts: Sequence[_Part], before: int, behind: int) -> list[_Par
 
 
 def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
-    """Cut a document; what is not translated comes as one, as far as it goes. The texts of
+    """Cut a document; consecutive parts that are not translated are one part. The texts of
     attributes are added to ``texts``."""
     reader, elements = Reader(source), OpenElements()
     kept = _KeptRun()
@@ -177,7 +180,7 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
 
 
 class _KeptRun:
-    """What is not translated, as far as it goes."""
+    """Consecutive tokens that are not translated."""
 
     def __init__(self) -> None:
         self._written: list[str] = []
@@ -189,7 +192,7 @@ class _KeptRun:
         return bool(self._written)
 
     def add(self, token: HtmlToken, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
-        """One token more."""
+        """Append a token."""
         if not self._written:
             self._closes = token.kind == "end"
         at = self._length
@@ -200,7 +203,7 @@ class _KeptRun:
         self._opens = opens
 
     def taken(self) -> _Part:
-        """All of it, as one part; the next begins anew."""
+        """All tokens as one part; the run is empty then."""
         kind = "block" if self._is_block else "element"
         part = _Part(kind, "".join(self._written), self._opens, self._closes, tuple(self._inserts))
         self.__init__()  # type: ignore[misc]
@@ -208,7 +211,7 @@ class _KeptRun:
 
 
 def _marked(attributes: dict[str, Attribute]) -> bool | None:
-    """Whether an element is marked as to be translated or as not to be; None: neither."""
+    """The element's own mark: True to translate it, False not to, None without a mark."""
     if "class" in attributes and "notranslate" in attributes["class"].value.split():
         return False
     said = attributes["translate"].value.lower() if "translate" in attributes else None
@@ -231,7 +234,7 @@ def _inserts(shown: Sequence[Attribute], texts: list[Unit]) -> Iterator[Insert]:
 
 
 def _running(parts: Sequence[_Part]) -> Unit:
-    """Text and tags, the first and the last a text -> the text with the tags' places."""
+    """The unit of texts and tags, of which the first and the last are texts."""
     behind = [""] * len(parts)  # the first character of the next text
     for number in range(len(parts) - 2, -1, -1):
         following = parts[number + 1]
@@ -262,7 +265,7 @@ def _running(parts: Sequence[_Part]) -> Unit:
 
 
 def _with_space(tag: Code) -> Code:
-    """A picture keeps the space behind it; around other tags one space is as good as two."""
+    """A picture keeps the space after it; at other tags one space replaces two."""
     is_shown = _PICTURE.match(tag.written) is not None
     return replace(tag, written=f"{tag.written} ") if is_shown else tag
 
@@ -284,7 +287,7 @@ def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequ
 def _with_tags(
     unit: Unit, translations: Sequence[Sequence[str]], parts: Sequence[str]
 ) -> Iterator[str]:
-    """A translation cut at its tags, escaped, with the tags between."""
+    """A translation cut at its tags, escaped, with the tags between the parts."""
     tags, source = unit.tags, unit.text
     assert len(parts) == len(tags) + 1, "one part more than tags"
     behind = [""] * len(parts)  # the first character that follows each part's beginning

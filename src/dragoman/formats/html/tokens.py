@@ -1,8 +1,8 @@
-"""HTML cut into tags, comments and text at the places where browsers cut it.
+"""HTML cut into tags, comments and text in the same places as in browsers.
 
 https://html.spec.whatwg.org/multipage/parsing.html#tokenization. Any string is HTML; every
-character belongs to one token, so nothing is lost or repaired. Which elements are open then is
-``open_elements``' to say.
+character belongs to one token, so nothing is lost or repaired. ``open_elements`` determines the
+elements that are open at a token.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMMENT = re.compile(
 )
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _MARKUP = re.compile(r"<(?=[A-Za-z!?]|/.)", re.DOTALL)
-"""Where text ends: at a ``<`` that a browser does not show."""
+"""The beginning of markup, which ends text."""
 _SCRIPT = re.compile(rf"<!(?=--)|-->|<(/?)script(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
 _LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
 _REFERENCE = re.compile(r"&(#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z0-9]+;|[A-Za-z0-9]+(?!=))")
@@ -38,14 +38,14 @@ Kind = Literal["text", "start", "end", "comment"]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a start tag. Of several with one name the first counts."""
+    """An attribute of a start tag. Of several with one name, the first counts."""
 
     name: str
     value: str
-    """Characters unescaped."""
+    """The value, unescaped."""
     begin: int
     end: int
-    """Where its value stands in its tag, the quotes included."""
+    """From ``begin`` to ``end``: the place of the value in its tag, with the quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class HtmlToken:
     kind: Kind
     written: str
     name: str = ""
-    """Of a tag, in lower case."""
+    """The name of a tag, in lower case."""
     closes_itself: bool = False
-    """Written ``<x/>``, which counts in SVG and MathML only."""
+    """True for ``<x/>``, which counts only in SVG and MathML."""
 
     def attributes(self) -> list[Attribute]:
-        """Of a start tag."""
+        """The attributes of a start tag."""
         found: dict[str, Attribute] = {}
         for one in _ATTRIBUTES.finditer(self.written, 1 + len(self.name), len(self.written) - 1):
             group = next((n for n in (2, 3, 4) if one[n] is not None), None)
@@ -80,7 +80,7 @@ class Reader:
         self._place = 0
 
     def next(self, *, foreign: bool) -> HtmlToken | None:
-        """The next token, None at the end. ``foreign``: it stands in SVG or MathML."""
+        """The next token, or None at the end. ``foreign``: True inside SVG or MathML."""
         source, place = self._source, self._place
         if place == len(source):
             return None
@@ -100,12 +100,12 @@ class Reader:
         return HtmlToken("end" if tag[1] else "start", tag[0], _lower(tag[2]), closes_itself)
 
     def raw(self, name: str) -> HtmlToken | None:
-        """After the start tag of an element of ``RAW``: all until its end tag, None if nothing."""
+        """The content of an element of ``RAW`` after its start tag, or None if it is empty."""
         end = _script_end(self._source, self._place) if name == "script" else self._raw_end(name)
         return self._taken("text", end) if end > self._place else None
 
     def rest(self) -> HtmlToken | None:
-        """All that is left, as text."""
+        """The rest of the document as text, or None if it is empty."""
         end = len(self._source)
         return self._taken("text", end) if end > self._place else None
 
@@ -120,15 +120,15 @@ class Reader:
 
 
 def _lower(name: str) -> str:
-    """As HTML does it: ASCII letters only, and no name that we know has any others."""
+    """Convert a name to lower case as HTML does: only ASCII letters. No known name has others."""
     return name.lower() if name.isascii() else name
 
 
 def unescaped(text: str) -> str:
     """Text with each character reference replaced by its character.
 
-    ``html.unescape`` fails at a number of thousands of digits. Those that count are enough: with
-    eight of them the number is beyond the last character, which is U+FFFD.
+    ``html.unescape`` fails at a number with thousands of digits. Eight significant digits are
+    enough: such a number is beyond the last character, which gives U+FFFD.
     """
     return html.unescape(_LONG_NUMBER.sub(_shortened, text))
 
@@ -138,19 +138,20 @@ def _shortened(reference: re.Match[str]) -> str:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """In an attribute ``&copy`` counts where it ends there; ``?a=1&copy=2`` is left alone."""
+    """The character of a reference in an attribute: ``&copy`` counts at its end, but not in
+    ``?a=1&copy=2``."""
     is_known = reference[1].startswith("#") or reference[1] in html5
     return unescaped(reference[0]) if is_known else reference[0]
 
 
 def _ends_in_value(inside: str) -> bool:
-    """Whether the last ``/`` of a tag belongs to a bare value: ``<a href=x/>``."""
+    """True if the last ``/`` of a tag belongs to a bare value: ``<a href=x/>``."""
     ends = [one.end() for one in _ATTRIBUTES.finditer(inside)]
     return ends[-1:] == [len(inside)]
 
 
 def _script_end(source: str, place: int) -> int:
-    """Where a script ends: within ``<!-- <script>`` the next end tag does not end it."""
+    """The end of a script: after ``<!-- <script>`` the next end tag does not end it."""
     state = 0  # 0: script; 1: in a comment; 2: in a script in a comment
     for found in _SCRIPT.finditer(source, place):
         written = found[0]

@@ -1,6 +1,7 @@
-"""ZIP archives whose members are read within limits, and written again with some of them replaced.
+"""ZIP archives whose members are read within limits, and that are written with some members
+replaced.
 
-Every other member is copied as it lies, packed, in its order. Nothing is unpacked to disk.
+Every other member is copied packed, in its order. Nothing is unpacked to disk.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dragoman.formats.units.document import BadDocument
 
 MOST_MEMBERS = 10_000
 MOST_BYTES = 200_000_000
-"""Of all members that are read, unpacked."""
+"""The maximum unpacked size of all members that are read."""
 _LOCAL = struct.Struct("<4s5H3I2H")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _END = struct.Struct("<4s4H2IH")
@@ -27,17 +28,17 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive."""
+    """A ZIP archive that has been checked."""
 
     name: str
     data: bytes
     members: dict[str, zipfile.ZipInfo]
     central: int
-    """Where its table of contents begins."""
+    """The place of its central directory."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Archive:
-        """Errors: ``BadDocument`` for an archive that is damaged, encrypted, or made to harm."""
+        """Errors: ``BadDocument`` for an archive that is damaged, encrypted, or malicious."""
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as opened:
                 found = opened.infolist()
@@ -74,18 +75,19 @@ class Archive:
         return cls(name, data, {one.filename: one for one in found}, central)
 
     def signature_notes(self, begin: str) -> Sequence[str]:
-        """What a person is told where a member signs the document, by how its name begins."""
+        """A note if a member whose name begins with ``begin`` signs the document."""
         if any(one.lower().startswith(begin) for one in self.members):
             return [f"{self.name} is signed; its translation has changed, so the signature is void"]
         return ()
 
     @cached_property
     def _opened(self) -> zipfile.ZipFile:
-        """It reads the table of contents, of up to ten thousand members, once."""
+        """The archive, opened once, because that reads a directory of up to ten thousand
+        members."""
         return zipfile.ZipFile(io.BytesIO(self.data))
 
     def member(self, name: str, left: int) -> bytes:
-        """A member, unpacked, of ``left`` bytes at most. Errors: ``BadDocument``."""
+        """A member, unpacked, with at most ``left`` bytes. Errors: ``BadDocument``."""
         info = self.members[name]
         where = f"{self.name}, member {name[:80]!r}"
         if info.file_size > left:
@@ -138,7 +140,7 @@ class Archive:
         return bytes(written) + self._contents(len(written), moved)
 
     def _contents(self, begin: int, moved: dict[str, tuple[int, bytes | None, int]]) -> bytes:
-        """The table of contents, with the new places and sizes."""
+        """The central directory, with the new places and sizes."""
         table = bytearray()
         at = self.central
         for one in self.members.values():
@@ -165,7 +167,7 @@ class Archive:
 
 
 def _without_sizes(extra: bytes) -> bytes:
-    """An extra field without sizes of 64 bits, which would be those of before."""
+    """An extra field without 64-bit sizes, which would be the old ones."""
     kept, at = b"", 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)

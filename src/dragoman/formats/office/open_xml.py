@@ -1,8 +1,8 @@
 """Documents of Office Open XML (ECMA-376): Word, PowerPoint and Excel.
 
-What a part holds its content type says, not its name. Text in headers, footers, notes, text boxes,
-charts and diagrams is translated as that of the body; comments, properties and the layouts of
-slides are kept.
+The content type of a part determines what it contains, not its name. Text in headers, footers,
+notes, text boxes, charts and diagrams is translated like that of the body; comments, properties and
+the layouts of slides are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _PREFIX = re.compile(
     r"\Aapplication/vnd\.(?:ms-(?:office|word)\."
     r"|openxmlformats-officedocument\.(?:(?:wordprocessing|presentation|spreadsheet)ml\.)?)"
 )
-"""application/vnd.openxmlformats-officedocument.wordprocessingml.document.main: before its end."""
+"""The prefix of a content type, such as
+application/vnd.openxmlformats-officedocument.wordprocessingml.document.main, up to its last
+words."""
 _WORD = (
     *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
     *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
@@ -44,7 +46,7 @@ _SHEETS = ("sharedStrings", "worksheet")
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is translated of a part."""
+    """The kind of a part: the elements that are its paragraphs."""
 
     paragraphs: frozenset[str]
     keep_space: bool
@@ -55,7 +57,7 @@ _PARTS = {
     **dict.fromkeys((*_DRAWN, *_SLIDES), _Kind(frozenset({"p"}), False)),
     **dict.fromkeys(_SHEETS, _Kind(frozenset({"si", "is"}), True)),
 }
-"""The end of a content type, without ``+xml`` -> what such a part holds."""
+"""The end of a content type, without ``+xml`` -> the kind of the part."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,9 @@ class OfficePart:
     xml: Xml
     runs: Sequence[RunUnit]
     keep_space: bool
-    """Whether texts say that their spaces count."""
+    """True if texts are marked to keep their spaces."""
     is_word: bool
-    """Whether its paragraphs may be written from right to left."""
+    """True if its paragraphs may be written from right to left."""
 
     @property
     def units(self) -> Sequence[Unit]:
@@ -75,7 +77,7 @@ class OfficePart:
 
     @property
     def prefix(self) -> str:
-        """That of the names of the format, with its colon; of most files ``w:``."""
+        """The prefix of the format's names, with its colon; in most files ``w:``."""
         root = self.xml.root
         return name_at(self.xml, root.begin).removesuffix(root.name)
 
@@ -104,7 +106,7 @@ class OfficeDocument(PackedDocument[OfficePart]):
     signed_by = "_xmlsignatures/sig"
 
     styles: str
-    """Of Word, as XML."""
+    """The styles of a Word document, as XML."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> OfficeDocument:
@@ -133,7 +135,7 @@ class OfficeDocument(PackedDocument[OfficePart]):
 
 
 def _part(xml: Xml, kind: _Kind, member: str, headings: Collection[str]) -> OfficePart:
-    """The part of a member. ``headings``: texts that are left as they are."""
+    """Make the part of a member. ``headings``: texts that are left as they are."""
     kept = _in_fields(xml)
     found = (one for n, _ in xml.elements(*kind.paragraphs) for one in units_in(xml, n, kept))
     runs = [one for one in found if one.unit.text not in headings]
@@ -141,13 +143,14 @@ def _part(xml: Xml, kind: _Kind, member: str, headings: Collection[str]) -> Offi
 
 
 def _may_hold(content: bytes, kind: _Kind) -> bool:
-    """Whether a part may hold text: most sheets hold the numbers of texts that stand elsewhere."""
+    """True if a part may contain text: most sheets contain only the numbers of texts in another
+    part."""
     starts = [f"{before}{name}".encode() for name in kind.paragraphs for before in ("<", ":")]
     return b"\0" in content[:100] or any(start in content for start in starts)
 
 
 def _translated(types: Xml) -> list[tuple[str, _Kind]]:
-    """The members that are translated."""
+    """The members that are translated, with their kinds."""
     found = []
     for _, token in types.elements("Override"):
         kind = token.attributes.get("ContentType", "").removesuffix("+xml")
@@ -158,7 +161,7 @@ def _translated(types: Xml) -> list[tuple[str, _Kind]]:
 
 
 def _headings(members: Members) -> frozenset[str]:
-    """The headings of tables in sheets, which Excel wants to be the same in two places."""
+    """The headings of tables in sheets, which Excel requires to be the same in two places."""
     found = set()
     for member in members.archive.members:
         if member.startswith("xl/tables/") and member.endswith(".xml"):
@@ -169,7 +172,7 @@ def _headings(members: Members) -> frozenset[str]:
 
 
 def _in_font(one: RunUnit, font: Callable[[str], str]) -> RunUnit:
-    """A unit with other fonts; that of one run takes its run with it."""
+    """A unit with other fonts; a unit of a single run then includes that run."""
     codes = [font(what) if isinstance(what, str) else what for what in one.codes]
     begin, end, first, last = one.runs
     return replace(
@@ -178,8 +181,8 @@ def _in_font(one: RunUnit, font: Callable[[str], str]) -> RunUnit:
 
 
 def _in_fields(xml: Xml) -> set[int]:
-    """The texts that a field shows, which the program makes anew: a number of a page, a date, a
-    table of contents. The text of a link is no such."""
+    """The texts that a field shows, which the program generates: a page number, a date, a table of
+    contents. The text of a link is not among them."""
     kept: set[int] = set()
     fields = [_Fields()]
     for number, token in enumerate(xml.tokens):
@@ -200,16 +203,16 @@ def _in_fields(xml: Xml) -> set[int]:
 
 
 class _Fields:
-    """The fields that are open in a text, or in a box of it."""
+    """The open fields of a text, or of one of its boxes."""
 
     def __init__(self) -> None:
         self._open: list[list[str] | bool] = []
-        """For each its instruction, until what it shows begins; then whether it is a link."""
+        """For each field its instruction, until its result begins; then True if it is a link."""
         self.hidden = 0
-        """How many of them are no links."""
+        """The number of open fields that are not links."""
 
     def mark(self, kind: str) -> None:
-        """A field begins, shows something from here on, or ends."""
+        """Process the beginning of a field, of its result, or its end."""
         if kind == "begin":
             self._open.append([])
             self.hidden += 1
@@ -223,7 +226,7 @@ class _Fields:
             self.hidden -= self._open.pop() is not True
 
     def text(self, text: str) -> None:
-        """Of its instruction, if one is open."""
+        """Add text to the instruction of the open field, if there is one."""
         if self._open and isinstance(self._open[-1], list):
             self._open[-1].append(text)
 
@@ -233,7 +236,8 @@ _BEHIND_BIDI = {
     *("suppressOverlap", "jc", "textDirection", "textAlignment", "textboxTightWrap", "outlineLvl"),
     *("divId", "cnfStyle", "rPr", "sectPr", "pPrChange"),
 }
-"""What stands behind the direction of a paragraph (ECMA-376, CT_PPr is a sequence)."""
+"""The elements after the direction in the properties of a paragraph (ECMA-376: CT_PPr is a
+sequence)."""
 _BEHIND_RTL = re.compile(
     r"<(?:\w+:)?(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)[\s/>]"
 )
@@ -252,11 +256,11 @@ def _bidi_font(font: str, prefix: str) -> str:
 
 
 def _bidi_paragraphs(part: OfficePart) -> list[Splice]:
-    """What makes each paragraph with text one from right to left."""
+    """The insertions that set each paragraph with text from right to left."""
     tokens, splices = part.xml.tokens, []
     bidi = f"<{part.prefix}bidi/>"
     properties = f"<{part.prefix}pPr>{bidi}</{part.prefix}pPr>"
-    paragraph = f"<{part.prefix}p".encode()  # and no paragraph of a drawing
+    paragraph = f"<{part.prefix}p".encode()  # but not a paragraph of a drawing
     begins = sorted(one.begin for one in part.runs)
     if not begins:
         return []

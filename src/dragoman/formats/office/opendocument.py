@@ -96,7 +96,7 @@ def _units(xml: Xml) -> Iterator[MixedUnit]:
 
 
 def _segments(xml: Xml, paragraph: int) -> Iterator[range]:
-    """What stands between tabs and breaks of lines: from the first text to the last."""
+    """The stretches between tabs and line breaks, each from its first text to its last."""
     tokens = xml.tokens
     begin, at = paragraph + 1, paragraph + 1
     while at < tokens[paragraph].partner:
@@ -124,7 +124,7 @@ def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
         return
     first, last = texts[0], texts[-1] + 1
     unseen = [(first, last)]
-    while unseen:  # both ends of what stands in it, where both are there
+    while unseen:  # include both ends of each element, if both are there
         for token in tokens[slice(*unseen.pop())]:
             if token.kind == "start" and last <= token.partner < end:
                 unseen.append((last, token.partner + 1))

@@ -1,9 +1,9 @@
-"""Documents that are archives of parts: what those of office programs and books have in common.
+"""The common part of documents that are archives: office documents and books.
 
-Each text of an office document has two languages, one for the letters of Europe and one for those
-of East Asia. Programs that make documents leave English in both, and office programs the language
-of their menus in one. So a document says its language where all of its texts and styles have the
-same, and it is not English.
+Each text of an office document has two languages, one for Western and one for East Asian scripts.
+Programs that generate documents leave English in both, and office programs leave the language of
+their menus in one. So a document declares a language only if all of its texts and styles have the
+same one, and it is not English.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from dragoman.formats.xml.tokens import MOST_TOKENS, Xml
 
 
 class Members:
-    """The members of an archive, as long as they are not more than may be read: their bytes and
-    their tokens are counted together, since a small archive may hold a lot."""
+    """Reads members of an archive within limits: bytes and tokens are counted over all of them,
+    since a small archive may contain a lot."""
 
     def __init__(self, archive: Archive, most: int = MOST_BYTES) -> None:
         self.archive = archive
         self._bytes, self._tokens = most, MOST_TOKENS
 
     def content(self, member: str) -> bytes:
-        """One of them, unpacked. Errors: ``BadDocument``."""
+        """A member, unpacked. Errors: ``BadDocument``."""
         content = self.archive.member(member, self._bytes)
         self._bytes -= len(content)
         return content
 
     def xml(self, member: str, content: bytes) -> Xml:
-        """One of them, cut into tokens. Errors: ``BadDocument``."""
+        """The content of a member, cut into tokens. Errors: ``BadDocument``."""
         xml = Xml.read(content, f"{self.archive.name}, {member}", self._tokens)
         self._tokens -= len(xml.tokens)
         return xml
@@ -46,10 +46,10 @@ class PackedPart(Protocol):
 
     @property
     def units(self) -> Sequence[Unit]:
-        """In the order of reading."""
+        """The units, in reading order."""
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
-        """The member with a translation for each unit; None where it stays as it is."""
+        """The member with a translation for each unit; None if it stays as it is."""
 
 
 Part = TypeVar("Part", bound=PackedPart)
@@ -57,10 +57,10 @@ Part = TypeVar("Part", bound=PackedPart)
 
 @dataclass(frozen=True)
 class PackedDocument(Document, Generic[Part]):
-    """An archive and its members that are translated, by their names, in the order of reading."""
+    """An archive and its members that are translated, by name, in reading order."""
 
     signed_by: ClassVar[str]
-    """How the names of members begin that sign such a document, in small letters."""
+    """The prefix, in lower case, of the names of members that sign such a document."""
 
     name: str
     archive: Archive
@@ -78,7 +78,7 @@ class PackedDocument(Document, Generic[Part]):
         return self.archive.replaced(self.joined(targets, wanted))
 
     def joined(self, targets: Sequence[Target], wanted: OutputOptions) -> dict[str, bytes]:
-        """The members that are not as they were."""
+        """The members that change, with their new content."""
         new, every = dict[str, bytes](), iter(targets)
         for member, part in self.parts.items():
             own = list(islice(every, len(part.units)))
@@ -94,14 +94,15 @@ _WESTERN, _ASIAN = (
     )
     for word, written in (("val", "fo:language"), ("eastAsia", "style:language-asian"))
 )
-"""How Word, PowerPoint and OpenDocument say either."""
+"""The Western and the East Asian language, as Word, PowerPoint and OpenDocument write them."""
 _OF_ASIA = {"ja", "ko", "zh"}
 _LOOKED_AT = 1_000
-"""Letters that tell which of the two counts."""
+"""The number of letters that decide which of the two counts."""
 
 
 def said_languages(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list[SaidLanguage]:
-    """What the XML of a document says of the language of its units; nothing where it is unsure."""
+    """The language that the XML of a document declares for its units; empty if it is not
+    certain."""
     letters = (letter for unit in units for letter in unit.text if letter.isalpha())
     looked_at = list(islice(letters, _LOOKED_AT))
     of_asia = 2 * sum(map(is_asian, looked_at)) > len(looked_at)

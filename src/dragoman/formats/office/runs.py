@@ -1,9 +1,9 @@
-"""The runs of a paragraph: text of one font each, and what stands between them.
+"""The runs of a paragraph: texts of one font each, and other elements between them.
 
-WordprocessingML, DrawingML and SpreadsheetML (ECMA-376) share them: a paragraph of runs, in each a
-font and text. Programs cut runs at every edit, so equal neighbours are read as one. The font of
-most of a paragraph is not noted; runs of other fonts are elements that may stand several times or
-not at all, whose words take them along.
+WordprocessingML, DrawingML and SpreadsheetML (ECMA-376) share them: a paragraph consists of runs,
+each with a font and text. Programs split runs at every edit, so equal neighbours are read as one.
+The most frequent font of a paragraph needs no codes; runs of other fonts are elements that may be
+repeated or left out, and follow their words.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ WRAPPERS = {
 }
 """Elements around runs, whose text is translated."""
 BREAKS = {"tab", "br", "cr", "ptab"}
-"""What ends running text."""
+"""Elements that end running text."""
 _PASSED_OVER = {"proofErr", "lastRenderedPageBreak"}
-"""Marks that Word makes anew; where text is written anew they are left out."""
+"""Marks that Word generates; they are left out of rewritten text."""
 _NO_CONTENT = {"pPr", "rPr", "endParaRPr", "rPh", "phoneticPr"}
 _SHOWN = {"noBreakHyphen", "sym", "fldSimple", "fld", "oMath", "footnoteReference", "drawing"}
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A part of a paragraph."""
+    """A part of a paragraph: a text, a code, one end of a wrapper, or a break."""
 
     kind: str
-    """text, code, opens, closes or break."""
+    """The kind: text, code, opens, closes or break."""
     begin: int
     end: int
     text: str = ""
     font: str = ""
-    """Of a text, or of the run that a code stands in."""
+    """The font of a text, or of the run that contains a code."""
     run: int = -1
-    """The number of the token that begins the run, of what stands inside one; -1: none."""
+    """The number of the start tag of the run that contains it; -1 outside of runs."""
     shows: bool = False
     begins_run: bool = False
-    """Whether nothing but the font of its run stands before it in there."""
+    """True if only the font of its run comes before it in the run."""
     ends_run: bool = False
-    """Whether nothing stands behind it in there."""
+    """True if nothing comes after it in the run."""
     wrapper: int = -1
-    """The number of the token that begins the wrapper."""
+    """The number of the start tag of the wrapper."""
 
 
 def atoms_of(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
-    """The parts of the paragraph that begins with token ``first``. ``kept``: the texts that are
-    not translated, by the tokens that begin them."""
+    """The parts of the paragraph that begins with token ``first``. ``kept``: the numbers of the
+    start tags of texts that are not translated."""
     return _merged(_atoms(xml, first, kept))
 
 
@@ -90,7 +90,7 @@ def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
 
 
 def _inner_start(xml: Xml, wrapper: int) -> int | None:
-    """The token behind which the runs of a wrapper stand; None where it has none."""
+    """The token after which the runs of a wrapper come; None if it has none."""
     tokens = xml.tokens
     if xml.is_empty(wrapper):
         return None
@@ -110,7 +110,7 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
     tokens = xml.tokens
     end = tokens[number].partner
     font, children, at = "", list[int](), number + 1
-    is_odd = False  # text outside of its elements, or a font behind what it is for
+    is_odd = False  # text outside of its elements, or a font after its text
     while at < end:
         token = tokens[at]
         if token.kind == "start":
@@ -158,7 +158,7 @@ def _text(
 
 
 def _merged(atoms: Iterator[Atom]) -> Iterator[Atom]:
-    """Codes outside of runs that follow each other are one: a field has several runs."""
+    """Merge consecutive codes outside of runs: a field has several runs."""
     before: Atom | None = None
     for atom in atoms:
         joins = before is not None and before.kind == atom.kind == "code"
@@ -175,31 +175,31 @@ def _merged(atoms: Iterator[Atom]) -> Iterator[Atom]:
 
 @dataclass(slots=True)
 class RunUnit:
-    """A unit of a paragraph, and how it is written."""
+    """A unit of a paragraph, with what is needed to write it."""
 
     unit: Unit
     begin: int
     end: int
     base: str
-    """The font of what has no other."""
+    """The font of text without another font."""
     first: str | None
-    """The font of the run that is open where it begins; None: none is."""
+    """The font of the run that is open at its beginning; None without one."""
     last: str | None
     run: str
-    """The name of a run as it is written, its prefix included,"""
+    """The name of a run as written, with its prefix."""
     text: str
-    """and that of its text."""
+    """The name of a text as written, with its prefix."""
     codes: list[Atom | str | None] = field(default_factory=list)
-    """For each code of the unit what stands in the file, or the font that begins, or None where
-    one ends."""
+    """For each code of the unit, its place in the file, or the font that begins; None if a font
+    ends."""
     runs: tuple[int, int, str | None, str | None] = (0, 0, None, None)
-    """``begin``, ``end``, ``first`` and ``last`` with the whole of its runs, where it is the text
-    of one alone."""
+    """``begin``, ``end``, ``first`` and ``last`` including its whole runs, for a unit that is the
+    text of one run."""
 
 
 def units_in(xml: Xml, first: int, kept: set[int]) -> Iterator[RunUnit]:
-    """The units of the paragraph that begins with token ``first``. ``kept``: the texts that are
-    not translated, by the tokens that begin them."""
+    """The units of the paragraph that begins with token ``first``. ``kept``: the numbers of the
+    start tags of texts that are not translated."""
     segment: list[Atom] = []
     for atom in atoms_of(xml, first, kept):
         if atom.kind == "break":
@@ -211,7 +211,7 @@ def units_in(xml: Xml, first: int, kept: set[int]) -> Iterator[RunUnit]:
 
 
 def _unit(xml: Xml, atoms: Sequence[Atom]) -> Iterator[RunUnit]:
-    """The unit of a segment, if it says something: from its first text to its last."""
+    """The unit of a segment, from its first text to its last, if it has text to translate."""
     texts = [n for n, atom in enumerate(atoms) if atom.kind == "text" and atom.text]
     if not texts or not says_something("".join(atoms[n].text for n in texts)):
         return
@@ -237,7 +237,7 @@ def _unit(xml: Xml, atoms: Sequence[Atom]) -> Iterator[RunUnit]:
 
 
 def _balanced(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
-    """Wider, so that both ends of a wrapper are in it, where both are there."""
+    """Widen a range so that it contains both ends of each wrapper, if both are there."""
     places = {(atom.kind, atom.wrapper): n for n, atom in enumerate(atoms) if atom.wrapper >= 0}
     while True:
         low, high = first, last
@@ -252,7 +252,7 @@ def _balanced(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
 
 
 def _edge(xml: Xml, atom: Atom, *, first: bool) -> tuple[int, str | None]:
-    """Where the span of a unit begins or ends, and the font of the run that is open there."""
+    """The begin or end of a unit's span, and the font of the run that is open there."""
     if atom.run < 0:
         return (atom.begin if first else atom.end), None
     start = xml.tokens[atom.run]
@@ -263,7 +263,7 @@ def _edge(xml: Xml, atom: Atom, *, first: bool) -> tuple[int, str | None]:
 
 
 def name_at(xml: Xml, place: int) -> str:
-    """The name of the tag that begins there, as it is written."""
+    """The name of the tag at a place, as written."""
     end = place + 1
     while xml.data[end : end + 1] not in (b" ", b">", b"/", b"\t", b"\n", b"\r"):
         end += 1
@@ -272,7 +272,7 @@ def name_at(xml: Xml, place: int) -> str:
 
 def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
     pieces, length, codes = list[str](), 0, list[Code]()
-    mark: int | None = None  # the code that began the font that is not the base
+    mark: int | None = None  # the code that began a font other than the base
     begun: dict[int, int] = {}
     is_orphan = False
 
@@ -291,7 +291,7 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
             pair(mark, add(None, closes=True, repeats=True))
             mark = None
 
-    # Whether a word, or what is shown as one, stands right before and right behind.
+    # True where a word, or a code that shows text, comes right before or right after.
     before, behind = False, [False] * len(atoms)
     for n in range(len(atoms) - 2, -1, -1):
         following = atoms[n + 1]
@@ -333,8 +333,8 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
 
 
 def written(one: RunUnit, target: Target, span: Callable[[int, int], str], keep_space: bool) -> str:
-    """A translation as runs. ``span``: gives what stands in the file, its own units translated;
-    ``keep_space``: whether texts say that their spaces count."""
+    """Write a translation as runs. ``span``: renders a span of the file, with its own units
+    translated; ``keep_space``: texts are marked to keep their spaces."""
     current, mark = one.first, one.base
     out: list[str] = []
     space = ' xml:space="preserve"' if keep_space else ""

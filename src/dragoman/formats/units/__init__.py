@@ -1,1 +1,1 @@
-"""What every format is made of: units, codes, documents, and how they are written."""
+"""The parts that all formats share: units, codes, documents, and their output."""

@@ -1,12 +1,11 @@
-"""A document: units to translate, and a way to write it with their translations.
+"""The interface of documents: they consist of units, and are written with a translation of each.
 
-A unit is what is translated at once: a text, and the inline codes that stand in it. A format reads
-a file into units and writes translations where they stood; who translates sees units alone. A code
-is whatever stands within running text and is kept: a tag, a placeholder, a change of font. The
-translation of a unit is a ``Target``: its text in pieces, with the numbers of its codes between
-them.
+A unit is a text that is translated as a whole, with its inline codes. A format reads a file into
+units and writes translations in their places; translators see only units. A code is any part of
+running text that is kept: a tag, a placeholder, a change of font. The translation of a unit is a
+``Target``: its text in pieces, with the numbers of its codes between them.
 
-All that is not a unit comes out byte for byte, and so does a unit that is its own translation.
+Everything outside of units is written byte for byte, and so is a unit that is its own translation.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from dragoman.base.errors import DataError
 
 Target: TypeAlias = list[str | int]
-"""Text in pieces, and the numbers of the unit's codes where they stand between them."""
+"""Pieces of text, with the numbers of the unit's codes between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Insert:
 
     begin: int
     end: int
-    """Where it stands in the code, its quotes included."""
+    """From ``begin`` to ``end``: its place in the code, with the quotes."""
     value: str
     text: int
     """Its number among the units of the document."""
@@ -37,40 +36,40 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Something inside running text that is kept: a tag, a comment, or a whole kept element."""
+    """A part of running text that is kept: a tag, a comment, or a whole kept element."""
 
     place: int
-    """How many characters of the text stand before it."""
+    """The number of characters of the text before the code."""
     written: str = ""
-    """As it stands in the file, where its format keeps it here."""
+    """The code as written in the file, if its format keeps it here."""
     opens: bool = False
-    """Whether an element begins with it."""
+    """True if an element begins with it."""
     closes: bool = False
-    """Whether one ends with it."""
+    """True if an element ends with it."""
     apart_before: bool = False
-    """Whether it shows text of its own (``<code>ls</code>``) that no word stands right before."""
+    """True if it shows text of its own (``<code>ls</code>``) and no word comes right before it."""
     apart_behind: bool = False
-    """The same of the word behind."""
+    """True if it shows text of its own and no word comes right after it."""
     inserts: tuple[Insert, ...] = ()
     partner: int | None = None
-    """The number of the code that ends the element, or began it; None: it has none."""
+    """The number of the code at the other end of the element; None without one."""
     repeats: bool = False
-    """Whether the element may stand several times or not at all, as a font may."""
+    """True if the element may be repeated or left out, as a font may."""
 
     def moved(self, by: int) -> Code:
-        """The code, its place counted from elsewhere."""
+        """A copy whose place is moved by some characters."""
         return replace(self, place=self.place + by)
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Running text, with the codes inside it in their order."""
+    """Running text, with its inline codes in order."""
 
     text: str
-    """Plain: characters unescaped."""
+    """The plain text, unescaped."""
     tags: tuple[Code, ...] = ()
     ordered: bool = True
-    """Whether its codes keep their order. Otherwise each goes where its own words go."""
+    """True if its codes keep their order; otherwise each follows its own words."""
 
     @property
     def as_it_is(self) -> Target:
@@ -88,8 +87,7 @@ class Unit:
 
 
 def parts_of(target: Target) -> list[str]:
-    """A translation whose codes stand in their order, cut where they stand: one part more than
-    there are codes."""
+    """A translation whose codes are in order, cut at them: one part more than there are codes."""
     parts = [""]
     for one in target:
         if isinstance(one, str):
@@ -100,7 +98,7 @@ def parts_of(target: Target) -> list[str]:
 
 
 def target_of(parts: Sequence[str]) -> Target:
-    """What ``parts_of`` cuts."""
+    """Join parts that ``parts_of`` cut."""
     target: Target = []
     for number, part in enumerate(parts):
         if number:
@@ -114,33 +112,32 @@ _ADDRESS = re.compile(r"\s*(?:https?:\S+|www\.\S+|\S+@\S+)\s*\Z")
 
 
 def says_something(text: str) -> bool:
-    """Whether a text has a letter and is no address alone: numbers, marks and addresses say the
+    """True if a text has a letter and is not just an address: numbers, marks and addresses are the
     same in every language."""
     return any(map(str.isalpha, text)) and not is_address(text)
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address of the web or of mail, and nothing else."""
+    """True if a text is an address of the web or of mail, and nothing else."""
     return _ADDRESS.match(text) is not None
 
 
 class BadDocument(DataError):
-    """A file that is not of its format, is damaged, or holds more than it may."""
+    """A file that is not of its format, is damaged, or is larger than allowed."""
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How a translated document is wanted."""
+    """Options for writing a translated document."""
 
     language: str = "und"
-    """Of the translation."""
+    """The language of the translation."""
     final: bool = False
-    """Whether translations count as done. Otherwise formats that can say so mark them as to be
-    looked over."""
+    """True if translations count as final; otherwise formats with states mark them for review."""
 
     @property
     def from_right(self) -> bool:
-        """Whether the language is written from right to left."""
+        """True if the language is written from right to left."""
         return self.language.partition("-")[0] in _FROM_RIGHT
 
 
@@ -151,15 +148,16 @@ Side: TypeAlias = Literal["source", "target"]
 
 
 class SaidLanguage(NamedTuple):
-    """What a document says of its languages."""
+    """A declaration in a document of one of its languages."""
 
     side: Side
-    """Whether it is what it is written in, or what it is to be translated into."""
+    """The side: the language of the text, or that into which it is to be translated."""
     code: str
     where: str
-    """The file, the place, and the words that say it."""
+    """The file, the place and the words of the declaration."""
     is_binding: bool = True
-    """Whether it was made to be right. The ``lang`` of a page is often left over from another."""
+    """False for a declaration that is often wrong, such as the ``lang`` of a page, which may be
+    left over from another page."""
 
 
 class Document(ABC):
@@ -168,44 +166,45 @@ class Document(ABC):
     @property
     @abstractmethod
     def units(self) -> Sequence[Unit]:
-        """What is to be translated, in the order of reading."""
+        """The units to translate, in reading order."""
 
     @abstractmethod
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        """The file with a translation for each unit. Errors: ``BadDocument`` where it cannot hold
-        one."""
+        """Write the file with a translation for each unit. Errors: ``BadDocument`` if the format
+        cannot hold a translation."""
 
     def in_columns(self, columns: Sequence[str]) -> Document:
-        """The document, of which some columns are translated alone: their names in the first row,
-        which is not translated then, or their numbers from 1. Errors: ``BadDocument`` for one that
-        has no such."""
+        """The document with only some columns to translate: their names in the first row, which is
+        then not translated, or their numbers from 1. Errors: ``BadDocument`` for a document without
+        such columns."""
         raise BadDocument("--columns is for a table (.csv, .tsv), and this document is none")
 
     @property
     def languages(self) -> Sequence[SaidLanguage]:
-        """The languages that it says it is of."""
+        """The languages that the document declares."""
         return ()
 
     @property
     def source_language(self) -> str | None:
-        """The language of its text, if it says one that was made to be right."""
+        """The declared language of its text, if the declaration is binding."""
         said = (one for one in self.languages if one.side == "source" and one.is_binding)
         return next((one.code for one in said), None)
 
     def between(self, source: str | None, target: str) -> Document:
-        """The document with the units alone that lack a translation from ``source`` (None: the
-        language that it says) into ``target``. Errors: ``BadDocument`` for one that has no text in
+        """The document with only the units that lack a translation from ``source`` (None: the
+        declared language) into ``target``. Errors: ``BadDocument`` for a document without text in
         ``source``."""
         return self
 
     @property
     def notes(self) -> Sequence[str]:
-        """What is lost by translating it, one line each."""
+        """The losses that translation causes, one line each."""
         return ()
 
 
 MOST_PIECES = 1_000_000
-"""Texts, cells, marks or tags of one document: each takes far more memory than its bytes."""
+"""The most texts, cells, marks or tags of one document: each takes far more memory than its
+bytes."""
 
 
 def check_pieces(count: int, name: str) -> None:
@@ -217,7 +216,7 @@ def check_pieces(count: int, name: str) -> None:
 
 
 class Splice(NamedTuple):
-    """What takes the place of a span of a file."""
+    """A replacement for a span of a file."""
 
     begin: int
     end: int
@@ -225,7 +224,7 @@ class Splice(NamedTuple):
 
 
 def spliced(source: str, splices: Iterable[Splice]) -> str:
-    """A text with some of its spans replaced; they do not overlap."""
+    """Replace spans of a text that do not overlap."""
     written, end = [], 0
     for one in sorted(splices, key=lambda one: (one.begin, one.end)):
         assert one.begin >= end, "spans of a document do not overlap"
@@ -235,29 +234,30 @@ def spliced(source: str, splices: Iterable[Splice]) -> str:
 
 
 def line_of(source: str | bytes, place: int) -> int:
-    """The line, from 1, of a place."""
+    """The number of the line of a place, from 1."""
     newline = "\n" if isinstance(source, str) else b"\n"
     return source.count(newline, 0, place) + 1  # type: ignore[arg-type]
 
 
 WAITS = {"", "new", "needs-translation", "initial"}
-"""States of a text that waits for its translation."""
+"""The states of a text that waits for its translation."""
 _REVIEWED = {"final", "signed-off", "reviewed"}
-"""A person has read the translation, whoever made it."""
+"""The states of a translation that a person has reviewed, whoever made it."""
 _DONE = {"", "translated"}
-"""It is done, unless a machine has made it, or it is of a similar text, or refused."""
+"""The states of a finished translation, unless a machine made it, or it is of a similar text, or
+was rejected."""
 MACHINE = "dragoman"
-"""How a translation of ours is marked where a format has no state that says so: in TMX as the name
-of who made it, in XLIFF 2 before a colon."""
+"""The mark of a translation of ours in formats without a state for it: in TMX the ``creationid``,
+in XLIFF 2 the prefix before a colon."""
 _MACHINES = {MACHINE, "leveraged-mt", "mt-suggestion", "mt!", "mt"}
-"""By what other programs mark the translations of machines."""
+"""The marks of machine translations by other programs."""
 _DOUBTS = re.compile(r"fuzzy-match|rejected-\w+")
-"""What XLIFF 1.2 says of a translation of a similar text, and of one that was refused."""
+"""The values in XLIFF 1.2 for a translation of a similar text, and for a rejected one."""
 
 
 def teaches(state: str, origin: str = "") -> bool:
-    """Whether a translation is learned from. ``state``: "" where the file says none; of PO fuzzy or
-    "". ``origin``: how the file says that it came about: ``state-qualifier`` of XLIFF 1.2, the
-    prefix of ``subState`` of XLIFF 2, ``creationid`` of TMX."""
+    """True if a translation may be learned from. ``state``: "" if the file has none; in PO, fuzzy
+    or "". ``origin``: the origin that the file gives: ``state-qualifier`` of XLIFF 1.2, the prefix
+    of ``subState`` of XLIFF 2, ``creationid`` of TMX."""
     stands = origin.lower() not in _MACHINES and not _DOUBTS.fullmatch(origin)
     return state in _REVIEWED or (state in _DONE and stands)

@@ -1,4 +1,4 @@
-"""The bytes of a text file as characters, and back: the same bytes for the same characters."""
+"""Decoding the bytes of a text file, and encoding them without loss."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""What a file may begin with, and the encoding that it tells."""
+"""The byte order marks, each with its encoding."""
 _TEXT = {"utf-8", "us-ascii", "ascii", "utf8"}
 _CHARACTERS = re.compile(
     r"ascii|utf-(?:8(?:-sig)?|(?:16|32)(?:-[bl]e)?)|iso8859-\d+|cp\d+|(?:koi8|mac)-\w+"
     r"|big5(?:hkscs)?|gb\w+|euc_\w+|shift_jis\w*|iso2022_\w+|hz|johab|hp-roman8|kz1048|ptcp154"
     r"|tis-620"
 )
-"""The codecs of Python that are encodings of characters, as Python names them. Others, such as
-idna, punycode and unicode-escape, are none, and some take a time that grows with the square of the
+"""The codecs of Python that are character encodings, by their names in Python. Others, such as
+idna, punycode and unicode-escape, are not, and some take a time that grows with the square of the
 text."""
 
 
 def encoding_named(name: str) -> str | None:
-    """The encoding of characters that a file or a request names, as Python names it, or None."""
+    """Python's name of the character encoding that a file or a request names, or None."""
     try:
         found = codecs.lookup(name).name
     except LookupError:
@@ -39,20 +39,21 @@ def encoding_named(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text and how it was encoded."""
+    """A decoded text and its encoding."""
 
     text: str
     encoding: str
     mark: bytes
-    """What stood before it."""
+    """The byte order mark before it, or nothing."""
 
     def spliced(self, splices: Iterable[Splice], name: str) -> bytes:
-        """The file with some spans of its text replaced. Errors: as ``back``."""
+        """Encode the text with some spans replaced. Errors: as ``back``."""
         return self.back(spliced(self.text, splices), name)
 
     def back(self, text: str, name: str, *, references: bool = False) -> bytes:
-        """Another text in the same encoding. ``references``: characters that the encoding has not
-        are written as those of XML. Errors: ``BadDocument`` for others."""
+        """Encode another text in the same encoding. ``references``: write characters that the
+        encoding lacks as references of XML. Errors: ``BadDocument`` for such characters
+        otherwise."""
         errors = "xmlcharrefreplace" if references else "strict"
         try:
             return self.mark + text.encode(self.encoding, errors)
@@ -65,8 +66,8 @@ class Encoded:
 
 
 def decoded(data: bytes, name: str, declared: str | None = None) -> Encoded:
-    """``declared``: the encoding that the file names, UTF-8 without one. Errors: ``BadDocument``,
-    with the line, for bytes that are not of it."""
+    """Decode a file. ``declared``: the encoding that it names; UTF-8 without one. Errors:
+    ``BadDocument``, with the line, for bytes that are not valid."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return Encoded(_read(data[len(mark) :], encoding, name), encoding, mark)

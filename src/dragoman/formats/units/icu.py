@@ -1,9 +1,9 @@
-"""Messages with the plural and select forms of ICU, whose branches are texts of their own.
+"""Messages with the plural and select forms of ICU, whose branches are separate texts.
 
 ``{count, plural, one {# file} other {# files}}``:
-https://unicode-org.github.io/icu/userguide/format_parse/messages/. What stands around a form is a
-unit in which the form is a code, and so is what stands in each branch. All that is no text is
-written as it was: names, selectors, spaces, quoted characters.
+https://unicode-org.github.io/icu/userguide/format_parse/messages/. The text around a form is a unit
+in which the form is a code, and so is the text in each branch. Everything else is kept as written:
+names, selectors, spaces, quoted characters.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _Shape: TypeAlias = tuple[tuple[str, ...], tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A message, or a branch of a form in it."""
+    """A message, or a branch of one of its forms."""
 
     raw: str
-    """As it stands in the message."""
+    """The pattern as written in the message."""
     unit: Unit
     forms: tuple[tuple[int, int, _Form], ...]
-    """Where each form stands in ``raw``, and the number of its code is that of its place."""
+    """The forms, each with its begin and end in ``raw``."""
     numbers: tuple[int, ...]
-    """The codes of the forms."""
+    """The numbers of the codes that are the forms, in the same order."""
     counts: bool
-    """Whether ``#`` stands for a number here."""
+    """True if ``#`` is a number here."""
 
     def units(self) -> Iterator[Unit]:
-        """What is translated of it."""
+        """The units of the message and its branches."""
         if says_something(self.unit.text):
             yield self.unit
         for _, _, form in self.forms:
@@ -53,8 +53,8 @@ class Pattern:
                 yield from branch.units()
 
     def translated(self, targets: Sequence[Target]) -> str:
-        """The message with a translation for each unit. Where it would be read as another form, it
-        stays as it is."""
+        """Write the message with a translation for each unit. If the result would parse as other
+        forms, the message stays as it is."""
         made = self._written(iter(targets), doubles="''" in self.raw)
         again = pattern_of(made)
         return made if again is not None and again._shape() == self._shape() else self.raw
@@ -75,7 +75,7 @@ class Pattern:
         return written(unit, target, lambda text: _quoted(text, doubles, self.counts))
 
     def _shape(self) -> _Shape:
-        """What no translation may change: codes and forms, in any order."""
+        """The codes and forms, sorted, which no translation may change."""
         forms = set(self.numbers)
         kept = [code.written for number, code in enumerate(self.unit.tags) if number not in forms]
         return tuple(sorted(kept)), tuple(sorted(form.shape() for _, _, form in self.forms))
@@ -83,11 +83,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A form: its branches, and what stands before each and behind the last."""
+    """A form: its branches, and the syntax before each and after the last."""
 
     between: tuple[str, ...]
     branches: tuple[tuple[str, Pattern], ...]
-    """Each with its selector."""
+    """The branches, each with its selector."""
 
     def written(self, targets: Iterator[Target], *, doubles: bool) -> str:
         made = [self.between[0]]
@@ -100,12 +100,12 @@ class _Form:
 
 
 def has_forms(text: str) -> bool:
-    """Whether a message seems to have forms, right or wrong ones."""
+    """True if a message seems to have forms, valid or not."""
     return _FORMS.search(text) is not None
 
 
 def pattern_of(text: str) -> Pattern | None:
-    """A message with forms; None where it is not written as ICU reads it."""
+    """Parse a message with forms; None if it is not valid ICU."""
     try:
         found, end = _pattern(text, 0, counts=False, nested=0)
     except _WrongForm:
@@ -114,11 +114,11 @@ def pattern_of(text: str) -> Pattern | None:
 
 
 class _WrongForm(Exception):
-    """A message is not written as ICU reads it."""
+    """The message is not valid ICU."""
 
 
 def _pattern(text: str, begin: int, *, counts: bool, nested: int) -> tuple[Pattern, int]:
-    """What stands until the brace that ends a branch, or until the end."""
+    """Parse up to the brace that ends a branch, or to the end."""
     if nested > _MOST_NESTED:
         raise _WrongForm
     kept: list[tuple[int, int]] = []
@@ -148,7 +148,7 @@ def _pattern(text: str, begin: int, *, counts: bool, nested: int) -> tuple[Patte
         at = end
     else:
         at = len(text)
-    if (at == len(text)) != (nested == 0):  # a brace too many, or one too few
+    if (at == len(text)) != (nested == 0):  # a superfluous or a missing brace
         raise _WrongForm
     raw = text[begin:at]
     codes, numbers = _codes(raw, [(a - begin, b - begin) for a, b in kept], forms)
@@ -157,7 +157,7 @@ def _pattern(text: str, begin: int, *, counts: bool, nested: int) -> tuple[Patte
 
 
 def _argument(text: str, at: int, *, counts: bool, nested: int) -> tuple[int, _Form | None]:
-    """Where an argument ends, and its form if it has one."""
+    """The end of an argument, and its form if it has one."""
     head = _ARGUMENT.match(text, at)
     if head is None:
         raise _WrongForm
@@ -188,7 +188,7 @@ def _argument(text: str, at: int, *, counts: bool, nested: int) -> tuple[int, _F
 
 
 def _style_end(text: str, at: int) -> int:
-    """Where an argument with a style ends: ``{when, date, {0}}``."""
+    """The end of an argument with a style: ``{when, date, {0}}``."""
     depth = 1
     while (special := _SPECIAL.search(text, at)) is not None:
         at = special.end()
@@ -205,7 +205,7 @@ def _style_end(text: str, at: int) -> int:
 
 
 def _quote_end(text: str, at: int) -> int:
-    """Where quoted text ends; two quotation marks in it are one that is shown."""
+    """The end of quoted text, in which two apostrophes are one."""
     while (end := text.find("'", at)) >= 0:
         if text[end + 1 : end + 2] != "'":
             return end + 1
@@ -216,8 +216,8 @@ def _quote_end(text: str, at: int) -> int:
 def _codes(
     raw: str, kept: Sequence[tuple[int, int]], forms: Sequence[tuple[int, int, _Form]]
 ) -> tuple[list[FoundCode], list[int]]:
-    """The codes of a branch: arguments, quoted text, forms, and tags between them; and which of
-    them are the forms."""
+    """The codes of a branch (arguments, quoted text, forms, and tags between them), and the numbers
+    of those that are forms."""
     begins = [begin for begin, _ in kept]
     found: list[FoundCode] = []
     inside: set[int] = set()  # arguments within tags
@@ -242,6 +242,6 @@ def _codes(
 
 
 def _quoted(text: str, doubles: bool, counts: bool) -> str:
-    """Text as ICU reads it. ``doubles``: whether the message doubles every apostrophe."""
+    """Escape text for ICU. ``doubles``: True if the message doubles every apostrophe."""
     text = re.sub("'" if doubles else r"'(?=['{}#]|\Z)", "''", text)
     return re.sub("[{}#]+" if counts else "[{}]+", r"'\g<0>'", text)

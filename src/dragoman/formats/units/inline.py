@@ -1,7 +1,7 @@
-"""Codes in the text of messages: placeholders, and the tags of HTML, each kept as it is.
+"""Inline codes of messages: placeholders and tags of HTML, which are kept as they are.
 
-``%(count)d`` and ``{name}`` are filled in by a program when it runs; a message without them, or
-with them twice, breaks it. They are taken out of the text that is translated and put back.
+A program fills in ``%(count)d`` and ``{name}`` when it runs; a message without them, or with them
+twice, breaks it. They are taken out of the text that is translated and put back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from unicodedata import east_asian_width
 from dragoman.formats.units.document import Code, Target, Unit, check_pieces
 
 _NO_WORD = r"(?![0-9A-Za-z_À-ɏ])"
-"""Behind a placeholder no Latin word goes on; a particle does (``%d개``, ``$name님``)."""
+"""No Latin word continues a placeholder, but a particle may follow (``%d개``, ``$name님``)."""
 PLACEHOLDER = (
     r"%(?!(?<=\d%)p)(?:\d+\$)?(?:\([\w.\-]{1,64}\))?[#0+\-]{0,3}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?"
     rf"(?:hh?|ll?|[qjzt])?[diouxXeEfgGcrsaAp@]{_NO_WORD}"
@@ -27,12 +27,12 @@ PLACEHOLDER = (
     r"|\{\s?\w{1,64}\s?,\s?(?:number|date|time|spellout|ordinal|duration)\s?(?:,[^{}\n]{0,64})?\}"
     r"|\$t\([^()\n]{1,64}\)"
 )
-"""Of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and of ICU with a type. In
-``5%p``, p is of percentage points."""
+"""Placeholders of printf, Python, Ruby, KDE and Qt (``%1``), shells, templates, and ICU with a
+type. The p in ``5%p`` is no placeholder: it stands for percentage points."""
 _TAG = r"</?[A-Za-z][\w:\-]{0,32}(?:\s[^<>]{0,500})?/?>"
 _MARKUP = re.compile(rf"(?P<kept>{PLACEHOLDER}|&(?:#\w{{1,8}}|\w{{2,32}});)|(?P<tag>{_TAG})")
 _BEGINS = re.compile("[%{$&<]")
-"""What each of them begins with."""
+"""The first characters of placeholders and tags."""
 _URL = re.compile(r"https?://[^\s<>()\"']*[^\s<>()\"'.,;:!?]")
 
 
@@ -40,27 +40,28 @@ _ENDS = tuple(".,;:!?)")
 
 
 class FoundCode(NamedTuple):
-    """A code found in a text."""
+    """A code in a text."""
 
     begin: int
     end: int
     opens: str = ""
-    """The name of the element that it begins,"""
+    """The name of the element that it begins, or ""."""
     closes: str = ""
-    """or ends."""
+    """The name of the element that it ends, or ""."""
     shows: bool = True
-    """Whether it shows text of its own."""
+    """True if it shows text of its own."""
     repeats: bool = False
 
 
 def message_unit(text: str) -> Unit:
-    """The text of a message with its placeholders and tags as codes."""
+    """The text of a message, with its placeholders and tags as codes."""
     return unit_of(text, codes_in(text)) if _BEGINS.search(text) else Unit(text, ordered=False)
 
 
 def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
-    """``text``: of a whole file; ``begin``: the characters that codes in it begin with. A code
-    takes some 400 bytes of memory. Errors: ``BadDocument`` for more than a file may have."""
+    """Check the number of codes in the ``text`` of a whole file, by the characters ``begin`` with
+    which they begin: a code takes some 400 bytes of memory. Errors: ``BadDocument`` for more than a
+    file may have."""
     check_pieces(sum(map(text.count, begin)), name)
 
 
@@ -80,8 +81,8 @@ def codes_in(text: str) -> list[FoundCode]:
 
 
 def unit_of(text: str, found: Sequence[FoundCode], plain: Callable[[str], str] = str) -> Unit:
-    """A text with codes cut out of it: they go where their words go. ``plain``: what stands between
-    them as characters."""
+    """A unit of a text without its codes, which follow their words. ``plain``: unescapes the text
+    between codes."""
     begun: dict[str, list[int]] = {}
     codes: list[Code] = []
     made = _Message()
@@ -115,7 +116,7 @@ def unit_of(text: str, found: Sequence[FoundCode], plain: Callable[[str], str] =
 
 
 class Joined:
-    """Text put together piece by piece."""
+    """A text that is built piece by piece."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -124,7 +125,7 @@ class Joined:
         """Its last character."""
 
     def add(self, more: str) -> None:
-        """Some text more."""
+        """Append some text."""
         if more:
             self.pieces.append(more)
             self.length += len(more)
@@ -135,13 +136,13 @@ class _Message(Joined):
     """The text of a message."""
 
     def add_behind(self, codes: list[Code], more: str) -> None:
-        """Two spaces with nothing but a code between them are one."""
+        """Append text after a code; two spaces with only a code between them become one."""
         follows = codes and codes[-1].place == self.length and codes[-1].apart_before
         if follows and self.last in ("", " "):
             more = more.removeprefix(" ")
         is_alone = len(codes) < 2 or codes[-2].place < self.length
         if follows and self.last == " " and more[:1] in _ENDS and is_alone:
-            # Before a full stop no space is left where the code was: a model would wonder.
+            # A space that is left before a full stop would confuse a model.
             self.pieces[-1] = self.pieces[-1][:-1]
             self.length -= 1
             codes[-1] = replace(codes[-1], place=self.length)
@@ -149,9 +150,9 @@ class _Message(Joined):
 
 
 def spaced(unit: Unit, target: Target) -> Target:
-    """A translation with a space at each code that shows text and would else touch a word, unless
-    it did in the source and the scripts are alike. In East Asia, particles and counters touch what
-    they belong to (``{count}개``)."""
+    """A translation with a space at each code that shows text and would otherwise touch a word,
+    unless it touched one in the source too and the scripts are alike. In East Asia, particles and
+    counters touch the word before them (``{count}개``)."""
     target = _with_spaces(unit, target)
     found: Target = []
     for one, following in pairwise([*target, ""]):
@@ -167,16 +168,16 @@ def spaced(unit: Unit, target: Target) -> Target:
 
 
 def is_asian(character: str) -> bool:
-    """Whether a character is a letter or a digit of East Asia."""
+    """True for a letter or digit of an East Asian script."""
     return character.isalnum() and east_asian_width(character) in "WF"
 
 
 def _with_spaces(unit: Unit, target: Target) -> Target:
-    """A space at each code that shows text, and that no word touched in the source."""
+    """Add a space at each code that shows text and touched no word in the source."""
     if not unit.tags or not any(code.apart_before or code.apart_behind for code in unit.tags):
         return target
     behind: list[str | None] = [None] * (len(target) + 1)
-    # The first character behind each piece; None before a code that shows text of its own.
+    # The first character after each piece; None before a code that shows text of its own.
     behind[-1] = ""
     for number in range(len(target) - 1, -1, -1):
         one = target[number]
@@ -207,7 +208,7 @@ def _with_spaces(unit: Unit, target: Target) -> Target:
 
 
 def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> str:
-    """A translation as it stands in a file; ``escaped``: its text as the format writes it."""
+    """Write a translation for a file; ``escaped``: escapes its text for the format."""
     return "".join(
         escaped(one) if isinstance(one, str) else unit.tags[one].written
         for one in spaced(unit, target)
@@ -215,23 +216,24 @@ def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> 
 
 
 def with_links(text: str) -> list[FoundCode]:
-    """The addresses in a text."""
+    """The web addresses in a text, as codes."""
     return [FoundCode(*one.span()) for one in _URL.finditer(text)]
 
 
 _JOINED_BEFORE = {",", ";", ":", ".", "!", "?", ")"}
-"""Marks after which a space stands before the next word."""
+"""The marks after which a space comes before the next word."""
 _JOINED_BEHIND = set(" \r\n\t.,;:!?)]}\"'»”’%…-/")
-"""Marks before which none stands."""
+"""The characters before which no space comes."""
 
 
 def needs_space_before(code: Code, last: str) -> bool:
-    """``last``: the character in front of it."""
+    """True if a space is missing before a code. ``last``: the character before it."""
     return code.apart_before and (last.isalnum() or last in _JOINED_BEFORE)
 
 
 def needs_space_behind(code: Code, following: str, source: str) -> bool:
-    """``following``: the character behind it; ``source``: the text that it stood in."""
+    """True if a space is missing after a code. ``following``: the character after it; ``source``:
+    the source text."""
     if not code.apart_behind or not following:
         return False
     had_space = code.place == 0 or source[code.place - 1] == " "
@@ -239,8 +241,9 @@ def needs_space_behind(code: Code, following: str, source: str) -> bool:
 
 
 def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Target:
-    """``breaks``: the places of spaces in ``source``, in their order, and what is written for each
-    in the translation. Those for which no space is left are left out."""
+    """Replace spaces by line breaks. ``breaks``: the places of spaces in ``source``, in order, and
+    what is written for each in the translation. Breaks without a space left for them are
+    dropped."""
     if not breaks:
         return target
     spaces = []  # (place in the text, piece, place in the piece)
@@ -251,7 +254,9 @@ def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Ta
             length += len(one)
     as_many = len(spaces) == source.count(" ")
     chosen: dict[int, list[tuple[int, str]]] = {}
-    first = before = counted = 0  # spaces before the place that has been counted to
+    first = before = counted = (
+        0  # the number of spaces before the place up to which they were counted
+    )
     for number, (place, written) in enumerate(breaks):
         last = len(spaces) - (len(breaks) - number - 1)  # the others need one each
         nearest, wanted = first, place / max(1, len(source)) * length

@@ -1,1 +1,1 @@
-"""XML by the places of its tags: what is not replaced stays byte for byte."""
+"""XML as tokens with their places: all that is not replaced stays byte for byte."""

@@ -1,4 +1,4 @@
-"""Units of XML in which text and tags stand side by side: XLIFF, TMX, OpenDocument."""
+"""Units of XML with mixed content (text and tags): XLIFF, TMX, OpenDocument."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from dragoman.formats.xml.tokens import Rendered, Xml, XmlToken, escaped
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 Role = Literal["pair", "mark", "kept", "begins", "ends"]
-"""What an element is in running text: around text; the same, and may stand several times; kept as a
-whole; the beginning or end of what has no element around it."""
+"""The role of an element in running text. pair: around text; mark: around text, and may be
+repeated; kept: kept as a whole; begins, ends: the two ends of a span without an element around
+it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MixedUnit:
-    """A unit and where it stands."""
+    """A unit and its place."""
 
     unit: Unit
     begin: int
     end: int
     spans: tuple[tuple[int, int] | None, ...]
-    """Of its codes; None for those that stand within a text."""
+    """The places of its codes; None for codes inside a text."""
 
     def written(self, target: Target, span: Rendered) -> str:
-        """A translation as it stands in the file."""
+        """A translation as it is written to the file."""
         out = ""
         for one in spaced(self.unit, target):
             place = None if isinstance(one, str) else self.spans[one]
@@ -48,14 +49,14 @@ def mixed_unit(
     placeholders: bool = False,
     collapse: bool = False,
 ) -> MixedUnit:
-    """The unit of some tokens. ``ids``: the names of attributes by which the elements that begin
-    and end something are paired. ``placeholders``: whether those of messages are codes too.
-    ``collapse``: whether several spaces count as one."""
+    """Make the unit of some tokens. ``ids``: the names of attributes that pair elements of the
+    roles begins and ends. ``placeholders``: placeholders of messages are codes too. ``collapse``:
+    several spaces count as one."""
     tokens = xml.tokens
     text, codes, spans = Joined(), list[Code](), list[tuple[int, int] | None]()
     open_pairs: list[int] = []
     open_ids: dict[str, int] = {}
-    ordered = False  # tags whose other end is elsewhere must stay where they are
+    ordered = False  # tags without their other end must stay in their places
 
     def add(begin: int, end: int, **more: bool | int | None) -> int:
         codes.append(Code(text.length, **more))  # type: ignore[arg-type]
@@ -100,7 +101,7 @@ def mixed_unit(
         elif token.kind == "end" and open_pairs:
             first = open_pairs.pop()
             pair(first, add(token.begin, token.end, closes=True, repeats=codes[first].repeats))
-        elif token.kind == "end":  # of what begins before the unit
+        elif token.kind == "end":  # the element begins before the unit
             add(token.begin, token.end, closes=True)
             ordered = True
         elif token.kind == "other":

@@ -1,8 +1,8 @@
 """XML cut into tags and text, each with its place.
 
-Expat says where each token begins (``CurrentByteIndex``), so a document is never written anew.
-Other encodings are read as UTF-8 and written back. Declared entities are refused: they are what
-bombs are made of, and no document of an office program has one.
+Expat gives the place of each token (``CurrentByteIndex``), so unchanged parts of a document are
+never rewritten. Other encodings are read as UTF-8 and written back. Declared entities are refused:
+bombs consist of them, and no document of an office program has one.
 """
 
 from __future__ import annotations
@@ -20,68 +20,70 @@ from dragoman.formats.units.encoding import Encoded, decoded
 
 _DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
 MOST_NESTED = 500
-"""Elements in elements. Word nests some dozens."""
+"""The deepest nesting of elements. Word nests some dozens."""
 MOST_BYTES = 100_000_000
-"""Of one file of XML."""
+"""The maximum size of one file of XML."""
 MOST_TOKENS = 2_000_000
-"""Tags and texts of one document. Each takes some 150 bytes of memory, and four in the file."""
+"""The most tags and texts of one document. Each takes some 150 bytes of memory, and four in the
+file."""
 _TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts to read: cut the document into parts"
 _NONE: dict[str, str] = {}
 
 
 @dataclass(slots=True)
 class XmlToken:
-    """A tag, text, or something else, and where it stands."""
+    """A tag, a text, or another token, with its place."""
 
     kind: str
-    """start, end, text or other."""
+    """The kind: start, end, text, cdata or other."""
     begin: int
     end: int
     name: str = ""
-    """Of a tag, its prefix left out."""
+    """The name of a tag, without its prefix."""
     text: str = ""
-    """Characters of a text, as they are meant."""
+    """The characters of a text, unescaped."""
     attributes: dict[str, str] = field(default_factory=lambda: _NONE)
-    """By their names as they are written."""
+    """The attributes, by name as written."""
     partner: int = -1
-    """The number of the tag that ends the element, or began it."""
+    """The number of the tag at the other end of the element."""
 
 
 @dataclass(frozen=True)
 class Xml:
-    """A file of XML."""
+    """A parsed file of XML."""
 
     name: str
     data: bytes
-    """In UTF-8."""
+    """The content in UTF-8."""
     source: Encoded
     tokens: list[XmlToken]
 
     @classmethod
     def read(cls, data: bytes, name: str, most: int = MOST_TOKENS) -> Xml:
-        """``most``: tokens that may be read. Errors: ``BadDocument``, with the line."""
+        """Parse a file with at most ``most`` tokens. Errors: ``BadDocument``, with the line."""
         if len(data) > MOST_BYTES:
             raise BadDocument(f"{name} has {len(data):,} bytes of XML; {MOST_BYTES:,} are read")
         declared = _DECLARED.match(data[:400].decode("latin-1"))
         source = decoded(data, name, declared[1] if declared else None)
         utf8 = source.text.encode()
-        if utf8.count(b"<") > most:  # before half a minute is spent on it
+        if utf8.count(b"<") > most:  # before parsing, which would take half a minute
             raise BadDocument(f"{name}: with it there are {_TOO_MANY}")
         return cls(name, utf8, source, _tokens(utf8, name, most))
 
     @property
     def root(self) -> XmlToken:
-        """The tag that begins its first element; Expat reads no file without one."""
+        """The start tag of the first element; Expat accepts no file without one."""
         return next(token for token in self.tokens if token.kind == "start")
 
     def elements(self, *names: str) -> Iterator[tuple[int, XmlToken]]:
-        """The start tags of these names, with their numbers, in the order of the file."""
+        """The start tags with these names, with their numbers, in the order of the file."""
         for number, token in enumerate(self.tokens):
             if token.kind == "start" and token.name in names:
                 yield number, token
 
     def children(self, number: int) -> Iterator[int]:
-        """The numbers of the start tags right inside an element; ``number``: of its start tag."""
+        """The numbers of the start tags of an element's children; ``number``: that of its start
+        tag."""
         at, end = number + 1, self.tokens[number].partner
         while at < end:
             if self.tokens[at].kind == "start":
@@ -90,16 +92,16 @@ class Xml:
             at += 1
 
     def written(self, begin: int, end: int) -> str:
-        """What stands between two places."""
+        """The text of the file between two places."""
         return self.data[begin:end].decode()
 
     def inside(self, number: int) -> tuple[int, int]:
-        """Where the inside of an element begins and ends; ``number``: of its start tag."""
+        """The begin and end of an element's content; ``number``: that of its start tag."""
         start = self.tokens[number]
         return start.end, self.tokens[start.partner].begin
 
     def is_empty(self, number: int) -> bool:
-        """Whether an element is one tag alone: ``<x/>``."""
+        """True for an element that is a single tag: ``<x/>``."""
         start = self.tokens[number]
         return self.data[start.end - 2 : start.end] == b"/>"
 
@@ -138,7 +140,7 @@ def with_attribute(tag: str, name: str, value: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as XML writes it, without the characters that it cannot hold."""
+    """Escape text for XML, without the characters that it cannot contain."""
     text = _NO_CHARACTER.sub("", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -205,11 +207,11 @@ def _tokens(data: bytes, name: str, most: int) -> list[XmlToken]:
 
 
 Rendered: TypeAlias = Callable[[int, int], str]
-"""What stands in a span, with all that is replaced in it."""
+"""Renders a span of the file, with its replacements."""
 
 
 class Replacement(NamedTuple):
-    """A span, and what takes its place: made of what stands in parts of it."""
+    """A span and its replacement, which may contain rendered parts of the span."""
 
     begin: int
     end: int
@@ -218,7 +220,7 @@ class Replacement(NamedTuple):
 
 def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
     """The file with its spans replaced, in its own encoding."""
-    # What is put between stands before what begins there, and what holds others before these.
+    # Insertions come before spans that begin at the same place, and outer spans before inner ones.
     every = sorted(replacements, key=lambda one: (one.begin, one.end > one.begin, -one.end))
     begins = [one.begin for one in every]
 
@@ -228,7 +230,7 @@ def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
             one = every[number]
             if one.begin >= end:
                 break
-            # A unit may begin with a code of its own, and something be put before it.
+            # A unit may begin with a code of its own, and an insertion may come before it.
             is_around = one.end > end or (one.begin == one.end == begin > 0)
             if one.begin >= at and not is_around:
                 out += [xml.written(at, one.begin), one.made(rendered)]
@@ -242,5 +244,5 @@ def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
 
 
 def put(begin: int, end: int, text: str) -> Replacement:
-    """A text in place of a span."""
+    """Replace a span by a text."""
     return Replacement(begin, end, lambda _: text)

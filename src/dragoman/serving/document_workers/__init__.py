@@ -1,1 +1,1 @@
-"""Documents of clients, read and written in processes of their own."""
+"""Reading and writing of clients' documents, in processes of their own."""

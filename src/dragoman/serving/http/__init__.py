@@ -1,1 +1,1 @@
-"""HTTP itself: connections and limits, what surrounds a request, how answers are written."""
+"""The HTTP layer: connections, limits, request bodies, refusals and answers."""

@@ -1,1 +1,1 @@
-"""Looking inside: one translation's heads and steps, the figures of a run, and its curves."""
+"""The view Look: the attention and the search of one translation, as messages of the API."""

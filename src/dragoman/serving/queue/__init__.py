@@ -1,1 +1,1 @@
-"""The queue of searches: one batch for all requests, shared fairly."""
+"""The queue of searches: the batches that all requests share, and the turns of clients."""

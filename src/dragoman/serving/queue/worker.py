@@ -117,7 +117,7 @@ REFILL_SHARE = 0.5
 is free; it is less than offline, where no client waits (``search.offline``)."""
 
 STEPS_AT_ONCE = 8
-"""Steps of a native search between two answers while many wait, so that the event loop is
+"""Steps of a native search at a time while many wait, so that the event loop is
 interrupted less often."""
 
 
