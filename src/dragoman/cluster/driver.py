@@ -81,8 +81,7 @@ class Driver:
         self._starts = 0
         """The number of workers that died one after another before their model was open."""
         self._stood = self._died = 0
-        """The number of parts that another command did meanwhile, and of workers that were
-        replaced."""
+        """The number of parts that another command did meanwhile, and of replaced workers."""
         self._given_up: dict[int, str] = {}
         """Part -> the reason."""
 
@@ -226,8 +225,7 @@ class Driver:
 
 
 class ProgressLine:
-    """The progress over all parts: one line, which is overwritten on a terminal and written at
-    intervals into a log."""
+    """The progress over all parts: a line that a terminal overwrites and a log repeats."""
 
     def __init__(self, total: int, before: int, console: ProgressConsole) -> None:
         """``total``: the number of lines."""

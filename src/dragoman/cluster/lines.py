@@ -107,8 +107,7 @@ class Job(Work):
         return self.plan.parts
 
     def name(self, number: int) -> str:
-        """For example ``part-00017.jsonl.zst``. Sorted by name, outputs are in the order of the
-        inputs."""
+        """For example ``part-00017.jsonl.zst``: sorted by name, parts are in order of input."""
         kind, part = self.parts[number]
         digits = max(5, len(str(len(self.parts) - 1)))
         endings = filter(None, (kind.ending, part.files[0].compression))

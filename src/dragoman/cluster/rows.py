@@ -143,9 +143,8 @@ class InputKind(ABC):
 
     @abstractmethod
     def check(self, file: File, fields: Fields, language: str | None) -> None:
-        """Errors: ``DataError`` if the beginning of a file shows that it is not of this kind, or
-        that the fields are wrong. ``language``: the language of the text; None: any text is
-        accepted."""
+        """Errors: ``DataError`` if the beginning of a file shows another kind, or the fields are
+        wrong. ``language``: the language of the text; None: any text is accepted."""
 
     def cut(self, file: File, lines: int) -> Iterator[Stretch]:
         """The stretches of a file."""

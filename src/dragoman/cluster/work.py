@@ -1,5 +1,4 @@
-"""Work in parts, as the driver and the workers see it, and the agreement on how all workers
-compute."""
+"""Work in parts, as driver and workers see it, and the agreement on how all workers compute."""
 
 from __future__ import annotations
 

@@ -43,8 +43,7 @@ _FRONT = re.compile(
 )
 """Front matter: YAML, or TOML."""
 MOST_MARKS = 200_000
-"""The most blocks and marks of one text; each takes some 40 µs and two kilobytes of memory to
-read."""
+"""The most blocks and marks of one text; each takes some 40 µs and two kilobytes of memory."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
 _BEGINS_BLOCK = re.compile(
     r"(\s*)(#{1,6}(?=\s|\Z)|[-+*](?=\s|\Z)|\d{1,9}(?=[.)](?:\s|\Z))|>|[=|]|-{2,}|`{3}|~{3})"
@@ -254,8 +253,7 @@ class _LineStarts:
 
 
 def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _Block | None:
-    """The block of a token, or None if it is not found in the text as written; it stays as it
-    is."""
+    """The block of a token, or None if the text as written does not contain it."""
     assert token.map is not None and token.children, "checked by who asks"
     places: list[tuple[int, int]] = []
     content = token.content

@@ -31,8 +31,7 @@ _LEADING = re.compile(
 )
 """The mark at the beginning of a task or a call-out."""
 BREAK = "\x1f"
-"""A placeholder for a line break while a block is read: one character, as the space that it
-becomes."""
+"""A placeholder for a line break while a block is read: one character, as the later space."""
 
 
 class Walk:

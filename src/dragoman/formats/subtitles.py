@@ -218,8 +218,7 @@ def _voice(text: str, line: _Line) -> str:
 
 
 def _goes_on(before: str, text: str) -> bool:
-    """True if a sentence continues in ``text``: after a comma, or if ``text`` begins with a small
-    letter."""
+    """True if a sentence continues in ``text``: after a comma, or with a small letter."""
     return (_GOES_ON.match(text) is not None and not text.lstrip()[:1].isupper()) or (
         before.rstrip().endswith((",", "-"))
     )

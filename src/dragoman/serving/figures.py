@@ -1,5 +1,4 @@
-"""The figures of the book for the page. Each is computed on request, with the values of its
-sliders."""
+"""The figures of the book for the page, computed on request with the values of their sliders."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The endpoints that look inside a model: ``/v1/look``, and the paths for single heads and
-words."""
+"""The endpoints that look inside a model: ``/v1/look`` and the paths for heads and words."""
 
 from __future__ import annotations
 

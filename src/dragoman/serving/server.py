@@ -214,8 +214,7 @@ def _tell(service: Service, listener: socket.socket) -> None:
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
-    """The name of each run: that of its folder, with as many parent folders as needed to make it
-    unique."""
+    """The name of each run: its folder's, with as many parent folders as make it unique."""
     paths = [folder.resolve() for folder in folders]
     if len(set(paths)) < len(paths):
         raise DragomanError("A run was named twice.")

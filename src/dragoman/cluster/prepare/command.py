@@ -108,8 +108,7 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
 
 
 def _do(command: Command, stage: PlanStage) -> None:
-    """Do all parts of a stage: those of this share first, then those that others have not done
-    yet."""
+    """Do all parts of a stage: those of this share first, then those that are still missing."""
     listed = {name for name, _ in stage.store.names(f"{NOTES}/{stage.folder}/")}
     missing = [number for number in range(stage.parts) if stage.name(number) not in listed]
     if not missing:
@@ -192,8 +191,7 @@ def _finish(
     command: Command, plan: DataPlan, forms: Forms, ranges: Sequence[CorpusRange], about: bytes,
     sums: dict[str, str],
 ) -> None:  # fmt: skip
-    """Write the files that one process makes after all shards, ``FILE`` last. ``sums``: the
-    checksums of the shards' files."""
+    """Write what one process makes after all shards, ``FILE`` last. ``sums``: of the shards."""
     store, parts = command.store, len(plan.parts)
 
     def write(name: str, blocks: Iterable[bytes]) -> None:

@@ -143,8 +143,7 @@ class PartReading(PlanStage):
 
 
 class Duplicates(PlanStage):
-    """The duplicates of each part: the examples with a hash, of one range, that an earlier one
-    has."""
+    """The duplicates of each part: examples with a hash, of one range, that an earlier one has."""
 
     folder = DUPLICATES
     last: ClassVar[str] = "places"

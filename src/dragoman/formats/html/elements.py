@@ -73,8 +73,7 @@ ENDS_TEXT = {
     "option", "p", "param", "rp", "rt", "ruby", "script", "select", "style", "template",
     "textarea", "title", "track", "video",
 }  # fmt: skip
-"""Elements at which running text begins and ends. All others, including unknown ones, are inside
-running text."""
+"""Elements at which running text begins and ends. All others, even unknown ones, are inside it."""
 KEPT = {"code", "kbd", "pre", "samp", "var"}
 """Elements that are translated only if they, or elements inside, are marked for it."""
 RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"}

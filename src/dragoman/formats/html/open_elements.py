@@ -74,8 +74,7 @@ class OpenElements:
 
     def translates(self, never: Collection[str] = (), *, around: bool = False) -> bool:
         """True if content here is translated: the innermost setting counts; elements of ``never``
-        are not translated at all. ``around``: the same for the content around the innermost
-        element."""
+        are not translated at all. ``around``: the same around the innermost element."""
         stack = self._stack[:-1] if around else self._stack
         for one in stack:  # this runs for every token
             if one.translates is not None or one.name in never:
@@ -179,8 +178,7 @@ class OpenElements:
             self._stack.pop()
 
     def _end_before(self, name: str) -> None:
-        """End elements that cannot contain an element of this name, and reopen formatting
-        elements."""
+        """End elements that cannot contain one of this name, and reopen formatting elements."""
         if name == "li":
             self._end_item({"li"})
         elif name in ("dd", "dt"):
@@ -223,8 +221,7 @@ class OpenElements:
                 return
 
     def _part_of_table(self, name: str) -> bool:
-        """End the parts of a table that cannot contain this one; returns False outside of
-        tables."""
+        """End parts of a table that cannot contain this one; returns False outside of tables."""
         place = self._place_of({"table", "template"}, ())
         if place is None or self._stack[place].name == "template":
             return False
@@ -253,8 +250,7 @@ class OpenElements:
         return None
 
     def _pop_to(self, names: Collection[str], stop: Collection[str]) -> None:
-        """End the innermost of ``names`` and its content, unless an element of ``stop`` is in
-        between."""
+        """End the innermost of ``names`` and its content, unless ``stop`` is in between."""
         place = self._place_of(names, stop)
         if place is not None:
             self._cut(place)

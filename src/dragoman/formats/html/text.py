@@ -45,8 +45,7 @@ class _Part:
 
 @dataclass
 class HtmlDocument:
-    """An HTML text, cut into parts. ``texts`` are to be translated; ``join`` puts translations
-    back."""
+    """An HTML text, cut into parts. ``texts`` are to be translated; ``join`` replaces them."""
 
     texts: list[Unit] = field(default_factory=list)
     _parts: list[_Part | int] = field(default_factory=list)
@@ -56,8 +55,7 @@ class HtmlDocument:
 
     def reading(self, source: str, *, is_xml: bool = False) -> Iterator[None]:
         """Cut any string, part by part; anything that is not HTML is text. The document is complete
-        at the end. ``is_xml``: True for XHTML, where every element may close itself
-        (``<script/>``)."""
+        at the end. ``is_xml``: XHTML, where any element may close itself (``<script/>``)."""
         gathered: list[_Part] = []
         for part in _cut_up(source, self.texts, is_xml=is_xml):
             yield
@@ -90,7 +88,7 @@ class HtmlDocument:
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
-        """Add a unit of text with its tags; the parts before its first and after its last text are
+        """Add a unit of text with its tags; parts before its first and after its last text are
         kept."""
         begin, end = 0, len(gathered)
         shown = [part.shown for part in gathered]

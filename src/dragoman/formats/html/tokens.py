@@ -138,8 +138,7 @@ def _shortened(reference: re.Match[str]) -> str:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """The character of a reference in an attribute: ``&copy`` counts at its end, but not in
-    ``?a=1&copy=2``."""
+    """The character of a reference in an attribute, except in cases like ``?a=1&copy=2``."""
     is_known = reference[1].startswith("#") or reference[1] in html5
     return unescaped(reference[0]) if is_known else reference[0]
 

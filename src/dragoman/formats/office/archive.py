@@ -1,5 +1,4 @@
-"""ZIP archives whose members are read within limits, and that are written with some members
-replaced.
+"""ZIP archives that are read within limits, and written with some of their members replaced.
 
 Every other member is copied packed, in its order. Nothing is unpacked to disk.
 """
@@ -82,8 +81,7 @@ class Archive:
 
     @cached_property
     def _opened(self) -> zipfile.ZipFile:
-        """The archive, opened once, because that reads a directory of up to ten thousand
-        members."""
+        """The archive, opened once: that reads a directory of up to ten thousand members."""
         return zipfile.ZipFile(io.BytesIO(self.data))
 
     def member(self, name: str, left: int) -> bytes:

@@ -32,9 +32,7 @@ _PREFIX = re.compile(
     r"\Aapplication/vnd\.(?:ms-(?:office|word)\."
     r"|openxmlformats-officedocument\.(?:(?:wordprocessing|presentation|spreadsheet)ml\.)?)"
 )
-"""The prefix of a content type, such as
-application/vnd.openxmlformats-officedocument.wordprocessingml.document.main, up to its last
-words."""
+"""The beginning of the content types of parts, which ends before the words in ``_PARTS``."""
 _WORD = (
     *("document.main", "template.main", "header", "footer", "footnotes", "endnotes"),
     *("document.macroEnabled.main", "template.macroEnabledTemplate.main"),
@@ -143,8 +141,7 @@ def _part(xml: Xml, kind: _Kind, member: str, headings: Collection[str]) -> Offi
 
 
 def _may_hold(content: bytes, kind: _Kind) -> bool:
-    """True if a part may contain text: most sheets contain only the numbers of texts in another
-    part."""
+    """True if a part may contain text: most sheets contain only numbers of texts elsewhere."""
     starts = [f"{before}{name}".encode() for name in kind.paragraphs for before in ("<", ":")]
     return b"\0" in content[:100] or any(start in content for start in starts)
 
@@ -236,8 +233,7 @@ _BEHIND_BIDI = {
     *("suppressOverlap", "jc", "textDirection", "textAlignment", "textboxTightWrap", "outlineLvl"),
     *("divId", "cnfStyle", "rPr", "sectPr", "pPrChange"),
 }
-"""The elements after the direction in the properties of a paragraph (ECMA-376: CT_PPr is a
-sequence)."""
+"""Elements after the direction in a paragraph's properties (ECMA-376: CT_PPr is a sequence)."""
 _BEHIND_RTL = re.compile(
     r"<(?:\w+:)?(?:cs|em|lang|eastAsianLayout|specVanish|oMath|rPrChange)[\s/>]"
 )

@@ -101,8 +101,7 @@ _LOOKED_AT = 1_000
 
 
 def said_languages(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list[SaidLanguage]:
-    """The language that the XML of a document declares for its units; empty if it is not
-    certain."""
+    """The language that a document's XML declares for its units; empty if it is not certain."""
     letters = (letter for unit in units for letter in unit.text if letter.isalpha())
     looked_at = list(islice(letters, _LOOKED_AT))
     of_asia = 2 * sum(map(is_asian, looked_at)) > len(looked_at)

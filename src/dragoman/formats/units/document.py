@@ -156,8 +156,7 @@ class SaidLanguage(NamedTuple):
     where: str
     """The file, the place and the words of the declaration."""
     is_binding: bool = True
-    """False for a declaration that is often wrong, such as the ``lang`` of a page, which may be
-    left over from another page."""
+    """False for a declaration that is often wrong, such as the ``lang`` of a page."""
 
 
 class Document(ABC):
@@ -203,8 +202,7 @@ class Document(ABC):
 
 
 MOST_PIECES = 1_000_000
-"""The most texts, cells, marks or tags of one document: each takes far more memory than its
-bytes."""
+"""The most texts, cells, marks or tags of one document: each takes much memory."""
 
 
 def check_pieces(count: int, name: str) -> None:
@@ -244,8 +242,7 @@ WAITS = {"", "new", "needs-translation", "initial"}
 _REVIEWED = {"final", "signed-off", "reviewed"}
 """The states of a translation that a person has reviewed, whoever made it."""
 _DONE = {"", "translated"}
-"""The states of a finished translation, unless a machine made it, or it is of a similar text, or
-was rejected."""
+"""The states of a finished translation, unless a machine made it or a person rejected it."""
 MACHINE = "dragoman"
 """The mark of a translation of ours in formats without a state for it: in TMX the ``creationid``,
 in XLIFF 2 the prefix before a colon."""

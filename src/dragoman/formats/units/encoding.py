@@ -51,9 +51,8 @@ class Encoded:
         return self.back(spliced(self.text, splices), name)
 
     def back(self, text: str, name: str, *, references: bool = False) -> bytes:
-        """Encode another text in the same encoding. ``references``: write characters that the
-        encoding lacks as references of XML. Errors: ``BadDocument`` for such characters
-        otherwise."""
+        """Encode another text in the same encoding. ``references``: write characters that it lacks
+        as references of XML. Errors: ``BadDocument`` for such characters otherwise."""
         errors = "xmlcharrefreplace" if references else "strict"
         try:
             return self.mark + text.encode(self.encoding, errors)

@@ -59,9 +59,8 @@ def message_unit(text: str) -> Unit:
 
 
 def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
-    """Check the number of codes in the ``text`` of a whole file, by the characters ``begin`` with
-    which they begin: a code takes some 400 bytes of memory. Errors: ``BadDocument`` for more than a
-    file may have."""
+    """Check the number of codes in the ``text`` of a file, by their first characters, ``begin``:
+    each takes some 400 bytes of memory. Errors: ``BadDocument`` for more than allowed."""
     check_pieces(sum(map(text.count, begin)), name)
 
 
@@ -232,8 +231,7 @@ def needs_space_before(code: Code, last: str) -> bool:
 
 
 def needs_space_behind(code: Code, following: str, source: str) -> bool:
-    """True if a space is missing after a code. ``following``: the character after it; ``source``:
-    the source text."""
+    """True if a space is missing before ``following``, the character after a code."""
     if not code.apart_behind or not following:
         return False
     had_space = code.place == 0 or source[code.place - 1] == " "
@@ -242,8 +240,7 @@ def needs_space_behind(code: Code, following: str, source: str) -> bool:
 
 def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Target:
     """Replace spaces by line breaks. ``breaks``: the places of spaces in ``source``, in order, and
-    what is written for each in the translation. Breaks without a space left for them are
-    dropped."""
+    what replaces each in the translation. Breaks without a space are dropped."""
     if not breaks:
         return target
     spaces = []  # (place in the text, piece, place in the piece)

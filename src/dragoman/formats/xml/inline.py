@@ -13,9 +13,8 @@ from dragoman.formats.xml.tokens import Rendered, Xml, XmlToken, escaped
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 Role = Literal["pair", "mark", "kept", "begins", "ends"]
-"""The role of an element in running text. pair: around text; mark: around text, and may be
-repeated; kept: kept as a whole; begins, ends: the two ends of a span without an element around
-it."""
+"""The role of an element in running text. pair: around text; mark: a pair that may be repeated;
+kept: kept as a whole; begins, ends: the two ends of a span without an element around it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ MOST_NESTED = 500
 MOST_BYTES = 100_000_000
 """The maximum size of one file of XML."""
 MOST_TOKENS = 2_000_000
-"""The most tags and texts of one document. Each takes some 150 bytes of memory, and four in the
-file."""
+"""The most tags and texts of one document. Each takes some 150 bytes of memory."""
 _TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts to read: cut the document into parts"
 _NONE: dict[str, str] = {}
 
@@ -82,8 +81,7 @@ class Xml:
                 yield number, token
 
     def children(self, number: int) -> Iterator[int]:
-        """The numbers of the start tags of an element's children; ``number``: that of its start
-        tag."""
+        """The numbers of the start tags of an element's children; ``number``: its own."""
         at, end = number + 1, self.tokens[number].partner
         while at < end:
             if self.tokens[at].kind == "start":

@@ -88,8 +88,7 @@ def texts_read(frame: bytes) -> Iterator[str]:
 
 
 def targets_written(targets: Iterable[Target]) -> Iterator[bytes]:
-    """Encode translations as frames of ``PIECES`` pieces; None marks the end of each
-    translation."""
+    """Encode translations as frames of ``PIECES`` pieces; None ends each translation."""
     pieces: list[str | int | None] = []
     for target in targets:
         for one in (*target, None):

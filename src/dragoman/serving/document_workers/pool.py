@@ -32,8 +32,7 @@ formats allow take half a minute (docs/experiments.md)."""
 MEMORY = 2 << 30
 """The most memory that a worker may take, in bytes."""
 KEPT = 200_000_000
-"""In bytes: a worker that has taken more memory than this ends after its work, which frees the
-memory."""
+"""In bytes: a worker that has taken more memory ends after its work, which frees the memory."""
 _PROGRAM = "dragoman.serving.document_workers.worker"
 _CUT = "cut it into parts"
 

@@ -25,8 +25,7 @@ from dragoman.native.allocator import peak_bytes
 from dragoman.serving.document_workers.frames import targets_read, units_written
 
 _NICE = 5
-"""The niceness of a worker: documents run at a lower priority than the sentences of other
-clients."""
+"""The niceness of a worker: documents have a lower priority than sentences."""
 
 
 def main() -> None:

@@ -20,8 +20,7 @@ from dragoman.serving.http.limits import Client, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""The network in which a translating gateway (NAT64) embeds IPv4 addresses: RFC 6052, section
-2.1."""
+"""The network in which a gateway (NAT64) embeds IPv4 addresses: RFC 6052, section 2.1."""
 _PRIVATE_BITS = 64
 """The length of the network that the holder of one IPv6 address can choose addresses from."""
 
@@ -42,8 +41,7 @@ def plain(host: str) -> str:
 
 
 def holder(host: str) -> str:
-    """The holder of an address, for limits: the address itself, or the /64 network of an IPv6
-    address."""
+    """The holder of an address, for limits: itself, or the /64 network of an IPv6 address."""
     host = plain(host)
     if ":" not in host:
         return host

@@ -58,9 +58,8 @@ def address_of(http: Request) -> str:
 
 
 async def read_fields(http: Request, max_values: int, *, forms: bool = False) -> dict[str, Any]:
-    """The fields of a JSON body; with ``forms``, also of a form, and of JSON that is sent as a form
-    or without a content type. Raises Refusal for any other body, or for JSON of more than
-    ``max_values`` values."""
+    """The fields of a JSON body; with ``forms``, also of a form, or of JSON with the type of a form
+    or without one. Raises Refusal for other bodies, or for more than ``max_values`` values."""
     kind = media_type(http)
     if not (forms and kind in (FORM, PARTS, "")):
         check_json(http)
@@ -132,8 +131,7 @@ def _without_escaped_slashes(body: bytes) -> bytes:
 
 
 def _values(text: str) -> int:
-    """An estimate of the number of values in JSON, exact if its strings contain none of these
-    characters."""
+    """An estimate of the number of values in JSON, whose strings may contain these characters."""
     return text.count(",") + text.count("[") + text.count("{")
 
 
@@ -254,8 +252,7 @@ class Sites:
             )
 
     def _is_own(self, name: str) -> bool:
-        """True for an address, which nobody can point elsewhere, and without a name (HTTP/1.0),
-        which no browser leaves out."""
+        """True for an address, which nobody can point elsewhere, and without a name (HTTP/1.0)."""
         if not name or is_address(name) or name in self._names or "*" in self._names:
             return True
         return any(name.endswith(one[1:]) for one in self._names if one.startswith("*."))

@@ -40,8 +40,7 @@ from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 READING_SECONDS = 20.0
-"""The time over which a reader's rate is measured; it is long because the kernel sends in
-bursts."""
+"""The time over which a reader's rate is measured; long, since the kernel sends in bursts."""
 HEAD_BYTES = 16_384
 """The most bytes of the headers of a request. They are read in the event loop, also for a request
 that is refused: 12,000 headers in 60 kB took 24 ms."""
@@ -75,8 +74,7 @@ class Guard:
         self.closed: Counter[str] = Counter()
         """The number of connections that were closed, by reason."""
         self._open: dict[str, dict[GuardedConnection, None]] = {}
-        """Open connections by the holder of their address; those of proxies are under their own
-        address, without a limit."""
+        """Open connections by the holder of their address, or by the address of a proxy."""
         self.open = 0
         """The number of open connections of clients that are not proxies."""
 
@@ -101,8 +99,7 @@ class Guard:
         connection.waits_since, connection.began_at = self.clock(), None
 
     def asks(self, connection: GuardedConnection) -> None:
-        """Note that a connection has a request under way, so that no more data is expected from
-        it."""
+        """Note that a connection has a request under way, and no more data is expected."""
         connection.waits_since = connection.began_at = None
 
     def leaves(self, connection: GuardedConnection) -> None:
@@ -115,8 +112,7 @@ class Guard:
                 del self._open[connection.holder]
 
     def sweep(self) -> None:
-        """Close connections that have waited, or were read, for too long. Call it about every
-        second."""
+        """Close connections that wait, or are read, for too long. Call it about every second."""
         now = self.clock()
         for own in list(self._open.values()):
             unread = []
@@ -136,8 +132,7 @@ class Guard:
         return [one for own in self._open.values() for one in own if not one.is_proxy]
 
     def _make_room(self, connections: Iterable[GuardedConnection]) -> bool:
-        """Close the connection that has been without a request for longest; returns False if there
-        is none."""
+        """Close the connection that has waited longest for a request; returns False without one."""
         waiting = [(since, one) for one in connections if (since := one.waits_since) is not None]
         if not waiting:
             return False
@@ -155,8 +150,7 @@ class Guard:
             connection.transport.abort()
 
     def _cut(self, connections: list[GuardedConnection], most: int) -> None:
-        """Close the connections with the most unread bytes until at most ``most`` bytes are
-        left."""
+        """Close connections with the most unread bytes until at most ``most`` are left."""
         sizes = {connection: connection.buffered for connection in connections}
         total = sum(sizes.values())
         for connection in sorted(sizes, key=lambda one: -sizes[one]):

@@ -129,8 +129,7 @@ class Limiter:
 
     @contextmanager
     def admit(self, client: Client) -> Iterator[None]:
-        """Count one request of a client as under way while the context lasts. Raises Refusal
-        429."""
+        """Count a request of a client as under way within the context. Raises Refusal 429."""
         under_way = self._under_way[client.name]
         most = (client.limits or self._settings).concurrent
         if under_way >= most:

@@ -26,8 +26,7 @@ class Message(BaseModel):
 
 
 def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
-    """Write the JSON of ``message`` in parts: to write a long list at once would block all other
-    threads.
+    """Write the JSON of ``message`` in parts: a long list at once would block all other threads.
 
     ``items``: the JSON of each item of its list ``name``, in parts. The list is written after all
     other fields; fields that are None are left out.

@@ -159,8 +159,7 @@ def invalid_request(field: str, problem: str) -> Refusal:
 
 
 def unsearchable(error: RecipeError | SearchError) -> Refusal:
-    """The refusal of search settings that contradict each other, or that a search cannot
-    satisfy."""
+    """The refusal of search settings that contradict each other, or cannot be satisfied."""
     return Refusal("bad_search", str(error), problem=str(error))
 
 

@@ -38,8 +38,7 @@ from dragoman.sources.shared.files import InMemory
 FIELDS_BYTES = 65_536
 """The most bytes of a request besides its files."""
 _BASE64 = bytes(range(65, 91)) + bytes(range(97, 123)) + b"0123456789+/=-_"
-"""The characters of base64, without white space, which JSON writes as escapes and no encoder
-inserts."""
+"""The characters of base64, without white space, which no encoder inserts in JSON."""
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
 
 
@@ -93,8 +92,7 @@ class WithFiles(Message):
 
 
 def bad_file(called: str, problem: str) -> Refusal:
-    """The refusal of a file that cannot be read. ``problem``: what is wrong with it, with its
-    name."""
+    """The refusal of a file that cannot be read. ``problem``: the reason, with its name."""
     return Refusal("bad_file", f"{problem}.", file=called, problem=problem)
 
 

@@ -1,5 +1,4 @@
-"""The answer of ``/v1/look``: the record of one translation as messages. Large arrays of numbers
-are sent as bytes in base64."""
+"""The answer of ``/v1/look``, made from the record of a translation; large arrays are base64."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def check_size(weights: int) -> None:
 
 
 def weights_message(weights: Tensor) -> Weights:
-    """Encode weights of shape (L, H, T, S) as a message. Raises Refusal for more than one answer
-    may hold."""
+    """Encode weights (L, H, T, S) as a message. Raises Refusal for more than an answer holds."""
     check_size(weights.numel())
     count, heads, looking, looked_at = weights.shape
     data = base64.b64encode(weights.half().contiguous().numpy().astype("<f2").tobytes()).decode()
@@ -51,8 +49,7 @@ def weights_message(weights: Tensor) -> Weights:
 
 
 def small_maps(weights: Tensor, most: int) -> Maps:
-    """Weights of shape (L, H, T, S) pooled to at most ``most`` rows and columns; each cell is the
-    greatest weight of its block."""
+    """Weights (L, H, T, S), max-pooled to at most ``most`` rows and columns."""
     _, _, looking, looked_at = weights.shape
     size = min(looking, most), min(looked_at, most)
     one_by_one = weights.float().flatten(0, 1)[:, None]  # (LH, 1, T, S), where LH may be none

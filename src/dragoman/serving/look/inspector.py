@@ -67,8 +67,7 @@ MAX_MEASURED = 60_000
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
 OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
-"""The attentions in which tokens of the target look at others; ``OF_SOURCE``: those in which tokens
-of the source do."""
+"""The attentions in which tokens of the target, or above of the source, look at others."""
 OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
 """The attentions in which source tokens are looked at."""
 
@@ -95,8 +94,8 @@ class Inspector:
     # ---- which text is looked at, and whether the request is possible
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
-        """The text to look at, cut out of the text of a request. Raises Refusal if the request is
-        not possible."""
+        """The text to look at, cut out of a request's text. Raises Refusal if that is
+        impossible."""
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
@@ -153,8 +152,7 @@ class Inspector:
         return Cut([request.text], self._checked(alone, ids, longest), ids)
 
     def _checked(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
-        """The request, after checks against its tokens ``ids``. Raises Refusal if it is not
-        possible."""
+        """The request, checked against its tokens ``ids``. Raises Refusal if it is impossible."""
         if len(ids) > longest:
             raise _too_long(len(ids), longest)
         if any(place >= len(ids) for place in request.hidden):
@@ -211,8 +209,7 @@ class Inspector:
         return self._seen(request, ids, most)
 
     def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
-        """The attention of one layer or head of a look, as JSON. Raises Refusal,
-        ``SearchError``."""
+        """The attention of a layer or head of a look, as JSON. Raises Refusal, ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
@@ -306,8 +303,7 @@ class Inspector:
         return written(CellAnswer.of(found))
 
     def heads(self, request: LookRequest, ids: list[int]) -> bytes:
-        """The effect of each head on the probability of the output, as JSON. Raises Refusal,
-        ``SearchError``."""
+        """The effect of each head on the output, as JSON. Raises Refusal, ``SearchError``."""
         count = sum(one.heads for one in self.model.attentions)
 
         tokens = self._seen(request, ids).best.tokens

@@ -16,8 +16,7 @@ Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 
 MAX_PIECES = 50
-"""The most tokens of a word whose vectors are sent. The page has the same limit:
-``web/src/look/look.ts``."""
+"""The most tokens of a word whose vectors are sent, also in ``web/src/look/look.ts``."""
 
 
 class Head(Message):

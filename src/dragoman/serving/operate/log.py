@@ -63,8 +63,7 @@ def _log_native(reading: int) -> None:
 
 
 def set_up(kind: LogKind) -> None:
-    """Send the messages of all libraries of the server to the handlers of the program's own
-    logger."""
+    """Send the messages of all libraries to the handlers of the program's own logger."""
     root, own = logging.getLogger(), logging.getLogger("dragoman")
     handlers = own.handlers or root.handlers or [logging.StreamHandler()]
     for handler in handlers:
@@ -80,9 +79,8 @@ def set_up(kind: LogKind) -> None:
 
 
 class Bounded(logging.Filter):
-    """A filter that passes a limited number of warnings and errors of each kind per minute, and
-    then reports how many more there were. A kind is a place in the program and a type of
-    exception."""
+    """A filter that passes some warnings and errors of each kind per minute, and then reports the
+    number of others. A kind is a place in the program and a type of exception."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

@@ -64,8 +64,7 @@ class Meters(Collector):
         )
 
     def count_request(self, client: str) -> None:
-        """Count a request that was accepted. Addresses get no counters of their own: their number
-        has no limit."""
+        """Count an accepted request. Addresses get no counters: their number has no limit."""
         if client.startswith(KEY):
             self._key_requests.labels(client.removeprefix(KEY)).inc()
 

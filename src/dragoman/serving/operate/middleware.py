@@ -62,8 +62,7 @@ def shown_path(path: str) -> str:
 
 
 class BodyLimit:
-    """Refuses a body that is larger than allowed; without reading it, if Content-Length gives its
-    size."""
+    """Refuses a body that is too large, without reading it if Content-Length gives its size."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, of_paths: Mapping[str, int]) -> None:
         """``of_paths``: limits for single paths."""

@@ -102,8 +102,7 @@ def bind(settings: ServeSettings) -> socket.socket:
 
 
 def listen(listener: socket.socket, settings: ServeSettings) -> None:
-    """Accept connections from now on. Errors: ``DragomanError`` if another program has taken the
-    port."""
+    """Accept connections from now on. Errors: ``DragomanError`` if the port was taken."""
     with _told(listener, settings):
         listener.listen(BACKLOG)
 

@@ -51,12 +51,11 @@ class _Job(Generic[T]):
 
 
 class FairExecutor:
-    """A thread in which clients take turns. It belongs to the event loop; call ``close`` at the
+    """A thread in which clients take turns. It belongs to the event loop; ``close`` it at the
     end."""
 
     def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
-        """``of_client`` and ``of_all``: the most turns for which one client, and all clients, may
-        wait."""
+        """``of_client`` and ``of_all``: the most turns that one client, and all, may wait for."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._jobs = Turns[_Job[Any]]()
         self._at_work = False

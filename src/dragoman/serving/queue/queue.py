@@ -19,8 +19,8 @@ from dragoman.serving.queue.worker import Waiting, Worker
 
 
 class SearchQueue:
-    """The queue of one model: takes sentences, returns n-best lists. Call ``start`` before use and
-    ``close`` after it."""
+    """The queue of one model, from sentences to n-best lists. ``start`` it first, ``close`` it
+    last."""
 
     def __init__(
         self,

@@ -48,8 +48,7 @@ class QueuedRequest:
         self.failure: Exception | None = None
         self.watched = watched
         self.news: dict[int, Draft | Answer] = {}
-        """The newest draft or answer of each sentence, if it is watched. The queue's lock guards
-        it."""
+        """The newest draft or answer of each watched sentence. The queue's lock guards it."""
         self.shown = 0.0
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
@@ -84,8 +83,7 @@ class Turns(Generic[T]):
         """Clients whose turn is under way: they join the order again after it."""
 
     def add(self, client: str, one: T) -> None:
-        """Add an item after the client's others. A client without waiting items joins the order
-        last."""
+        """Add an item after the client's others. A client without any joins the order last."""
         self._waiting.setdefault(client, deque()).append(one)
         self._join(client)
 

@@ -117,8 +117,7 @@ REFILL_SHARE = 0.5
 is free; it is less than offline, where no client waits (``search.offline``)."""
 
 STEPS_AT_ONCE = 8
-"""Steps of a native search at a time while many wait, so that the event loop is
-interrupted less often."""
+"""Steps of a native search at a time while many wait, to interrupt the event loop less often."""
 
 
 COUNTED = {
@@ -194,8 +193,7 @@ class Worker:
                 self.rows = batches.rows
 
     def _fill(self, batches: Batches) -> bool:
-        """Wait for work, drop searches that were given up, admit what fits. Returns False at the
-        end."""
+        """Wait for work, drop searches that were given up, admit what fits. False at the end."""
         waiting = self._waiting
         taken: list[tuple[QueuedRequest, int]] = []
         with waiting.changed:

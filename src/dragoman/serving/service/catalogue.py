@@ -136,8 +136,7 @@ class Catalogue:
         return next(run for run in runs if run.source == found.language), found
 
     def _matching(self, runs: Sequence[Served], side: str, code: str) -> list[Served]:
-        """The runs whose ``side`` is in the language: an exact match of the code first, then
-        without region."""
+        """The runs with a ``side`` in the language: exact matches first, then without region."""
         of_runs = [(run, run.source if side == "source" else run.target) for run in runs]
         found = [run for run, own in of_runs if own == code]
         found += [run for run, own in of_runs if own != code and base(own) == base(code)]

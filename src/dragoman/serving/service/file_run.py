@@ -178,8 +178,7 @@ class FileRun(AskedRun[Asks]):
         super().__init__(name, predictor, settings)
         self.form, self.reads, self.reads_as = form, form.settings.raws, form.settings.takes
         self.opening, self._decoding = map(self.executor, self.kinds)
-        """The threads in which files are opened and small ones decoded, and in which large ones are
-        decoded."""
+        """The threads in which files are opened and small ones decoded, and for large ones."""
 
     @staticmethod
     def examples(run: Run) -> list[str]:

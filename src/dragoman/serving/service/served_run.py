@@ -66,8 +66,7 @@ _PAIR = (
     "The animal didn't cross the street because it was too tired.",
     "The animal didn't cross the street because it was too wide.",
 )
-"""A pair of sentences of the demo's grammar: one word decides what "it" refers to, and so the
-pronoun."""
+"""A pair of sentences of the demo's grammar: one word decides what "it" refers to."""
 _MAX_EXAMPLE = 90
 """The most characters of an example."""
 
@@ -112,8 +111,7 @@ def while_learning(run: Run) -> list[str]:
 
 
 def sentences_of(run: Run) -> list[str]:
-    """Examples of the sentences on which the run was measured; for the demo, those that show
-    most."""
+    """Examples of the measured sentences; for the demo, those that show most."""
     if run.recipe.data.embedded and run.recipe.languages.source == "en":
         return short((*_PAIR, *measured_on(run)))
     return sorted(short(measured_on(run)), key=len)
@@ -128,8 +126,7 @@ def short(texts: Iterable[str]) -> list[str]:
 SPARE = 4
 """Each batch has one row in this many more than ``rows``, for clients that have none."""
 OF_CLIENT, OF_ALL = 8, 64
-"""The most requests that may wait for one kind of work besides searches, from one client and from
-all."""
+"""The most requests for one kind of work besides searches, from one client and from all."""
 
 
 class ServedRun(ABC):
@@ -327,8 +324,8 @@ class ServedRun(ABC):
         )
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
-        """Check the ``cost``, in token steps, of ``how_much`` of ``work``. ``change``: the remedy
-        for the message."""
+        """Check the ``cost`` of ``how_much`` of ``work``, in token steps. ``change``: the
+        remedy."""
         most = self.settings.limits.token_steps
         if cost > most:
             raise Refusal(

@@ -131,8 +131,7 @@ class Service:
             yield client
 
     async def check_site(self, http: Request) -> None:
-        """Check the site of a request; a refused one counts against the limits. Raises Refusal 403,
-        421 or 429."""
+        """Check the site of a request; a refusal counts. Raises Refusal 403, 421 or 429."""
         try:
             self.sites.check(http)
         except Refusal:
@@ -152,8 +151,7 @@ class Service:
         await asyncio.sleep(TOO_MANY_SECONDS)
 
     async def probed(self, http: Request) -> None:
-        """Count a request that is always answered; a client that sends too many waits for each
-        answer."""
+        """Count a request that is always answered; too many of one client are delayed."""
         try:
             self.probes.take_one(_stranger(http))
         except Refusal:
