@@ -48,7 +48,7 @@ class ProgressConsole:
 
 @dataclass(eq=False)
 class _Begun:
-    """A worker that was started."""
+    """A worker that was started, and its state."""
 
     worker: Worker
     wished: bool
@@ -151,7 +151,7 @@ class Driver:
                 self._asked[begun.worker.ask(number)] = begun
                 break
 
-    # ---- what they answer
+    # ---- answers of workers
 
     def _take(self, begun: _Begun, future: Future[Answer]) -> None:
         if (error := future.exception()) is not None:

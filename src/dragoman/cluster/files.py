@@ -76,8 +76,7 @@ class File:
             yield block
 
     def plain(self, length: int | None = None) -> Iterator[bytes]:
-        """The decompressed bytes of the file, or of its first ``length`` stored bytes, in
-        blocks."""
+        """The decompressed bytes of the file, or of its first ``length`` stored bytes."""
         return plain_blocks(self.blocks(0, length), self.compression, self.place)
 
 

@@ -74,8 +74,8 @@ def raw_lines(blocks: Iterable[bytes]) -> Iterator[RawLine]:
 
 def stretches(blocks: Iterable[bytes], lines: int) -> Iterator[Stretch]:
     """Cut bytes into stretches of ``lines`` lines; the last one has what is left."""
-    first, count = 0, 0  # of the stretch that is not whole yet
-    start, at = 0, 0  # where it begins, and the bytes before the block
+    first, count = 0, 0  # of the stretch that is not complete
+    start, at = 0, 0  # its beginning, and the number of bytes before the block
     ended = True
     for block in blocks:
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == END[0])

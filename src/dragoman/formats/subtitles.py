@@ -108,7 +108,7 @@ class Subtitles(Document):
             for one in broken(_stripped(part), text, [(end, newline) for end in ends]):
                 code = slot.codes[one] if isinstance(one, int) else None
                 written += code or (self._escaped(one) if isinstance(one, str) else "")
-            # An empty line would end the cue, and an empty cue is none to many programs.
+            # An empty line would end the cue, and many programs do not accept an empty cue.
             yield Splice(lines[0].begin, lines[-1].end, written.strip() or "\u200b")
 
     def _escaped(self, text: str) -> str:

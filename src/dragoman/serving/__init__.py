@@ -1,1 +1,1 @@
-"""A translator in the browser and behind an API, over runs that people trained themselves."""
+"""The server: a web page and an API over runs that its operators trained."""

@@ -130,7 +130,7 @@ class FigureData(Message):
 
 
 class FigureMaker:
-    """Makes the figures of one run, and keeps the last ones."""
+    """Makes the figures of one run, and caches the last ones."""
 
     def __init__(self, run: ServedRun) -> None:
         self._run = run.run

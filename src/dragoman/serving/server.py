@@ -79,7 +79,7 @@ class Renewal:
                     gc.collect()
             except DragomanError as error:
                 logger.error("No run was taken up anew: %s", error)
-            except Exception:  # whatever a damaged run fails with: the old one serves on
+            except Exception:  # a damaged run may fail with any exception: the old one stays
                 logger.exception("taking up the runs anew failed; the old ones serve on")
 
     async def _renew_keys(self) -> None:
@@ -175,13 +175,13 @@ def serve_app(
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # ``create_app`` puts them in their place
+        proxy_headers=False,  # ``create_app`` adds that middleware itself
         backlog=guard.most_accepted,
         timeout_graceful_shutdown=round(settings.grace_seconds),
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         h11_max_incomplete_event_size=HEAD_BYTES,
     )
-    # Uvicorn raises the signal again once all is finished; that is then a normal end.
+    # Uvicorn raises the signal again after the shutdown, which must end the process normally.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _Server(config, service, guard, Renewal(service, folders, app.state.tasks)).run(
         sockets=[listener]
@@ -242,7 +242,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Uvicorn calls this at the start."""
         await super().startup(sockets)
-        if not sys.stdin or not sys.stdin.isatty():  # else it says that the terminal is gone
+        if (
+            not sys.stdin or not sys.stdin.isatty()
+        ):  # at a terminal, SIGHUP means that the terminal was closed
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, self._renewal.ask)
         # A search for cycles among all loaded objects would stop every thread for a tenth of a

@@ -191,7 +191,7 @@ def _finish(
     command: Command, plan: DataPlan, forms: Forms, ranges: Sequence[CorpusRange], about: bytes,
     sums: dict[str, str],
 ) -> None:  # fmt: skip
-    """Write what one process makes after all shards, ``FILE`` last. ``sums``: of the shards."""
+    """Write what one process makes after all shards, ``FILE`` last. ``sums``: their checksums."""
     store, parts = command.store, len(plan.parts)
 
     def write(name: str, blocks: Iterable[bytes]) -> None:

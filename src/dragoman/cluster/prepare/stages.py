@@ -1,10 +1,10 @@
-"""The stages of a plan, and what is read of those that are complete.
+"""The stages of a plan, and functions that read the results of complete stages.
 
-fingerprints   of each corpus
+fingerprints   corpora -> a hash of each
 read           lines -> examples that pass the filters, and a hash of each
-duplicates     hashes of one range, of all parts -> which examples are there already
+duplicates     hashes of one range, of all parts -> the places of repeated examples
 lines          examples -> the lines of each vocabulary
-encode         examples -> tokens, by vocabularies that were learned of a sample before
+encode         examples -> tokens, with vocabularies that were learned from a sample before
 shards         tokens of several parts -> the files of one shard of the store
 """
 
@@ -163,7 +163,7 @@ class Duplicates(PlanStage):
         names = (object_name(READ, part, PartReading.last) for part in range(parts))
         found = [one_of(self.store, name, number, self.parts, _HASH) for name in names]
         every = np.concatenate([of_part["hash"] for of_part in found])
-        _, first = np.unique(every, return_index=True)  # the first of equals
+        _, first = np.unique(every, return_index=True)  # the first of equal hashes
         again = np.ones(len(every), np.bool_)
         again[first] = False
         by_part = np.split(again, np.cumsum([*map(len, found)])[:-1])

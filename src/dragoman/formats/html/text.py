@@ -88,8 +88,7 @@ class HtmlDocument:
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
-        """Add a unit of text with its tags; parts before its first and after its last text are
-        kept."""
+        """Add a unit of text with its tags; parts before its first and after its last text stay."""
         begin, end = 0, len(gathered)
         shown = [part.shown for part in gathered]
         while begin < end and not shown[begin]:

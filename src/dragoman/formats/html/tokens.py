@@ -14,8 +14,8 @@ from html.entities import html5
 from typing import Literal
 
 _S = r"\t\n\f\r "
-# One attribute: a name, and its value in quotes or bare. A value that is not closed takes all that
-# is left. Possessive quantifiers keep the time linear in the length, whatever is sent.
+# One attribute: a name, and its value in quotes or bare. A value without a closing quote takes the
+# rest. Possessive quantifiers keep the time linear in the length for any input.
 _ATTRIBUTE = (
     rf"([^{_S}/>][^{_S}/>=]*+)"
     rf"(?:[{_S}]*+=[{_S}]*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^{_S}>\"'][^{_S}>]*+)|(?=>|\Z)))?+"
@@ -92,7 +92,7 @@ class Reader:
         if comment := _COMMENT.match(source, place):
             return self._taken("comment", comment.end())
         tag = _TAG.match(source, place)
-        if tag is None:  # a tag that never ends: browsers show nothing of it
+        if tag is None:  # browsers show nothing of a tag that never ends
             return self._taken("comment", len(source))
         self._place = tag.end()
         inside = tag[3]

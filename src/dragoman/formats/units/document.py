@@ -242,7 +242,7 @@ WAITS = {"", "new", "needs-translation", "initial"}
 _REVIEWED = {"final", "signed-off", "reviewed"}
 """The states of a translation that a person has reviewed, whoever made it."""
 _DONE = {"", "translated"}
-"""The states of a finished translation, unless a machine made it or a person rejected it."""
+"""The states of a translation that a person has reviewed."""
 MACHINE = "dragoman"
 """The mark of a translation of ours in formats without a state for it: in TMX the ``creationid``,
 in XLIFF 2 the prefix before a colon."""

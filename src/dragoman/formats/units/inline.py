@@ -255,7 +255,7 @@ def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Ta
         0  # the number of spaces before the place up to which they were counted
     )
     for number, (place, written) in enumerate(breaks):
-        last = len(spaces) - (len(breaks) - number - 1)  # the others need one each
+        last = len(spaces) - (len(breaks) - number - 1)  # each of the others needs one
         nearest, wanted = first, place / max(1, len(source)) * length
         if as_many:
             before += source.count(" ", counted, place)

@@ -31,27 +31,29 @@ _NICE = 5
 def main() -> None:
     """Serve the pipe. The arguments are its file number, the most bytes of memory that the process
     may take, and the bytes after which it accepts no other document."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # they are for the server, which tells us
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the server handles the signals, and ends the worker
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     number, most, kept = map(int, sys.argv[1:])
     _may_take(most)
     with suppress(OSError):
         os.nice(_NICE)
-    gc.disable()  # a document is many small objects, none of which lie in a circle
+    gc.disable()  # a document has many small objects and no reference cycles
     with suppress(EOFError, ConnectionError), Connection(number) as pipe:
         while _work(pipe, kept):
             gc.collect()
 
 
 def _may_take(most: int | None) -> None:
-    """Bytes; none: as many as the system gives."""
-    with suppress(OSError, ValueError):  # not on every system
+    """Limit the memory of the process, in bytes; None: up to the system's limit."""
+    with suppress(OSError, ValueError):  # not every system allows it
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (hard if most is None else most, hard))
 
 
 def _work(pipe: Connection, kept: int) -> bool:
-    """One document, read or written -> whether the worker takes another."""
+    """Read or write one document; returns True if the worker accepts another."""
     wanted = json.loads(pipe.recv_bytes())
     try:
         data = pipe.recv_bytes()
@@ -62,7 +64,7 @@ def _work(pipe: Connection, kept: int) -> bool:
     except MemoryError:
         values, frames = {"memory": True}, []
     if "memory" in values:
-        _may_take(None)  # the answer needs some, too
+        _may_take(None)  # the answer needs some memory too
         pipe.send_bytes(json.dumps({**values, "frames": 0, "goes_on": False}).encode())
         return False
     goes_on = peak_bytes() <= kept

@@ -126,7 +126,7 @@ def _without_escaped_slashes(body: bytes) -> bytes:
     blocked all other threads for 9.7 seconds, and for 0.14 with this."""
     if b"\\/" not in body:
         return body
-    pair = b"\\\\"  # a backslash itself, which begins no other escape
+    pair = b"\\\\"  # a backslash itself, which does not begin another escape
     return pair.join(part.replace(b"\\/", b"/") for part in body.split(pair))
 
 
@@ -252,7 +252,7 @@ class Sites:
             )
 
     def _is_own(self, name: str) -> bool:
-        """True for an address, which nobody can point elsewhere, and without a name (HTTP/1.0)."""
+        """True for an own name, an address, which no site can redirect, or no name (HTTP/1.0)."""
         if not name or is_address(name) or name in self._names or "*" in self._names:
             return True
         return any(name.endswith(one[1:]) for one in self._names if one.startswith("*."))

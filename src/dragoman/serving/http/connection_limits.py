@@ -202,7 +202,7 @@ class GuardedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self.waits_since is not None and self.began_at is None:
             self.began_at = self._guard.clock()
-        # uvicorn refuses long headers only where it gets them in pieces.
+        # uvicorn refuses long headers only if it gets them in pieces.
         for begin in range(0, len(data), HEAD_BYTES):
             if not self.transport.is_closing():
                 super().data_received(data[begin : begin + HEAD_BYTES])
@@ -211,7 +211,7 @@ class GuardedConnection(H11Protocol):
     def on_response_complete(self) -> None:
         self._guard.waits(self)
         super().on_response_complete()
-        self._note_request()  # one that had come before its turn
+        self._note_request()  # a request that came before the answer was complete
 
     # ---- called by the guard
 

@@ -52,7 +52,7 @@ def small_maps(weights: Tensor, most: int) -> Maps:
     """Weights (L, H, T, S), max-pooled to at most ``most`` rows and columns."""
     _, _, looking, looked_at = weights.shape
     size = min(looking, most), min(looked_at, most)
-    one_by_one = weights.float().flatten(0, 1)[:, None]  # (LH, 1, T, S), where LH may be none
+    one_by_one = weights.float().flatten(0, 1)[:, None]  # (LH, 1, T, S), where LH may be 0
     small = F.adaptive_max_pool2d(one_by_one, size)
     data = (small * 255).round().clamp(0, 255).byte().numpy().tobytes()
     layers, heads = weights.shape[:2]

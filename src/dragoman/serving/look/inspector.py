@@ -67,7 +67,7 @@ MAX_MEASURED = 60_000
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
 OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
-"""The attentions in which tokens of the target, or above of the source, look at others."""
+"""The attentions of target tokens; ``OF_SOURCE``: those of source tokens."""
 OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
 """The attentions in which source tokens are looked at."""
 
@@ -94,8 +94,7 @@ class Inspector:
     # ---- which text is looked at, and whether the request is possible
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
-        """The text to look at, cut out of a request's text. Raises Refusal if that is
-        impossible."""
+        """The text to look at, cut out of a request's text. Raises Refusal without one."""
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
@@ -140,7 +139,7 @@ class Inspector:
         """Cut the text of a run that reads nothing: the text, or the prefix, becomes the output."""
         (tokens,) = self._target.tokens([request.text])
         if (places := self.model.settings.longest) is not None:
-            longest = min(longest, places - 1)  # the start symbol stands before them
+            longest = min(longest, places - 1)  # the start symbol takes one place
         if len(tokens) > longest:
             raise _too_long(len(tokens), longest)
         changed: dict[str, Any] = {"text": "", "sentence": None, "given": tuple(tokens)}

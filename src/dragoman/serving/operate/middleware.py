@@ -110,7 +110,7 @@ class Failures:
 
         try:
             await self.app(scope, receive, noted)
-        except Exception:  # whatever an endpoint fails with
+        except Exception:  # an endpoint may fail with any exception
             if began or scope["type"] != "http":
                 raise  # Half an answer is sent already: the server closes the connection.
             logger.exception("%s %s failed", scope["method"], shown_path(scope["path"]))

@@ -51,8 +51,7 @@ class _Job(Generic[T]):
 
 
 class FairExecutor:
-    """A thread in which clients take turns. It belongs to the event loop; ``close`` it at the
-    end."""
+    """A thread in which clients take turns. It belongs to the event loop; ``close`` it last."""
 
     def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
         """``of_client`` and ``of_all``: the most turns that one client, and all, may wait for."""

@@ -19,8 +19,7 @@ from dragoman.serving.queue.worker import Waiting, Worker
 
 
 class SearchQueue:
-    """The queue of one model, from sentences to n-best lists. ``start`` it first, ``close`` it
-    last."""
+    """The queue of one model, from sentences to n-best lists. Call ``start`` and ``close``."""
 
     def __init__(
         self,

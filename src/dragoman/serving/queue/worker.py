@@ -187,7 +187,7 @@ class Worker:
                 self.rows = batches.rows
                 self._count(batch, done)
                 self._tell(batch, done)
-            except Exception as error:  # whatever a model fails with
+            except Exception as error:  # a model may fail with any exception
                 logger.exception("the search of %s failed and begins anew", self._waiting.name)
                 self._fail(batch, error)
                 self.rows = batches.rows

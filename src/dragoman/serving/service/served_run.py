@@ -278,7 +278,7 @@ class ServedRun(ABC):
             raise unsearchable(error) from None
         return chosen.model_copy(update={"sampling": None, "alternatives": False})
 
-    # ---- limits: each raises Refusal 400 for more than one request may ask for
+    # ---- limits: each raises Refusal 400 for a request that exceeds it
 
     def check_search(self, settings: SearchSettings) -> None:
         """Check the width of a search."""
@@ -324,8 +324,7 @@ class ServedRun(ABC):
         )
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
-        """Check the ``cost`` of ``how_much`` of ``work``, in token steps. ``change``: the
-        remedy."""
+        """Check the ``cost``, in token steps, of ``how_much`` of ``work``. ``change``: remedy."""
         most = self.settings.limits.token_steps
         if cost > most:
             raise Refusal(
