@@ -22,7 +22,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-oldest test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
+.PHONY: help setup demo test test-system test-slow test-oldest test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,13 +33,16 @@ demo: $(CORE) ## train a small translator, measure it, look inside it (two minut
 	@$(BIN)/dragoman demo
 
 # In two processes, which take whole files in the order of tests/conftest.py.
-TWO := -n 2
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -m 'not slow' $(TWO)
+test: $(DEV) ## run the tests to run while working (four minutes)
+	@$(BIN)/python -m pytest -m 'not slow and not system' $(TWO) $(ARGS)
+
+test-system: $(DEV) ## run those of the whole: in a browser, beside servers, after the demo (… minutes)
+	@$(BIN)/python -m pytest -m 'system and not slow' $(TWO) $(ARGS)
 
 test-slow: $(DEV) ## run all tests, the slow ones too
-	@$(BIN)/python -m pytest $(TWO)
+	@$(BIN)/python -m pytest $(TWO) $(ARGS)
 
 test-oldest: $(OLDEST) ## the tests with the oldest torch that pyproject.toml allows, in .venv-oldest
 	@.venv-oldest/bin/python -m pytest -m 'not slow' $(ARGS)

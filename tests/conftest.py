@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -40,10 +39,6 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 os.environ["HF_HUB_OFFLINE"] = "1"
-
-# No test is about a machine that loses its power, and a small training waits 36 times for the disk.
-# Tests of full disks put a function of their own in its place.
-os.fsync = lambda descriptor: None
 
 # `make test-matrix` varies this too; torch has no environment variable for it.
 if os.environ.get("DRAGOMAN_TEST_ONEDNN") == "off":
@@ -144,53 +139,25 @@ def needs(item: pytest.Item, *fixtures: str) -> bool:
     return not set(fixtures).isdisjoint(getattr(item, "fixturenames", ()))
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that a command line leaves out are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those of which many wait for another process come first, while the demo is trained beside
-    them; those that wait for the demo come late. All that are shown in a browser, whose driver
-    keeps an event loop in this thread, come last, the files of many tests first, so that several
-    processes end together."""
-
-    in_browser = Counter(item.path for item in items if needs(item, "chromium"))
-
-    def place(item: pytest.Item) -> tuple[int, int]:
-        if needs(item, "chromium"):
-            return 3, -in_browser[item.path]
-        if needs(item, "demo"):
-            return 2, 0
+    """Mark each test that needs a browser or the demo as one of the system, and put the files in
+    order. Those of which many wait for another process come first, while the demo is trained
+    beside them; those that wait for the demo come late. Those shown in a browser come last, since
+    its driver keeps an event loop in the thread of the tests; of these the files of many tests
+    come first, so that several processes end together."""
+    in_browser, places = Counter[Path](), dict[Path, int]()
+    for item in items:
         waits = item.path.parent.name in ("cluster", "serving") or item.path.stem == "test_endpoint"
-        return int(not waits), 0
-
-    items.sort(key=place)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Processes that share the tests (``-n``) take whole files in the order of collection: each
-    makes what it needs for a file once, and the browser comes last in all.
-
-    xdist's own ways know a file by its name, but some of its tests come first and others last; and
-    its groups, which could tell them apart, are overlooked with pytest 9.2 (pytest-xdist, issue
-    1386).
-    """
-    if config.getoption("dist") != "load":  # which -n means by itself
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class WholeFiles(LoadScopeScheduling):
-        parts: dict[str, str] | None = None
-
-        def _split_scope(self, nodeid: str) -> str:
-            if self.parts is None:
-                files = itertools.groupby(self.collection, lambda one: one.partition("::")[0])
-                self.parts = {
-                    one: f"{number} {file}"
-                    for number, (file, together) in enumerate(files)
-                    for one in together
-                }
-            return self.parts[nodeid]
-
-    config.option.loadscopereorder = False
-    return WholeFiles(config, log)
+        place = 0 if waits else 1
+        if needs(item, "chromium", "demo"):
+            item.add_marker(pytest.mark.system)
+            place = 2
+        if needs(item, "chromium"):
+            in_browser[item.path] += 1
+            place = 3
+        places[item.path] = max(place, places.get(item.path, 0))
+    items.sort(key=lambda item: (places[item.path], -in_browser[item.path]))
 
 
 DEMO = (

@@ -217,6 +217,7 @@ def test_a_pattern_that_is_not_tried_would_be_seen(source: str) -> None:
     )
 
 
+@pytest.mark.system
 def test_no_pattern_takes_quadratic_time() -> None:
     done = subprocess.run(
         [sys.executable, __file__], capture_output=True, text=True, timeout=1800, check=False

@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from removable import TASKS, check_without, without
 
+pytestmark = pytest.mark.system
+
 
 def test_the_task_of_today_can_be_taken_out() -> None:
     """One a day, in turn: all of them take minutes."""

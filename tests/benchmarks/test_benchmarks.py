@@ -394,6 +394,7 @@ def test_ours_translates_what_the_benchmark_asks_of_it(
             assert work.length is None or {len(output) for output in outputs} == {work.length}
 
 
+@pytest.mark.system
 def test_ours_trains_what_the_benchmark_asks_of_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -22,6 +22,8 @@ from dragoman.cluster.plan import make_plan
 from dragoman.native.measured import machine_key
 from dragoman.native.processor import all_cores
 
+pytestmark = pytest.mark.system
+
 DOUBLES = Path(__file__).parents[1] / "doubles"
 LINES = [f"line {number}" for number in range(40)]
 

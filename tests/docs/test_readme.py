@@ -77,6 +77,7 @@ def test_make_targets_that_are_named_exist() -> None:
         assert set(named) <= targets, page.name
 
 
+@pytest.mark.system
 def test_the_python_of_the_readme_runs(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured_shortly: None
 ) -> None:

@@ -24,6 +24,8 @@ from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.fastest_way import MeasuredWays, Timing
 from dragoman.training.settings import TrainingWay, this_machine
 
+pytestmark = pytest.mark.system
+
 SHORT = ("training.updates=4", "training.validate_every=2", "training.checkpoint_every=2")
 
 

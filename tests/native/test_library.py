@@ -398,6 +398,7 @@ def test_asked_for_the_first_time_without_gradients(built: str, mode: type[torch
         assert library.status().level == built
 
 
+@pytest.mark.system
 def test_its_own_threads_give_the_same_sums(built: str) -> None:
     """The pool: in a row, after sleeping, from two threads at once, and in a forked child."""
     program = """

@@ -21,6 +21,8 @@ from dragoman.studies.comparison import compare
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.training import train
 
+pytestmark = pytest.mark.system
+
 SHORT = ("training.updates=1", "training.validate_every=0")
 
 

@@ -22,6 +22,8 @@ from dragoman.serving.http.connection_limits import READING_SECONDS, Guard
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings, bind
 
+pytestmark = pytest.mark.system
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

@@ -24,6 +24,8 @@ from dragoman.serving.document_workers.frames import (
 )
 from dragoman.serving.document_workers.pool import DocumentWorkers
 
+pytestmark = pytest.mark.system
+
 PAGE = "<html><body>" + "<p>Ein <b>Hund</b> bellt<br>laut.</p>\n" * 90 + "</body></html>"
 MOST = 10_000_000
 

@@ -11,6 +11,8 @@ from serving_echo import serves
 
 from dragoman.catalogue import Run
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

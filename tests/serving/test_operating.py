@@ -39,6 +39,8 @@ from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, er
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.server import Renewal
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).parents[2]
 SECRET = "Das Tier ist müde"
 WISH = {"q": SECRET, "source": "en", "target": "de"}

@@ -27,6 +27,8 @@ from dragoman.serving.http.messages import IMAGES, MODELS, TRANSCRIPTIONS
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
 from dragoman.serving.server import run_names, serve_app, torch_threads
 
+pytestmark = pytest.mark.system
+
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LONG = " ".join([SENTENCE] * 6)
 """Takes the slow server half a minute if it is translated as a whole."""

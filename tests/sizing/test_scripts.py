@@ -15,6 +15,8 @@ from dragoman.sizing import budget
 from dragoman.sizing.size import Size
 from dragoman.tasks.training import train
 
+pytestmark = pytest.mark.system
+
 SENTENCES = 1_200
 WRITTEN = [task for task in TASKS if TASKS[task].texts and task != "painting"]
 """The tasks that learn from text alone: a painter learns from pictures, too."""

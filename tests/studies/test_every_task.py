@@ -16,6 +16,8 @@ from dragoman.studies.ablation import Ablation, scores_of
 from dragoman.studies.records import judged_by
 from dragoman.studies.sweep import Sweep
 
+pytestmark = pytest.mark.system
+
 SOME = ("translation", "classification", "painting")
 """Of text, of a label, and over rows; the others are slow, as each of them trains four times."""
 

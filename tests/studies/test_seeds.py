@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command_line import Dragoman
 from tiny_recipe import TINY
 
 from dragoman.catalogue import Recipe
 from dragoman.studies.seeds import summary
+
+pytestmark = pytest.mark.system
 
 
 def test_several_seeds_are_several_runs_and_one_system(

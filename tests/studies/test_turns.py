@@ -9,6 +9,8 @@ import pytest
 from dragoman.base.errors import RunError
 from dragoman.studies.turns import measure_in_turns
 
+pytestmark = pytest.mark.system
+
 
 def test_every_run_translates_in_every_round(tiny_run: Path) -> None:
     one, other = measure_in_turns([tiny_run, tiny_run], ["The dog sleeps.", "A man."], rounds=2)

@@ -14,6 +14,8 @@ from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
 from dragoman.tasks.training import train
 
+pytestmark = pytest.mark.system
+
 CELLS = [(task, kind, source) for task in TASKS for kind in MODELS for source in SOURCES]
 TOLD = told_cells()
 

@@ -123,6 +123,7 @@ HEARD = (
 )  # fmt: skip
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("cell", "changes"),
     [
@@ -168,6 +169,7 @@ def train_as_rank(recipe: Recipe, folder: Path, rank: int, port: int, cache: str
     train(recipe, folder, say=lambda _: None, display=False, measure=False)
 
 
+@pytest.mark.system
 def test_two_processes_train_together(tmp_path: Path) -> None:
     recipe = tiny_cell("classification", "encoder", "frames", tmp_path / "files")
     train(recipe, tmp_path / "one", say=lambda _: None, display=False, measure=False)

@@ -28,6 +28,8 @@ from dragoman.training.settings import TrainingSettings
 from dragoman.training.update import Updater
 from dragoman.training.weights import load_weights
 
+pytestmark = pytest.mark.system
+
 
 def started(run: ToyRun) -> BaseProcess:
     return start(run_in_process, run)

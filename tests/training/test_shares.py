@@ -151,6 +151,7 @@ def train_as_rank(recipe: Recipe, folder: Path, rank: int, port: int, cache: str
     train(recipe, folder, minutes=0.03, say=lambda _: None, display=False)
 
 
+@pytest.mark.system
 def test_processes_begin_a_run_together(parallel_text: tuple[Path, Path], tmp_path: Path) -> None:
     """What each measured for itself may differ: the first one's sizes and updates count."""
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=TINY)

@@ -340,6 +340,7 @@ def test_two_processes_follow_the_path_of_one(tmp_path: Path, kind: str) -> None
     assert_same_path(alone.folder, together.folder)
 
 
+@pytest.mark.system
 def test_processes_wait_for_the_first_for_as_long_as_it_takes(tmp_path: Path) -> None:
     """It validates for longer than an exchange may take."""
     settings = {"validate_every": 2, "average_last": 0}  # it validates once

@@ -42,6 +42,7 @@ def types(built: Path) -> None:
     write_types()
 
 
+@pytest.mark.system
 @pytest.mark.usefixtures("types")
 def test_the_page_is_typed_as_the_server_answers() -> None:
     checked = check_types()

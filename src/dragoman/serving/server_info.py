@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -222,6 +222,7 @@ class ServerInfo(Message):
     """Most seconds of sound of one request."""
 
 
+@cache
 def told_of(tasks: ServedTasks) -> type[ServerInfo]:
     """``ServerInfo`` with the tasks of this server in its schema."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))

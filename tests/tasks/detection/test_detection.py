@@ -49,6 +49,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.system
 def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
     report = DetectionEvaluation()(Run.open(learned / "run"))
     assert report.scores["ap50"] > 0.3

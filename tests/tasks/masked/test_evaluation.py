@@ -71,6 +71,7 @@ def log_probabilities(run: Run, values: list[int]) -> torch.Tensor:
         return torch.log_softmax(model.project(rows).double(), -1)
 
 
+@pytest.mark.system
 def test_it_learns_and_says_so_in_its_own_terms(likes: Run) -> None:
     validations = [line for line in likes.metrics() if line["kind"] == "validation"]
     assert set(validations[0]["scores"]) == set(TASKS["masked"].metrics)
@@ -359,6 +360,7 @@ def test_it_is_looked_into(likes: Run, dragoman: Dragoman, tmp_path: Path) -> No
     assert refused.code == 1 and "writes nothing, it says something" in refused.err
 
 
+@pytest.mark.system
 def test_the_demo_trains_measures_and_fills(dragoman: Dragoman, tmp_path: Path) -> None:
     """All of it but for the size of the model and the length of the training."""
     folder = tmp_path / "demo"

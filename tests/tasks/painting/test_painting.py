@@ -80,6 +80,7 @@ def painter(learned: Path) -> Painter:
 # ---- codes
 
 
+@pytest.mark.system
 def test_codes_tell_pictures_again(learned: Path) -> None:
     report = CodesEvaluation()(Run.open(learned / "codes"))
     assert report.scores["rmse"] < 0.5 * report.chance
@@ -314,6 +315,7 @@ def test_a_caption_that_comes_again_is_drawn_anew(painter: Painter) -> None:
     assert searched("a") is searched("a")
 
 
+@pytest.mark.system
 def test_of_a_name_there_are_many_right_pictures(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -24,6 +24,8 @@ from dragoman.tasks.parsing.evaluation import ParsingEvaluation, parse_statistic
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, ScoredSentence, score_parse
 from dragoman.tasks.parsing.parser import Parse, Parser
 
+pytestmark = pytest.mark.system
+
 SMALL = ("model.ffn_dim=16", "model.attention.num_heads=2", "search.beam=1")
 TREES = [*treebank(24, seed=2), Tree("S", (Tree(".", word="."),))]
 

@@ -62,6 +62,7 @@ def toy(trees: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return trained_run(recipe_of_trees(trees), folder)
 
 
+@pytest.mark.system
 def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
     validations = [line for line in toy.metrics() if line["kind"] == "validation"]
     assert set(validations[0]["scores"]) == set(TASKS["parsing"].metrics)
@@ -119,6 +120,7 @@ def test_a_report_says_how_many_trees_it_leaves_out(toy: Run) -> None:
     assert "2 more were parsed and not drawn: a tree is too long" in samples
 
 
+@pytest.mark.system
 def test_each_parse_is_a_tree_over_the_words_that_are_given(toy: Run) -> None:
     parser = Parser(toy)
     lines = ["the cat sleeps .", "", "cat (the) ( 字 \x01 -LRB- often", "  ", "x " * 60]
@@ -162,6 +164,7 @@ def test_a_stopped_training_goes_on(trees: Path, tmp_path: Path) -> None:
     assert Run.open(whole).weights_hash == Run.open(stopped).weights_hash
 
 
+@pytest.mark.system
 def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
     other = write_treebank(tmp_path / "other.mrg", treebank(60, 5))
     few = ["training.updates=2", "training.validate_every=2", "training.precision=fp32"]
@@ -337,6 +340,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
         recipe_of([str(empty)])
 
 
+@pytest.mark.system
 def test_few_trees_are_learned_by_lstms_and_many_by_a_transformer(tmp_path: Path) -> None:
     kinds = {}
     for count in (900, 3_400, 10_000):
