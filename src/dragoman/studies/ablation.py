@@ -1,12 +1,12 @@
 """An ablation: the paper's table 3 for a recipe, with seeds and intervals.
 
 Every row changes one thing of the recipe and is trained once for each seed, all with equal updates
-over the same text; what a row costs in minutes stands beside. A row is told apart from the recipe
-as it is by the differences between runs of the same seed, which read the same examples in the same
-order; where their 95 % interval holds 0, the difference may be the seeds'.
+over the same text; the table also gives the minutes of each row. A row is compared with the
+unchanged recipe by the differences between runs of the same seed, which read the same examples in
+the same order; if their 95 % interval contains 0, the difference may be due to the seeds.
 
-The interval is Student's. It takes the runs as drawn from a normal distribution, of which nothing
-is known before; of two runs it is therefore wide.
+The interval is Student's. It assumes that scores are normally distributed, with unknown mean and
+variance; with two runs it is therefore wide.
 """
 
 from __future__ import annotations
@@ -43,42 +43,43 @@ PLAN = "ablation.json"
 
 
 def scores_of(recipe: Recipe) -> list[str]:
-    """What is compared beside the loss: what the recipe is judged by first."""
+    """The names of the scores that are compared as well as the loss: the one that ranks trainings
+    comes first."""
     judged, measured = judged_by(recipe), recipe.spec.metrics
     others = [name for name in measured if name not in COSTS and name != judged]
     return others if judged in COSTS else [judged, *others]
 
 
 COSTS = ("loss", "perplexity")
-"""One of which stands for both."""
+"""Two forms of the same score: either one stands for both."""
 
 
 class AblationPlan(Stored):
-    """``ablation.json``."""
+    """The plan of an ablation (``ablation.json``)."""
 
     format: Literal[1] = 1
     rows: list[str] = Field(min_length=2)
-    """By their names; the base is one of them."""
+    """The names of the rows; the base is one of them."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
     minutes: Annotated[float, Field(gt=0)] | None = None
-    """For all trainings of the first plan, if a time was given."""
+    """The time of all trainings of the first plan together, if one was given."""
     keep: bool = False
-    """Whether the runs stay."""
+    """True to keep the runs."""
 
 
 @dataclass(frozen=True)
 class RowResult:
-    """One row, over the seeds that were trained."""
+    """The results of one row over the seeds that were trained."""
 
     row: AblationRow
     records: tuple[Record, ...]
     failed: int
-    """Runs that could not be trained."""
+    """The number of runs that could not be trained."""
     planned: int
     scores: dict[str, Estimate]
-    """Mean and interval by name: perplexity, bleu."""
+    """Mean and interval of each score by its name: perplexity, bleu."""
     differences: dict[str, Estimate]
-    """From the base, of runs of the same seed; "loss" in nats."""
+    """Differences from the base between runs of the same seed; "loss" in nats."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,14 @@ class Ablation:
 
     @classmethod
     def open(cls, folder: Path) -> Ablation:
-        """Errors: ``RunError`` for a folder without one, or one that is damaged."""
+        """Open the ablation in a folder. Errors: ``RunError`` if there is none, or it is
+        damaged."""
         return cls(folder, *open_study(folder, PLAN, AblationPlan, "ablation"))
 
     @property
     def rows(self) -> list[AblationRow]:
-        """Those that are trained. Errors: ``RunError`` for one that this program does not know."""
+        """The rows that are trained. Errors: ``RunError`` for a row that this program does not
+        know."""
         known = {row.name: row for row in rows_of(self.given) if not row.cannot}
         for name in self.plan.rows:
             if name not in known:
@@ -106,8 +109,8 @@ class Ablation:
 
     @property
     def impossible(self) -> list[AblationRow]:
-        """Those that were asked for and that the recipe cannot have: of the groups of which there
-        are others, or of all where all are trained."""
+        """The requested rows that the recipe cannot have: all of them if all possible rows are
+        trained, else those of the groups of the trained rows."""
         rows = rows_of(self.given)
         if all(row.cannot or row.name in self.plan.rows for row in rows):
             return [row for row in rows if row.cannot]
@@ -116,23 +119,24 @@ class Ablation:
 
     @property
     def trainings(self) -> list[TrainingRecord]:
-        """Seed after seed, so that what is stopped early has something of every row."""
+        """All trainings, seed by seed, so that an ablation that is stopped early has results for
+        every row."""
         return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
 
     @property
     def has_learned(self) -> bool:
-        """Whether any training of a row scores better than guessing."""
+        """Return whether any training scores better than guessing."""
         records = [one for measured in self.measured() for one in measured.records]
         return not records or any(record_has_learned(one, self.base) for one in records)
 
     def measured(self) -> list[RowResult]:
-        """Every row, as far as it has been trained."""
+        """The results of every row so far."""
         records = {one.name: one for one in records_of(self.folder, self.trainings)}
         base = self._finished(self.rows[0], records)
         return [self._measured(row, records, base) for row in self.rows]
 
     def _finished(self, row: AblationRow, records: dict[str, Record]) -> dict[int, Record]:
-        """By their seeds."""
+        """The finished records of a row, by seed."""
         named = {seed: records.get(_training(row, seed).name) for seed in self.plan.seeds}
         return {
             seed: one for seed, one in named.items() if one is not None and one.ended == "finished"
@@ -178,13 +182,12 @@ def begin_ablation(
     keep: bool,
     say: Say,
 ) -> Ablation:
-    """The ablation in ``folder``: a new one, or the one of the same recipe that lies there, to
-    which rows and seeds are added that it has not.
+    """Begin an ablation in ``folder``, or add rows and seeds to the one that is there if it has the
+    same recipe.
 
-    ``names``: rows or groups of them; all if there are none. ``minutes``, for all trainings, are
-    turned into updates, which takes some seconds.
-    Errors: ``DragomanError`` for rows that there are not; ``RunError`` for a folder with another
-    ablation in it.
+    ``names``: rows or groups of rows; all if empty. ``minutes``, for all trainings, is converted
+    into updates, which takes some seconds. Errors: ``DragomanError`` for unknown rows; ``RunError``
+    for a folder with another ablation in it.
     """
     require_validation(recipe, "an ablation")
     rows = [row.name for row in chosen(rows_of(recipe), names) if not row.cannot]
@@ -197,7 +200,8 @@ def begin_ablation(
 
 
 def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
-    """What lies there and what is asked for. Errors: ``RunError`` where they differ."""
+    """The existing ablation with the rows and seeds of ``plan`` added. Errors: ``RunError`` if
+    recipe or minutes differ."""
     differs = [
         name
         for name, same in (
@@ -222,26 +226,26 @@ def _training(row: AblationRow, seed: int) -> TrainingRecord:
 
 
 _WITHIN = 0.95
-"""How probable it is that an interval holds the mean."""
+"""The probability that an interval contains the mean."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean of some values."""
+    """The mean of some values, with its interval."""
 
     mean: float
     half: float | None
-    """Half the width of its 95 % interval; None of one value alone."""
+    """Half the width of its 95 % interval; None for a single value."""
     count: int
 
     @property
     def differs_from_zero(self) -> bool:
-        """Whether the interval leaves 0 out."""
+        """Return whether the interval excludes 0."""
         return self.half is not None and abs(self.mean) > self.half
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Of at least one value."""
+    """The mean of at least one value, with Student's interval."""
     count = len(values)
     if count < 2:
         return Estimate(fmean(values), None, count)
@@ -251,8 +255,8 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 @cache
 def quantile(freedom: int) -> float:
-    """t such that 95 % of Student's distribution, of so many degrees of freedom, is in [-t, t]."""
-    low, high = 0.0, math.pi / 2  # of the angle whose tangent is t / √ν
+    """t such that Student's distribution with ``freedom`` degrees has 95 % in [-t, t]."""
+    low, high = 0.0, math.pi / 2  # bounds of the angle whose tangent is t / √ν
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if _between(middle, freedom) < _WITHIN else (low, middle)
     return math.sqrt(freedom) * math.tan(middle)

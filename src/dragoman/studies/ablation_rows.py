@@ -1,4 +1,4 @@
-"""What an ablation changes: the rows of the paper's table 3, scaled to a recipe, and our own.
+"""The rows of an ablation: those of the paper's table 3, scaled to a recipe, and our own.
 
 The paper changes its base model (6 layers, d_model 512, d_ff 2048, 8 heads of d_k 64, dropout 0.1,
 label smoothing 0.1) one thing at a time. A recipe of another size gets the same proportions: an
@@ -23,7 +23,7 @@ BASE = "base"
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper's table 3 has: newstest2013, English to German."""
+    """A row of the paper's table 3: newstest2013, English to German."""
 
     what: str
     perplexity: float
@@ -35,24 +35,24 @@ PAPER_BASE = Published("base", 4.92, 25.8)
 
 @dataclass(frozen=True)
 class AblationRow:
-    """One thing changed."""
+    """A row of the table: one change to the recipe."""
 
     name: str
-    """Of its records, and for ``--rows``."""
+    """The name of the row in ``--rows`` and in its records."""
     group: str
-    """What it changes; ``--rows`` takes that too."""
+    """The name of the group of rows, which ``--rows`` accepts too."""
     part: str
-    """A to E of the table; "" of a row that the paper does not have."""
+    """The part of the paper's table, A to E; "" for a row that the paper does not have."""
     what: str
-    """The setting, in words."""
+    """The changed setting in words."""
     changes: tuple[str, ...]
     paper: Published | None = None
     cannot: str = ""
-    """Why the recipe cannot have it."""
+    """The reason why the recipe cannot have the row; "" if it can."""
 
 
 def rows_of(recipe: Recipe) -> list[AblationRow]:
-    """All rows, the base first; those that the recipe cannot have say why."""
+    """All rows, the base first; rows that the recipe cannot have give the reason."""
     rows = [AblationRow(BASE, BASE, "", "the recipe as it is", (), PAPER_BASE)]
     known = {recipe.model_dump_json(): "the recipe as it is"}
     for group, make in GROUPS.items():
@@ -70,9 +70,9 @@ def rows_of(recipe: Recipe) -> list[AblationRow]:
 
 
 def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRow]:
-    """Rows by their names or groups, the base always; all if none are named.
+    """Choose rows by their names or groups; the base is always included. All if ``names`` is empty.
 
-    Errors: ``DragomanError`` for a name that there is not, or rows none of which is possible.
+    Errors: ``DragomanError`` for an unknown name, or if none of the rows is possible.
     """
     known = [name for row in rows for name in (row.group, row.name)]
     for name in names:
@@ -94,7 +94,7 @@ def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRo
 
 
 def _checked(row: AblationRow, recipe: Recipe, known: dict[str, str]) -> AblationRow:
-    """The row; with the reason, if the recipe cannot have it or has it already."""
+    """The row, with a reason if the recipe cannot have it or already has this setting."""
     try:
         made = recipe.change(row.changes)
     except RecipeError as error:
@@ -135,7 +135,7 @@ class _Values:
         return True
 
     def key_width(self) -> int:
-        """d_k."""
+        """The width of the keys of a head (d_k)."""
         given = self["model.attention.key_width"]
         return int(given or self["model.model_dim"] // self["model.attention.num_heads"])
 
@@ -227,7 +227,7 @@ def _smoothing(of: _Values) -> Iterable[AblationRow]:
 def _set(
     group: str, part: str, key: str, what: str, papers: Iterable[tuple[float, Published]]
 ) -> Iterable[AblationRow]:
-    """A row for each of some values of one setting, each beside what the paper has."""
+    """A row for each value of a setting, with the paper's result."""
     for value, paper in papers:
         change = (f"{key}={value:.12g}",)
         yield AblationRow(
@@ -248,7 +248,7 @@ def _positions(of: _Values) -> Iterable[AblationRow]:
 
 
 def _switched(name: str, key: str, off: str, on: str, of: _Values) -> Iterable[AblationRow]:
-    """A row with a setting the other way round."""
+    """A row that inverts a setting."""
     now = bool(of[key])
     yield AblationRow(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
 
@@ -301,4 +301,4 @@ GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     ),
     "synthetic-voices": _synthetic_voices,
 }  # fmt: skip
-"""What ``--rows`` takes, in the order of the paper's table, then our own."""
+"""The groups that ``--rows`` accepts, in the order of the paper's table, then our own."""

@@ -1,4 +1,4 @@
-"""The table and the picture of an ablation, the paper's figures beside ours."""
+"""The table and the figure of an ablation, with the paper's results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
 from dragoman.studies.records import Record, judged_by
 
 _SHOWN = 1
-"""Scores of the table and the picture, beside the loss; ablation.csv has all of them."""
+"""The number of scores, besides the loss, in the table and the figure; ablation.csv has all of
+them."""
 
 _MORE = (
     "more: the difference from the recipe as it is, of runs of the same seed; * its interval "
@@ -31,7 +32,7 @@ _PAPER = (
 
 
 def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
-    """Header and rows: ours, the paper's, then what the recipe cannot have."""
+    """Header and rows: our results and the paper's, then the rows that the recipe cannot have."""
     measured, task = ablation.measured(), ablation.base.spec
     cost = "perplexity" if "perplexity" in task.metrics else "loss"
     names = [name for name in scores_of(ablation.base) if any(name in m.scores for m in measured)]
@@ -66,8 +67,8 @@ def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
 
 
 def numbers(ablation: Ablation) -> DataTable:
-    """The same as bare numbers, as they were measured; halves are those of 95 % intervals, updates
-    the mean over the runs of a row."""
+    """The table with unformatted numbers. "half" is half a 95 % interval; updates are the mean over
+    the runs of a row."""
     measured = ablation.measured()
     names = scores_of(ablation.base)
     costs = [name for name in COSTS if name in ablation.base.spec.metrics]
@@ -96,7 +97,7 @@ def numbers(ablation: Ablation) -> DataTable:
 
 
 def notes(ablation: Ablation) -> list[str]:
-    """How to read the table."""
+    """Notes on how to read the table."""
     records = [record for one in ablation.measured() for record in one.records]
     counted = ablation.base.spec.counted
     tokens = {record.tokens for record in records}
@@ -118,7 +119,7 @@ def notes(ablation: Ablation) -> list[str]:
 
 
 def _unlearned(ablation: Ablation, records: Sequence[Record]) -> str:
-    """What is said where no row has learned anything."""
+    """The note if no row has learned anything."""
     name, task = judged_by(ablation.base), ablation.base.spec
     measure, best = task.measure(name), min if task.measure(name).better == "lower" else max
     return (
@@ -130,19 +131,19 @@ def _unlearned(ablation: Ablation, records: Sequence[Record]) -> str:
 
 
 def _between(values: Collection[int]) -> str:
-    """One number, or the least and the greatest."""
+    """A number, or the lowest and the highest one."""
     least, most = min(values), max(values)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def table(ablation: Ablation) -> str:
-    """Plain text."""
+    """The table and its notes as plain text."""
     header, rows = table_rows(ablation)
     return "\n".join([plain_table(header, rows), "", *notes(ablation)])
 
 
 def figure(ablation: Ablation) -> Figure:
-    """Differences with their intervals, the paper's beside, and the table."""
+    """The differences with their intervals and the paper's, and the table."""
     measured = [one for one in ablation.measured() if one.row.name != BASE]
     task = ablation.base.spec
     names = [
@@ -179,7 +180,7 @@ def figure(ablation: Ablation) -> Figure:
 
 
 def write(ablation: Ablation) -> list[Path]:
-    """The picture, its numbers and the table -> the files.
+    """Write the table, the figure and its numbers. Returns the files.
 
     Errors: ``FileError`` when the disk is full.
     """
@@ -216,7 +217,8 @@ def _difference(value: Estimate | None, measure: Measure, marked: bool) -> str:
 
 
 def _of_paper(row: AblationRow) -> list[Cell]:
-    """Its setting, perplexity and BLEU, and how much more BLEU that is than its base has."""
+    """The paper's setting, perplexity and BLEU, and the difference of that BLEU from the paper's
+    base."""
     paper = row.paper
     if paper is None:
         return ["", "", "", ""]

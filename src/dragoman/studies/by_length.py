@@ -1,8 +1,8 @@
-"""Quality by the length of the source: what long sentences cost each system.
+"""Quality by the length of the source: how each system handles long sentences.
 
-Sentences are put into bins by the words of their sources, characters where no spaces stand between
-words; each bin is scored as a test set of its own. Intervals are those of the bootstrap over the
-sentences of the bin (Koehn, 2004).
+Sentences are put into bins by the words of their sources, or by characters for languages without
+spaces between words; each bin is scored as a test set of its own. Intervals are those of the
+bootstrap over the sentences of the bin (Koehn, 2004).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from dragoman.pictures.records import Chart, Series
 
 _MAX_BINS = 6
 _MIN_SENTENCES = 20
-"""Sentences of a bin: BLEU of fewer is noise."""
+"""The fewest sentences of a bin: BLEU of fewer is noise."""
 _SAMPLES = 300
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Sentences of like length."""
+    """Sentences of similar length."""
 
     least: int
     most: int
     sentences: int
     mean: float
-    """Length, over its sentences."""
+    """The mean length of its sentences."""
     quality: Significance
 
 
@@ -42,7 +42,7 @@ class ByLength:
     """All bins, the shortest sentences first."""
 
     unit: str
-    """What lengths are counted in: words or characters."""
+    """The unit of lengths: words or characters."""
     bins: tuple[Bin, ...]
 
     def rows(self) -> tuple[list[str], list[list[Cell]]]:
@@ -72,7 +72,8 @@ class ByLength:
         return Chart("BLEU by source length", series, x_label=self.unit, from_zero=True)
 
     def figure(self, name: str, test: str) -> Figure:
-        """The chart, the table and its numbers. ``name``: of its files; ``test``: the sentences."""
+        """The chart, the table and its numbers. ``name``: the name of the files; ``test``: the name
+        of the test set."""
         header, rows = self.rows()
         sentences = plural(sum(one.sentences for one in self.bins), "sentence")
         return Figure(
@@ -90,7 +91,7 @@ class ByLength:
         )
 
     def data(self) -> DataTable:
-        """Bare numbers, a row for each bin, system and metric."""
+        """The table with unformatted numbers, a row for each bin, system and metric."""
         rows: list[list[Cell]] = [
             [
                 one.least, one.most, one.sentences, one.mean, comparison.metric, score.system,
@@ -105,7 +106,7 @@ class ByLength:
         return DataTable("", [*header, "system", "value", "half", "p"], rows)
 
     def to_dict(self) -> dict[str, object]:
-        """As plain values, for JSON."""
+        """The bins as plain values, for JSON."""
         return {
             "unit": self.unit,
             "bins": [
@@ -129,7 +130,7 @@ def by_length(
 ) -> ByLength:
     """Score each bin of sentences; no bins where there are too few sentences for two.
 
-    ``outputs``: of each run of each system, by its name, as ``compare_systems`` takes them.
+    ``outputs``: the outputs of each run of each system, as ``compare_systems`` takes them.
     """
     sources = [pair.source for pair in pairs]
     unit, lengths = lengths_of(sources)
@@ -149,7 +150,7 @@ def by_length(
 
 
 def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:
-    """What lengths are counted in, and the length of each source."""
+    """The unit of lengths, and the length of each source."""
     text = "".join(sources)
     if 2 * count_spaceless(text) > len(text):
         return "characters", [len("".join(source.split())) for source in sources]
@@ -157,8 +158,8 @@ def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:
 
 
 def bins_of(lengths: Sequence[int]) -> list[list[int]]:
-    """The places of the sentences of each bin, about equally many in each, sentences of one length
-    together; none where there are not enough for two bins."""
+    """The places of the sentences of each bin. Bins are about equally large and do not split
+    sentences of one length; the list is empty if there are too few sentences for two bins."""
     wanted = min(_MAX_BINS, len(lengths) // _MIN_SENTENCES)
     if wanted < 2:
         return []

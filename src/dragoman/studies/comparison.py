@@ -1,4 +1,4 @@
-"""Comparing runs, groups of runs, and finished translations on one set of sentences."""
+"""Comparisons of runs, groups of runs and finished translations on one set of sentences."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ logger = logging.getLogger("dragoman")
 UNSEEN = "Over the texts that none of them has learned from"
 _SIDE_BY_SIDE = 3
 _MAX_SHOWN = 240
-"""Characters of a text that is shown."""
+"""The most characters of a text that are shown."""
 
 PREPARED = (
     "All figures are over lower-cased, Moses-tokenised text, since a run here knows no other: they "
@@ -53,15 +53,15 @@ PREPARED = (
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A text, and what each system makes of it."""
+    """A text and the output of each system for it."""
 
     source: str
     reference: str
     outputs: dict[str, str]
-    """By the names of systems; of several runs the first one's."""
+    """Outputs by system; a group of runs shows the output of its first run."""
 
     def table(self) -> str:
-        """Plain text: a line for each."""
+        """Plain text with a line for each system."""
         lines = {"source": self.source, "reference": self.reference, **self.outputs}
         wide = max(map(len, lines))
         return "\n".join(
@@ -74,9 +74,9 @@ class SideBySide:
 def side_by_side(
     pairs: Sequence[Pair], outputs: Mapping[str, Sequence[str]]
 ) -> tuple[SideBySide, ...]:
-    """Some texts, spread over all of which systems make different things.
+    """Choose some texts, spread over all those for which the outputs differ.
 
-    ``outputs``: of all texts, by each system.
+    ``outputs``: the outputs of each system for all texts.
     """
     differ = [place for place in range(len(pairs)) if len({o[place] for o in outputs.values()}) > 1]
     step = max(1, len(differ) // _SIDE_BY_SIDE)
@@ -92,29 +92,29 @@ def side_by_side(
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """Systems, and how good each is on the same texts."""
+    """The quality of several systems on the same texts."""
 
     systems: tuple[System, ...]
-    """The first is what the others are compared with."""
+    """The first one is the baseline."""
     test: str
-    """Which texts."""
+    """The name of the test texts."""
     quality: Significance
-    """No difference is marked between systems that have hardly learned, so that none of them
-    wins."""
+    """The scores. Differences between systems that have hardly learned are not marked, so none of
+    them wins."""
     trained: tuple[tuple[TrainingSummary, ...], ...]
-    """What is recorded of the training of each run of each system."""
+    """The recorded training of each run of each system."""
     warnings: tuple[str, ...] = ()
-    """What a reader must know before believing it."""
+    """Warnings that a reader must know before believing the scores."""
     unseen: Significance | None = None
-    """The same over the texts that none has learned from, where some have learned from others."""
+    """The scores on the texts that no run was trained on, if some runs were trained on others."""
     samples: tuple[SideBySide, ...] = ()
     tables: tuple[str, ...] = ()
     """Further tables, as plain text."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What these tables hold, as plain values for JSON."""
+    """The content of these tables, as plain values for JSON."""
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         parts = [f"{self.test}\n{self.quality.table()}", *self._trainings()]
         if self.unseen is not None:
             parts.append(f"{UNSEEN}:\n{self.unseen.table()}")
@@ -123,7 +123,7 @@ class ComparisonReport:
         return "\n\n".join([*parts, *samples, *self.tables])
 
     def _trainings(self) -> list[str]:
-        """How much each run has learned from, a line for each."""
+        """The amount of training of each run, a line for each."""
         lines = []
         for system, trainings in zip(self.systems, self.trained, strict=True):
             for run, training in zip(system.runs, trainings, strict=True):
@@ -137,8 +137,8 @@ class ComparisonReport:
         return ["\n".join(lines)] if lines else []
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON: updates and tokens of each run, null where no training is
-        recorded."""
+        """The report as plain values, for JSON: updates and tokens of each run, null if no training
+        is recorded."""
         systems = [
             {
                 "system": one.name,
@@ -170,11 +170,11 @@ def checked(
     chance: Mapping[str, float],
     samples: Sequence[SideBySide],
 ) -> ComparisonReport:
-    """A comparison, with what a reader must know of it.
+    """Make a comparison, with its warnings.
 
-    ``test``: what the texts are called. ``over``: the comparison over the texts at some places.
-    ``chance``: what guessing scores, by the names of metrics; nobody wins where no system scores
-    better by any, nor of two systems that have hardly learned.
+    ``test``: the name of the texts. ``over``: computes the comparison for the texts at some places.
+    ``chance``: the score of guessing, by metric. There is no winner if no system is better than
+    guessing by any metric, nor between two systems that have hardly learned.
     """
     runs = [run for system in systems for run in system.runs]
     embedded = runs[0].recipe.data.embedded if runs and not asked.files else None
@@ -203,11 +203,11 @@ def checked(
 
 
 def compare_runs(asked: ComparisonRequest) -> ComparisonReport:
-    """Compare runs of a task by what is summed over examples before it is scored: run folders, and
-    folders of runs that differ by their seed.
+    """Compare runs of a task by statistics that are summed over examples and then scored: run
+    folders, and folders of runs that differ only by their seed.
 
-    ``asked.source``, ``asked.references``: as the first run is measured on; left out, its test set.
-    What guessing scores is that of the first run's training.
+    ``asked.source``, ``asked.references``: files as the first run's evaluation takes them; without
+    them its test set is used. The score of guessing comes from the first run's training text.
     Errors: ``DataError`` if there are fewer than two systems, one is a file, or examples cannot be
     used; ``RunError`` for a folder that holds no run of the task.
     """
@@ -244,7 +244,7 @@ def compare_runs(asked: ComparisonRequest) -> ComparisonReport:
 
 
 def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
-    """A warning where no system scores better than a guess by any metric."""
+    """A warning if no system is better than guessing by any metric."""
     told = []
     for comparison in quality.comparisons:
         if comparison.metric not in chance:
@@ -260,20 +260,20 @@ def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True)
 class ComparedTranslations:
-    """A comparison of translations, and the translations."""
+    """A comparison of translations, and the translations themselves."""
 
     compared: ComparisonReport
     measured: EvaluationSet
-    """The sentences."""
+    """The test sentences."""
     outputs: Mapping[str, Sequence[Sequence[str]]]
-    """What each run of each system made of them, as it is compared."""
+    """The compared outputs of each run of each system."""
     references: Sequence[Sequence[str]]
-    """As they are compared."""
+    """The references in the form that is compared."""
     tokenizer: str | None
-    """Of BLEU; None: the usual one."""
+    """The tokenizer of BLEU; None: the default."""
 
     def against(self, name: str) -> Significance:
-        """The same with another system as the baseline."""
+        """The comparison with another system as the baseline."""
         systems = {name: self.outputs[name], **self.outputs}
         quality = self.compared.quality
         runs = (run for system in self.compared.systems for run in system.runs)
@@ -285,8 +285,8 @@ class ComparedTranslations:
 
 
 def _speakers(pairs: Sequence[Pair]) -> list[str]:
-    """The speaker of each example; a name of its own where none is known: its group is then what
-    its file holds, which a copy of it has too."""
+    """The speaker of each example, or a unique name if the speaker is unknown. An unknown speaker's
+    group is the content of the file, which copies of the file share."""
     return [
         f"{number}" if pair.group in ("", content_of(pair.source)) else f"of {pair.group}"
         for number, pair in enumerate(pairs)
@@ -294,11 +294,11 @@ def _speakers(pairs: Sequence[Pair]) -> list[str]:
 
 
 def compare(asked: ComparisonRequest) -> ComparedTranslations:
-    """Compare runs that translate, and finished translations.
+    """Compare runs that translate and files of translations.
 
-    Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
-    ``RunError`` for a folder that holds no run, or one that does not translate, and for runs of
-    different languages.
+    Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up; ``RunError``
+    for a folder that holds no run, or one that does not translate, and for runs of different
+    languages.
     """
     systems, references = systems_at(asked.paths), asked.references
     runs = [run for system in systems for run in system.runs]
@@ -321,8 +321,8 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
     if not references:
         require_one_test_set(systems, measured.pairs)
     language = runs[0].recipe.languages.target if runs else "und"
-    # A run that knows lower-cased tokens alone has no case to be measured by, nor have those that
-    # are compared with it.
+    # A run trained on lower-cased tokens has no case to measure, so all systems are compared
+    # without case.
     moses = MosesText(language).prepare if any(run.recipe.data.moses for run in runs) else None
     outputs = {system.name: system.translations(measured, moses) for system in systems}
     wanted, tokenizer = measured.references, None
@@ -350,7 +350,7 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
-    # Of outputs alone nobody knows the training: the guess then knows the references.
+    # The training of finished outputs is unknown: guessing then uses the references.
     learned = learned_answers(runs[0].recipe) if runs else list(wanted[0])
     if runs and moses is not None:
         learned = list(map(moses, learned))

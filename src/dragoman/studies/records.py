@@ -46,18 +46,18 @@ _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 
 
 class Stored(BaseModel):
-    """The base of what lies in such a folder as JSON."""
+    """The base class of everything that such a folder stores as JSON."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class TrialPoint(Stored):
-    """A validation."""
+    """One validation of a training."""
 
     update: _Count
     minutes: _Number
     value: _Number
-    """Of the metric."""
+    """The score by ``training.metric``."""
 
 
 class Record(Stored):
@@ -65,40 +65,40 @@ class Record(Stored):
 
     name: str
     changes: list[str]
-    """Of the base recipe, as ``section.key=value``."""
+    """Changes to the base recipe, as ``section.key=value``."""
     ended: Literal["finished", "untrainable"]
     why: str = ""
-    """What kept it from being trained."""
+    """The reason why it could not be trained."""
     scores: dict[str, _Number] = {}
-    """Of the weights that it ended with, on dev. None of what could not be trained."""
+    """Scores of the final weights on dev; empty if the training failed."""
     parameters: _Count = 0
     updates: _Count = 0
     tokens: _Count = 0
-    """Of the target, padding not counted."""
+    """Target tokens without padding."""
     minutes: _Number = 0.0
-    """Of updates and validations."""
+    """Time of updates and validations."""
     curve: list[TrialPoint] = []
     machine: str = ""
-    """The processor."""
+    """The name of the processor."""
     chance: dict[str, _Number] = {}
-    """What guessing scores on the same dev set; older records do not say."""
+    """The score of guessing on the same dev set; empty in older records."""
 
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """One of several."""
+    """A training of a study: its name and its changes."""
 
     name: str
-    """Of its record and its run: letters, digits, dots and dashes."""
+    """The name of its record and its run: letters, digits, dots and dashes."""
     changes: tuple[str, ...]
-    """Of the base recipe."""
+    """Changes to the base recipe."""
 
 
 _Plan = TypeVar("_Plan", bound=Stored)
 
 
 def read_stored(path: Path, what: type[_Plan]) -> _Plan:
-    """Errors: ``RunError`` if the file is damaged."""
+    """Read a file of a study as a ``what``. Errors: ``RunError`` if the file is damaged."""
     try:
         return what.model_validate(read_json(path))
     except ValidationError as error:
@@ -110,10 +110,10 @@ def read_stored(path: Path, what: type[_Plan]) -> _Plan:
 def open_study(
     folder: Path, plan_name: str, what: type[_Plan], called: str
 ) -> tuple[_Plan, Recipe, Recipe]:
-    """The plan that lies in a folder, the recipe that was given, and the base of all trainings.
+    """Read the plan in a folder, the recipe that was given, and the base of all trainings.
 
-    ``called``: what the folder should hold. Errors: ``RunError`` for a folder without it, or one
-    that is damaged.
+    ``called``: the kind of study, for messages. Errors: ``RunError`` for a folder without a plan,
+    or a damaged one.
     """
     if not (folder / plan_name).is_file():
         raise RunError(f"{folder} holds no {called}: it has no {plan_name}")
@@ -122,7 +122,7 @@ def open_study(
 
 
 def refuse_other(folder: Path) -> None:
-    """Errors: ``RunError`` for a folder in which something else lies, before it gets a plan."""
+    """Errors: ``RunError`` for a folder that already contains other files."""
     refuse_run(folder)
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if [name for name in found if not name.startswith(".")]:
@@ -135,8 +135,9 @@ def refuse_other(folder: Path) -> None:
 def begin(
     folder: Path, plan_name: str, plan: Stored, given: Recipe, minutes: float | None, say: Say
 ) -> None:
-    """Make a folder for several trainings. ``minutes``, for each of them, are turned into updates,
-    which takes some seconds. The plan comes last: with it, all is there."""
+    """Make a folder for several trainings. ``minutes`` is the time of each training; it is
+    converted into updates, which takes some seconds. The plan is written last: a folder that has a
+    plan is complete."""
     refuse_other(folder)
     base = of_equal_length(given, say)
     if minutes is not None:
@@ -150,8 +151,8 @@ def begin(
 
 
 def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str = "") -> None:
-    """Errors: ``RunError`` where a folder holds another study of that kind than the one that is
-    asked for. ``differs``: what is not the same; ``told``: what the one that lies there does."""
+    """Errors: ``RunError`` if a folder contains another study of this kind. ``differs``: names of
+    the settings that differ; ``told``: a description of the study in the folder."""
     if differs:
         raise RunError(
             f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Go on "
@@ -160,9 +161,9 @@ def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str 
 
 
 def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record]:
-    """Those of the trainings that have ended, in their order.
+    """The records of the trainings that have ended, in the order of ``trainings``.
 
-    Errors: ``RunError`` for a record that is damaged, or of another training.
+    Errors: ``RunError`` for a record that is damaged or belongs to another training.
     """
     found = []
     for training in trainings:
@@ -180,12 +181,12 @@ def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record
 
 
 def record_path(folder: Path, name: str) -> Path:
-    """The record of a training."""
+    """The path of the record of a training."""
     return folder / RECORDS / f"{name}.json"
 
 
 def require_validation(recipe: Recipe, what: str) -> None:
-    """Errors: ``DragomanError`` for a recipe whose trainings could not be told apart."""
+    """Errors: ``DragomanError`` for a recipe without validations or without a dev set."""
     if not recipe.training.validate_every:
         raise DragomanError(
             f"{what} tells trainings apart by their scores on dev, and training.validate_every is "
@@ -200,8 +201,7 @@ def require_validation(recipe: Recipe, what: str) -> None:
 
 
 def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
-    """The recipe as each of several trainings takes it: with all of its updates, so that what ends
-    one earlier than another is left out."""
+    """The recipe without early stopping, so that every training makes all of its updates."""
     training = recipe.training
     ends = [f"training.{name}" for name in ("patience", "minutes") if getattr(training, name)]
     if ends:
@@ -214,8 +214,8 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
 
 
 def other_dev(changed: Recipe, recipe: Recipe) -> str:
-    """A message about a recipe whose limits on length leave out other dev examples than those of
-    ``recipe``; empty where both are measured on the same."""
+    """A message if the length limits of a recipe exclude other dev examples than those of
+    ``recipe``; empty if both are measured on the same examples."""
     if len(recipe.spec.sides) < 2:
         return ""
     plans = changed.bounded_plan, recipe.bounded_plan
@@ -230,14 +230,14 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
 
 
 def judged_by(recipe: Recipe) -> str:
-    """The score by which trainings are told apart: ``training.metric``, or that of the same meaning
-    which compares across vocabularies."""
+    """The name of the score that ranks trainings: ``training.metric``, or its equivalent that is
+    comparable across vocabularies."""
     return recipe.spec.compared or recipe.training.metric
 
 
 def record_has_learned(record: Record, recipe: Recipe) -> bool:
-    """Whether a training scores better than guessing would; True of an older record, which does not
-    say what that scores."""
+    """Return whether a training scores better than guessing; True for an older record, which does
+    not contain the score of guessing."""
     name = judged_by(recipe)
     return has_learned(record.scores, record.chance, name, recipe.spec.measure(name))
 
@@ -250,11 +250,11 @@ def train_all(
     again: str,
     keep: bool = False,
 ) -> bool:
-    """Train those that have no record yet. -> False if somebody stopped it.
+    """Train everything that has no record yet. Returns False if the user stopped it.
 
-    ``again``: the command that goes on. ``keep``: their runs too, and not the records alone. What
-    cannot be trained (losses that are not finite, no memory) becomes a record as well.
-    Errors: as ``training.train``, of whatever would befall all of them.
+    ``again``: the command that continues. ``keep``: keep the runs as well as the records. A
+    training that fails (losses that are not finite, no memory) gets a record too. Errors: as
+    ``training.train``, for causes that would stop every training.
     """
     from dragoman.runs.lock import locked
     from dragoman.tasks.training import begin_or_resume
@@ -299,9 +299,9 @@ def train_all(
 
 
 def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
-    """The base recipe with the way that a run of it is computed by: the first one has measured it
-    for all of them, since trainings that are compared are to be computed alike. On another machine
-    it is measured anew."""
+    """The base recipe with ``training.way`` of its first run. That run has measured the fastest way
+    to compute; all trainings use it, so that they are computed alike. On another machine it is
+    measured again."""
     found = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
     if found is None or found == base.training.way:
         return base
@@ -314,7 +314,8 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
 def _record_of(
     training: TrainingRecord, folder: Path, outcome: Outcome | None, why: str, machine: str
 ) -> Record:
-    """``outcome``: None for what could not be trained, whose run may not even have been begun."""
+    """Make the record of a training. ``outcome``: None if it failed; its run folder may then be
+    missing."""
     ended: Literal["finished", "untrainable"] = "untrainable"
     if not (folder / RECIPE).is_file():
         return Record(
@@ -365,9 +366,9 @@ def _record_of(
 def kept_scores(
     validations: Sequence[dict[str, object]], metadata: dict[str, str]
 ) -> dict[str, float]:
-    """What the weights of a run's file scored on dev, as its log has it.
+    """The dev scores of the saved weights, as recorded in the log of the run.
 
-    ``metadata``: of that file, which says which weights these are.
+    ``metadata``: the metadata of the weights file, which identifies these weights.
     """
     average = metadata.get("weights") == "average"
     found = [

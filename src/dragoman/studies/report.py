@@ -1,11 +1,11 @@
-"""A comparison of trained runs in full: quality, training cost, speed, memory, layers, the sweep of
-each; and what the paper prints about layers and models, beside which ``report_page.py`` shows it
-(tables 1 and 2 of Vaswani et al., 2017).
+"""The full report of a comparison of trained runs: quality, training cost, speed, memory, layers
+and the sweep of each run; and the figures of the paper (tables 1 and 2 of Vaswani et al., 2017)
+that ``report_page.py`` shows next to them.
 
-Operations are counted while plain torch computes them: matrix products and convolutions, forward
-and backward, a multiplication and an addition each for itself (table 2: "training cost"). Sentences
-go through alone, so nothing is counted for padding; nor is what a faster way may compute twice to
-save memory.
+Operations are counted while plain torch computes: matrix products and convolutions, forward and
+backward; a multiplication and an addition count as two (table 2: "training cost"). Sentences are
+computed singly, so padding is not counted; nor is recomputation by which a faster implementation
+saves memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.training.losses.loss import smoothed_cross_entropy
 
 _COUNTED, _TIMED = 64, 500
-"""Sentences that operations are counted on, and that are translated in turns."""
+"""The number of sentences that operations are counted on, and that are translated in turns."""
 
 LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
     "transformer": lambda n, model: attention_cost(n, model.model_dim),
@@ -56,12 +56,13 @@ LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
         n, int(model.sizes["channels"]), int(model.sizes["kernel_width"])
     ),
 }
-"""What mixes positions in each kind of model: (length, settings) -> its cost."""
+"""The cost function of the layer that mixes positions, by the kind of model: (length, settings) ->
+cost."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What one system cost and what it can do, beside the quality of its translations."""
+    """Training cost, speed and memory of one system."""
 
     name: str
     kind: str
@@ -69,47 +70,46 @@ class Trained:
     parameters: int
     runs: int
     updates: int
-    """Of its first run."""
+    """Updates of its first run."""
     tokens: int
     """Target tokens of its first run."""
     minutes: float
-    """Of training, the mean over its runs."""
+    """Training time, the mean over its runs."""
     operations: float
-    """Of the whole training: matrix products and convolutions."""
+    """Operations of the whole training: matrix products and convolutions."""
     curve: tuple[CurvePoint, ...]
     """BLEU on dev, of its first run."""
     pace: TurnPace
     layer: Cost | None
-    """Of one layer that mixes positions, at the mean length of the test sentences."""
+    """The cost of one layer that mixes positions, at the mean length of the test sentences."""
     sweep: str | None
-    """The folder of the search that its settings come from."""
+    """The folder of the search that chose its settings."""
     dev: str
-    """What its curve was measured on, in short."""
+    """A fingerprint of the dev set and the search of its curve."""
     machine: str
-    """The processor that its first run was begun on; "" where that was not written down."""
+    """The processor on which its first run was begun; "" if that was not recorded."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """All of a comparison."""
+    """A comparison with all measurements."""
 
     compared: ComparisonReport
     trained: tuple[Trained, ...]
     """In the order of the systems."""
     length: int
-    """Tokens of a test sentence, the mean over all, as the first run reads them."""
+    """Tokens of a test sentence in the first run's vocabulary, the mean over all."""
     counted: int
     """Test sentences that operations were counted on."""
     best: Comparison
-    """BLEU, against the best."""
+    """BLEU compared with the best system."""
     lengths: ByLength
-    """Quality by source length."""
     sweeps: tuple[Sweep, ...]
     machine: tuple[tuple[str, str], ...]
 
     @property
     def standings(self) -> list[Standing]:
-        """How each did, in short."""
+        """The results of all systems, for the verdict."""
         scores = {score.system: score for score in self.best.scores}
         return [
             Standing(
@@ -121,11 +121,11 @@ class Report:
 
     @property
     def verdict(self) -> list[str]:
-        """What it came to."""
+        """The result in words."""
         return verdict(self.standings, learned=self.compared.quality.learned)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """The report as plain values, for JSON."""
         return {
             **self.compared.to_dict(),
             "verdict": self.verdict,
@@ -149,8 +149,8 @@ class Report:
 
 
 def report(translated: ComparedTranslations, say: Say) -> Report:
-    """Measure what a comparison of runs does not know yet. No system may be a file: nothing
-    trained it here.
+    """Measure everything that a comparison of runs does not contain yet. No system may be a file,
+    because nothing is known of its training.
 
     Errors: ``RunError`` for a run that cannot translate, or a sweep that is damaged.
     """
@@ -191,7 +191,8 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
 
 
 def sweep_beside(path: Path) -> Path | None:
-    """The folder of the search that lies beside a run: ``runs/x-sweep`` for ``runs/x``."""
+    """The folder of the search for a run: ``runs/x-sweep`` for ``runs/x``. None if there is
+    none."""
     named = path if path.name else path.resolve()  # the present folder's path has no name
     folder = named.with_name(f"{named.name}-sweep")
     return folder if (folder / PLAN).is_file() else None
@@ -230,7 +231,7 @@ def _trained(system: System, pace: TurnPace, per_token: float, length: int) -> T
 
 
 def _dev_of(run: Run) -> str:
-    """The same for runs whose curves were measured alike: on one dev set, by one search."""
+    """A fingerprint of the dev set and the search: equal for runs whose curves are comparable."""
     data, notes, how = run.recipe.data, run.notes(), run.recipe.evaluation
     if data.embedded is not None:
         dev: object = data.embedded
@@ -248,7 +249,7 @@ def _minutes(run: Run) -> float:
 
 
 def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:
-    """Of one update, for each target token of ``pairs``, end symbols counted.
+    """Operations of one update for each target token of ``pairs``, end symbols included.
 
     Errors: ``RunError`` for vocabularies that are missing.
     """
@@ -275,10 +276,10 @@ def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:
 
 @dataclass(frozen=True)
 class PublishedLayer:
-    """A row of table 1. n: length, d: width, k: kernel."""
+    """A row of table 1 of the paper. n: length, d: width, k: kernel."""
 
     kind: str
-    """Of our models, whose layers these are."""
+    """The kind of our models that has such layers."""
     name: str
     operations: str
     sequential: str
@@ -294,15 +295,15 @@ LAYERS = (
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A row of table 2: newstest2014, and the operations of the training that led there."""
+    """A row of table 2 of the paper: newstest2014, and the operations of its training."""
 
     kind: str
-    """Of our models, which it is the model for."""
+    """The kind of our models that corresponds to it."""
     name: str
     german: float
-    """BLEU, English to German."""
+    """BLEU for English to German."""
     french: float
-    """BLEU, English to French."""
+    """BLEU for English to French."""
     german_operations: float
     french_operations: float
 

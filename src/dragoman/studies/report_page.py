@@ -1,5 +1,4 @@
-"""The report of a comparison as a page for people, beside what the paper prints (its tables 1 and
-2)."""
+"""The report of a comparison as a page, with the figures of the paper's tables 1 and 2."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from dragoman.studies.report import LAYERS, MODELS, Report
 from dragoman.studies.verdict import FAMILY_NAMES, CurvePoint
 
 _MAX_SHOWN = 1000
-"""Characters of a translation that is shown."""
+"""The most characters of a translation that are shown."""
 
 
 def report_page(report: Report) -> ComparisonPage:
-    """Quality first, then what it cost to train and to use, and what was searched."""
+    """Make the page: quality first, then the cost of training and use, then the searches."""
     return ComparisonPage(
         title=" · ".join(system.name for system in report.compared.systems),
         lead=f"Compared on {report.compared.test}, {report.compared.quality.sentences:,} "
@@ -69,7 +68,7 @@ def _quality_table(title: str, quality: Significance) -> Table:
 
 
 def _side_by_side(report: Report) -> ReportSection:
-    """Some translations, each below what they are of."""
+    """Some translations, each with its source and reference."""
     tables = [
         Table(
             "",

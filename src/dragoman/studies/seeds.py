@@ -1,8 +1,7 @@
 """Runs of one recipe that differ by their seed alone: what a figure owes to chance.
 
-runs/x/seeds.json    which seeds there are to be
-runs/x/seed-1        the first run; what it found out (its number of updates) holds for all
-runs/x/seed-2        …
+runs/x/seeds.json the seeds to train with runs/x/seed-1 the first run; all others take its number of
+updates runs/x/seed-2 …
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ SEEDS = "seeds.json"
 
 
 class Seeds(Stored):
-    """What a group of runs is to be."""
+    """The plan of a group of runs that differ only by their seed (``seeds.json``)."""
 
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
     start_from: str | None = None
     """The run that all of them fine-tune."""
     take: ModelPart | None = None
-    """Of that run this part alone."""
+    """The only part that they take from that run; None: all of it."""
 
 
 def runs_of(folder: Path) -> list[Run]:
-    """The run that a folder is, or those that it holds, by their seeds.
+    """Open the run in a folder, or all runs that the folder contains, sorted by seed.
 
     Errors: ``RunError`` if there is none.
     """
@@ -60,7 +59,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def seeds_in(folder: Path) -> Seeds | None:
-    """What ``begin_seeds`` wrote down; None for a folder that is no such group.
+    """Read the plan that ``begin_seeds`` wrote; None if the folder has no such file.
 
     Errors: ``RunError`` for a file that is damaged.
     """
@@ -69,7 +68,8 @@ def seeds_in(folder: Path) -> Seeds | None:
 
 
 def begin_seeds(folder: Path, seeds: Seeds) -> None:
-    """Make a folder for runs of these seeds. Errors: ``RunError`` if there are runs already."""
+    """Make a folder for runs of these seeds. Errors: ``RunError`` if the folder already contains
+    runs."""
     refuse_run(folder)
     if list(folder.glob(f"*/{RECIPE}")):
         raise RunError(
@@ -81,13 +81,13 @@ def begin_seeds(folder: Path, seeds: Seeds) -> None:
 
 
 def seed_folder(folder: Path, seed: int) -> Path:
-    """Where the run of a seed lies."""
     return folder / f"seed-{seed}"
 
 
 def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
-    """What the first run of the group was trained by, with another seed: as many updates, also
-    where they were counted from a time. Errors: ``RunError`` if there is no first run yet."""
+    """The recipe of the first run with another seed. It also takes the number of updates of that
+    run, even if they were derived from a time. Errors: ``RunError`` if there is no first run
+    yet."""
     first = seed_folder(folder, seeds.seeds[0])
     if not (first / RECIPE).is_file():
         raise RunError(
@@ -97,14 +97,14 @@ def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
 
 
 def last_update(folder: Path) -> int:
-    """Of a run, as its log has it; 0 of one that was not begun."""
+    """The last update in the log of a run; 0 if the run was not begun."""
     if not (folder / RECIPE).is_file():
         return 0
     return max((record["update"] for record in catalogue.Run.open(folder).metrics()), default=0)
 
 
 def summary(folder: Path) -> str:
-    """The scores of a group: the mean, the standard deviation, and those of each run."""
+    """The scores of a group as text: mean, standard deviation, and the score of each run."""
     runs = runs_of(folder)
     found = [run.scores() for run in runs]
     scores = [one.get("scores", {}) for one in found]

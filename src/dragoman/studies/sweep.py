@@ -6,9 +6,9 @@ turned into updates once, before the first trial. Equal minutes would let a busy
 machine choose the settings; equal updates are the same trials everywhere, and where only rates and
 dropout are searched they take equal minutes too.
 
-``--search-space section.key=RANGE`` says what trials are drawn from. Each draw is owned by the
-seed, the number of the trial and the key (``data/hashing.py``), so a trial is the same however many
-there are, and what is drawn for one setting does not depend on which others are searched.
+``--search-space section.key=RANGE`` gives the values to draw from. Each draw depends only on the
+seed, the number of the trial and the key (``data/hashing.py``): a trial does not change with the
+number of trials, nor the values of a setting with the other settings that are searched.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ PLAN, BEST = "sweep.json", "best.toml"
 
 
 class SweepPlan(Stored):
-    """``sweep.json``."""
+    """The plan of a search (``sweep.json``)."""
 
     format: Literal[1] = 1
     over: list[str]
     """The settings that are searched, as on the command line."""
     seed: Annotated[int, Field(ge=0, lt=2**63)]
-    """Of the search; trainings have the recipe's."""
+    """The seed of the search; trainings use the seed of the recipe."""
     trials: Annotated[int, Field(ge=2, le=10_000)]
     minutes: Annotated[float, Field(gt=0)] | None = None
-    """For all of them, if a time was given."""
+    """The time of all trials together, if one was given."""
     keep: bool = False
-    """Whether their runs stay."""
+    """True to keep the runs of the trials."""
 
 
 @dataclass(frozen=True)
@@ -78,33 +78,33 @@ class Sweep:
 
     @classmethod
     def open(cls, folder: Path) -> Sweep:
-        """Errors: ``RunError`` for a folder without a search, or one that is damaged."""
+        """Open the search in a folder. Errors: ``RunError`` if there is none, or it is damaged."""
         return cls(folder, *open_study(folder, PLAN, SweepPlan, "sweep"))
 
     @cached_property
     def space(self) -> list[Over]:
-        """What is searched."""
+        """The settings that are searched, with their values."""
         return [parse_over(text) for text in self.plan.over]
 
     @cached_property
     def trainings(self) -> list[TrainingRecord]:
-        """Its trials, by their numbers."""
+        """All trials, by their numbers."""
         drawn = draw(self.space, self.base, self.plan.trials, self.plan.seed)
         return [TrainingRecord(f"trial-{n}", changes) for n, changes in enumerate(drawn, 1)]
 
     @property
     def records(self) -> list[Record]:
-        """Of the trials that have ended."""
+        """The records of the trials that have ended."""
         return records_of(self.folder, self.trainings)
 
     @property
     def metric(self) -> str:
-        """What trials are judged by."""
+        """The name of the score that ranks the trials."""
         return judged_by(self.base)
 
     @property
     def ranked(self) -> list[Record]:
-        """The best first; what could not be trained last."""
+        """The records, best first; trials that failed come last."""
         metric = self.metric
         sign = 1 if self.measure(metric).better == "lower" else -1
 
@@ -115,17 +115,17 @@ class Sweep:
         return sorted(self.records, key=rank)
 
     def measure(self, name: str) -> Measure:
-        """How a score is written."""
+        """The table entry of a score, which formats it."""
         return self.base.spec.measure(name)
 
     @property
     def best(self) -> Record | None:
-        """None until a trial has been trained that scores better than guessing."""
+        """The best trial; None until a trial scores better than guessing."""
         finished = (one for one in self.ranked if one.ended == "finished")
         return next((one for one in finished if record_has_learned(one, self.base)), None)
 
     def best_recipe(self) -> Recipe:
-        """The recipe that was given, as long as it is, with what was best.
+        """The given recipe, with its own number of updates and the changes of the best trial.
 
         Errors: ``DragomanError`` if no trial could be trained, or none has learned anything.
         """
@@ -134,7 +134,7 @@ class Sweep:
         return self.given.change(self.best.changes)
 
     def _none_is_best(self) -> str:
-        """Why."""
+        """The message of ``best_recipe`` if there is no best trial."""
         finished = [record for record in self.ranked if record.ended == "finished"]
         if not finished:
             whys = {record.why for record in self.records}
@@ -149,7 +149,7 @@ class Sweep:
         )
 
     def _length(self) -> str:
-        """Of each trial."""
+        """The length of each trial, in words."""
         return plural(self.base.training.updates, "update")
 
     def rows(self) -> tuple[list[str], list[list[Cell]]]:
@@ -173,7 +173,7 @@ class Sweep:
         return [*header, *heads, "updates", "minutes"], rows
 
     def data(self) -> DataTable:
-        """The same as bare numbers, under the names of the settings."""
+        """The table with unformatted numbers and the full names of the settings."""
         keys, metrics = [over.key for over in self.space], self._metrics()
         rows: list[list[Cell]] = []
         for record in self.ranked:
@@ -188,12 +188,12 @@ class Sweep:
         return DataTable("", [*header, "updates", counted, "minutes"], rows)
 
     def table(self) -> str:
-        """Plain text."""
+        """The table as plain text."""
         header, rows = self.rows()
         return plain_table(header, rows)
 
     def _metrics(self) -> list[str]:
-        """What was measured on dev, what trials are judged by first."""
+        """The names of all scores on dev, beginning with the one that ranks the trials."""
         metric = self.metric
         measured = {metric, *(name for record in self.records for name in record.scores)}
         return sorted(measured, key=lambda name: (name != metric, name))
@@ -221,7 +221,7 @@ class Sweep:
         return [chart for over in self.space if (chart := self._chart(over, metric)) is not None]
 
     def _chart(self, over: Over, metric: str) -> Chart | None:
-        """None for a setting whose values are no numbers."""
+        """The chart of a setting; None if its values are not numbers."""
         measure = self.measure(metric)
         points: list[tuple[float, float]] = []
         for record in self.ranked:
@@ -246,7 +246,7 @@ class Sweep:
         )  # fmt: skip
 
     def write(self) -> list[Path]:
-        """The picture, its numbers and the best recipe, if there is one -> the files.
+        """Write the figure, its numbers and the best recipe, if there is one. Returns the files.
 
         Errors: ``FileError`` when the disk is full.
         """
@@ -268,12 +268,11 @@ def begin_sweep(
     keep: bool,
     say: Say,
 ) -> Sweep:
-    """The search in ``folder``: a new one, or the one that lies there and was the same.
+    """Begin a search in ``folder``, or open the one that is there if it has the same settings.
 
-    Of one that lies there ``trials`` may be raised. ``minutes``, for all trials, are turned into
-    updates, which takes some seconds.
-    Errors: ``DragomanError`` and its kinds for what cannot be searched; ``RunError`` for a folder
-    with another search in it.
+    The number of ``trials`` of an existing search may be raised. ``minutes``, for all trials, is
+    converted into updates, which takes some seconds. Errors: ``DragomanError`` and its subclasses
+    for a search that is not possible; ``RunError`` for a folder with another search in it.
     """
     require_validation(recipe, "a sweep")
     space = [parse_over(text) for text in over] or usual(recipe)
@@ -283,13 +282,14 @@ def begin_sweep(
     )
     if (folder / PLAN).is_file():
         return _same(Sweep.open(folder), plan, recipe)
-    draw(space, recipe, trials, seed)  # what is no recipe is said before anything is measured
+    draw(space, recipe, trials, seed)  # refuses invalid recipes before anything is measured
     begin(folder, PLAN, plan, recipe, None if minutes is None else minutes / trials, say)
     return Sweep.open(folder)
 
 
 def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
-    """The search that lies there. Errors: ``RunError`` if another one is asked for."""
+    """The existing search, extended to ``plan.trials``. Errors: ``RunError`` if its settings differ
+    from ``plan``."""
     pairs: dict[str, tuple[Any, Any]] = {
         "the recipe": (found.given, recipe),
         "--search-space": (found.plan.over, plan.over),
@@ -307,13 +307,14 @@ def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
 
 
 def _values(record: Record, keys: Sequence[str], base: Recipe) -> list[str]:
-    """What a trial had for each setting; the first one has what the recipe says."""
+    """The value of each setting in a trial; a setting that it does not change has the recipe's
+    value."""
     changed = dict(change.split("=", 1) for change in record.changes)
     return [changed.get(key, _setting(base, key)) for key in keys]
 
 
 def _setting(recipe: Recipe, key: str) -> str:
-    """As it is written in TOML, or nearly."""
+    """A setting of a recipe, roughly as TOML writes it."""
     value: Any = recipe.model_dump(mode="json")
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -321,7 +322,7 @@ def _setting(recipe: Recipe, key: str) -> str:
 
 
 _DRAWS = 0x5EA7C4
-"""What these draws are for: no other has this key."""
+"""The key of these random draws; no other draws use it."""
 _TRIES = 100
 """Draws for one trial until one differs from all before it."""
 
@@ -350,8 +351,8 @@ _FIXED = {
     "format": "the layout of a recipe",
     "name": "what a run is called",
 }
-"""What all trials share, settings or whole sections of them: they would not be comparable, or not
-cost the same."""
+"""Settings, and whole sections, that all trials share: otherwise trials would not be comparable, or
+would not cost the same."""
 
 _HOW = (
     "write --search-space training.schedule.peak=1e-4..3e-3:log for a range, "
@@ -361,18 +362,19 @@ _HOW = (
 
 @dataclass(frozen=True)
 class Range:
-    """Any number between two."""
+    """Numbers between two limits."""
 
     key: str
     low: float
     high: float
     log: bool
-    """Evenly by the logarithm: as often between 1e-4 and 1e-3 as between 1e-3 and 1e-2."""
+    """True to draw evenly on a logarithmic scale: as often from 1e-4 to 1e-3 as from 1e-3 to
+    1e-2."""
     whole: bool
-    """Whole numbers, both ends included."""
+    """True for whole numbers; both limits are included."""
 
     def value(self, share: float) -> str:
-        """The value at a share, from 0 to below 1, of all there are, as TOML."""
+        """Map a share, from 0 to below 1, to a value of the range, as TOML."""
         high = self.high + 1 if self.whole else self.high
         if self.log:
             drawn = self.low * (high / self.low) ** share
@@ -386,13 +388,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Choices:
-    """One of some values."""
+    """A list of values to choose from."""
 
     key: str
     values: tuple[str, ...]
 
     def value(self, share: float) -> str:
-        """The same of these."""
+        """Map a share, from 0 to below 1, to one of the values."""
         return self.values[int(share * len(self.values))]
 
     def __str__(self) -> str:
@@ -400,11 +402,11 @@ class Choices:
 
 
 Over = Range | Choices
-"""The values of one setting that are searched; as text, what the command line takes."""
+"""A setting that is searched and its values; ``str`` gives the form of the command line."""
 
 
 def parse_over(text: str) -> Over:
-    """``key=1e-4..3e-3:log`` or ``key=0.1,0.2``. Errors: ``DragomanError``."""
+    """Parse ``key=1e-4..3e-3:log`` or ``key=0.1,0.2``. Errors: ``DragomanError``."""
     key, equals, values = (part.strip() for part in text.partition("="))
     where = f"--search-space {text}"
     if not equals or not key or not values:
@@ -433,8 +435,8 @@ def parse_over(text: str) -> Over:
 
 
 def usual(recipe: Recipe) -> list[Over]:
-    """The learning rate, from a quarter of the recipe's to four times that, and the dropout that is
-    usual for the kind of model."""
+    """The default search: the learning rate, from a quarter of the recipe's to four times that, and
+    the dropout values that are usual for the kind of model."""
     schedule = recipe.training.schedule
     name, rate = ("factor", schedule.factor) if schedule.kind == "noam" else ("peak", schedule.peak)
     low, high = (float(f"{rate * times:.3g}") for times in (0.25, 4))
@@ -470,7 +472,7 @@ def check_space(space: Sequence[Over], recipe: Recipe) -> None:
 
 
 def _why_fixed(key: str, recipe: Recipe) -> str | None:
-    """What a setting is that trials may not differ by."""
+    """A description of a setting that all trials must share; None if it may be searched."""
     for fixed, why in _FIXED.items():
         if key == fixed or key.startswith(f"{fixed}."):
             return why
@@ -480,7 +482,7 @@ def _why_fixed(key: str, recipe: Recipe) -> str | None:
     if key == "plan.context" and task.counted == "words":
         return "how many words of each sentence of dev are measured"
     section, _, setting = key.partition(".")
-    if section != "text" or setting == "sampling":  # which is of training alone
+    if section != "text" or setting == "sampling":  # used in training only
         return None
     if task.compared and setting in ("normalization", "lossless"):
         return "how the bytes of dev are counted"
@@ -488,7 +490,7 @@ def _why_fixed(key: str, recipe: Recipe) -> str | None:
 
 
 def _is_by_token(recipe: Recipe) -> bool:
-    """Whether the score that trials are judged by is one of tokens of the vocabulary."""
+    """Return whether the score that ranks the trials depends on the vocabulary's tokens."""
     task = recipe.spec
     if "target" not in task.texts or task.compared:
         return False
@@ -496,11 +498,10 @@ def _is_by_token(recipe: Recipe) -> bool:
 
 
 def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[tuple[str, ...]]:
-    """The changes of each trial. The first has none: the recipe as it is is what others must beat.
+    """Draw the changes of each trial. The first trial has none: the recipe itself is the baseline.
 
-    Further trials leave those before them as they are.
-    Errors: ``RecipeError`` for one that is no recipe, ``DragomanError`` if there are not so many
-    that differ.
+    A larger number of trials does not change the earlier ones. Errors: ``RecipeError`` for a trial
+    that is no valid recipe, ``DragomanError`` if there are too few different trials.
     """
     drawn: list[tuple[str, ...]] = [()]
     known = {recipe.model_dump_json()}
@@ -529,6 +530,6 @@ def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[
 
 
 def _share(seed: int, trial: int, attempt: int, key: str) -> float:
-    """From 0 to below 1."""
+    """A random number from 0 to below 1."""
     name = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
     return (keyed(_DRAWS, seed, trial, attempt, name) >> 11) / 2**53

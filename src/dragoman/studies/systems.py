@@ -1,8 +1,8 @@
-"""What is compared: runs, groups of runs that differ by their seed, and finished translations; and
-which texts of a comparison they have learned from, where their figures say nothing.
+"""The systems of a comparison: runs, groups of runs that differ only by their seed, and files of
+finished translations; and the test texts that they were trained on, whose scores mean nothing.
 
-The test set is that of one run, or files; another run may have been trained on more, and on these
-texts too, or begun from one that was (``runs/lineage.py``).
+The test set comes from one run, or from files. Another run may have been trained on more text,
+these test texts included, or started from a run that was (``runs/lineage.py``).
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman")
 
 _OTHER_REFERENCES = 0.1
-"""Share of the sources that two test sets have in common with different references, at most."""
+"""The largest share of common sources with different references that two test sets may have."""
 
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """What is to be compared, on which texts, and by which test."""
+    """The systems to compare, the test texts, and the significance test."""
 
     paths: Sequence[Path]
     """Run folders, folders of runs that differ by their seed (``train --seeds``), and files of
     finished translations. The first is what the others are compared with."""
     source: Path | None = None
     references: Sequence[Path] = ()
-    """The texts; left out, the test set of the first run's recipe."""
+    """Reference files; without them the test set of the first run's recipe is used."""
     test: Test = "bootstrap"
     samples: int | None = None
-    """None: as many as is usual for the test."""
+    """The number of samples; None: the default of the test."""
     seed: int = 12345
 
     @property
     def files(self) -> list[Path]:
-        """Those of the texts; none where the test set of the first run is meant."""
+        """The source and reference files; empty if the test set of the first run is used."""
         return [*([self.source] if self.source else []), *self.references]
 
 
 def open_translator(run: Run, settings: TranslatorSettings | None = None) -> Any:
-    """The ``Translator`` of a run; this imports torch. Errors: ``RunError``, also for a run of
+    """Open the ``Translator`` of a run; this imports torch. Errors: ``RunError``, also for a run of
     another task."""
     run.require_task("translation", "which does not translate")
     return run.opened(settings)
@@ -65,19 +65,20 @@ def open_translator(run: Run, settings: TranslatorSettings | None = None) -> Any
 
 @dataclass(frozen=True)
 class System:
-    """What is compared with others: a run, runs that differ by their seed alone, or a file of
-    finished translations."""
+    """A system to compare: a run, runs that differ only by their seed, or a file of finished
+    translations."""
 
     name: str
     runs: tuple[Run, ...]
-    """None of a file."""
+    """Empty for a file."""
     path: Path
 
     def translations(
         self, measured: EvaluationSet, prepare: Callable[[str], str] | None = None
     ) -> list[list[str]]:
-        """Of all sentences, by each of its runs; what the file holds. With ``prepare`` as Moses
-        prepares text: a run that speaks it says its own tokens."""
+        """All sentences as translated by each run, or as the file contains them. ``prepare``
+        applies the preparation of Moses; a run that was trained on such text returns its own
+        tokens."""
         if not self.runs:
             lines = list(read_lines(self.path))
             if len(lines) != len(measured.pairs):
@@ -102,7 +103,7 @@ class System:
 
 
 def require_one_language(systems: Sequence[System]) -> None:
-    """Errors: ``RunError`` for runs of different tasks, and of different languages where recipes
+    """Errors: ``RunError`` for runs of different tasks, or of different languages if the recipes
     name them."""
     runs = [run for system in systems for run in system.runs]
     for run in runs[1:]:
@@ -122,7 +123,7 @@ def require_one_language(systems: Sequence[System]) -> None:
 
 
 def _require_one_source(systems: Sequence[System]) -> None:
-    """Errors: ``RunError`` for runs of which one reads what another cannot."""
+    """Errors: ``RunError`` for runs whose sources are of different kinds."""
     runs = [run for system in systems for run in system.runs]
     for run in runs[1:]:
         one, other = runs[0].recipe.source, run.recipe.source
@@ -134,17 +135,17 @@ def _require_one_source(systems: Sequence[System]) -> None:
 
 
 def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> None:
-    """Errors: ``RunError`` for a run whose own test set has other references for the sources of
-    ``pairs``, those of the first run's, where the languages of either are not known."""
+    """Errors: ``RunError`` for a run whose own test set has other references for the same sources.
+    Only runs without a known language are checked. ``pairs``: the test set of the first run."""
     runs = [run for system in systems for run in system.runs]
     wanted = dict(_composed(pairs))
     for run in runs[1:]:
         if "und" not in (*run.languages, *runs[0].languages):
-            continue  # ``require_one_language`` has compared them
+            continue  # compared in ``require_one_language``
         try:
             own, _ = own_test_set(run)
         except DragomanError:
-            continue  # its text is not here
+            continue  # its text is missing
         both = [(one, other) for one, other in _composed(own) if one in wanted]
         differ = [(wanted[one], other) for one, other in both if wanted[one] != other]
         if len(differ) > _OTHER_REFERENCES * len(both):
@@ -158,20 +159,20 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
 
 
 def _composed(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
-    """Source and target of each, in one Unicode form."""
+    """Source and target of each pair in Unicode normal form C."""
     sources, targets = [pair.source.strip() for pair in pairs], [p.target.strip() for p in pairs]
     return zip(composed(sources), composed(targets), strict=True)
 
 
 def chosen_test(name: str) -> Test:
-    """Errors: ``DragomanError`` for a name that no test has."""
+    """Check the name of a significance test. Errors: ``DragomanError`` for an unknown name."""
     if name not in ("bootstrap", "randomisation"):
         raise DragomanError(f"--test {name}: it is bootstrap or randomisation")
     return "bootstrap" if name == "bootstrap" else "randomisation"
 
 
 def runs_at(paths: Sequence[Path]) -> list[System]:
-    """``systems_at``, of what is compared as runs alone. Errors: also ``DataError`` for a file,
+    """``systems_at`` for comparisons that accept only runs. Errors: also ``DataError`` for a file,
     ``RunError`` for runs of different languages."""
     systems = systems_at(paths)
     for system in systems:
@@ -185,7 +186,8 @@ def runs_at(paths: Sequence[Path]) -> list[System]:
 
 
 def systems_at(paths: Sequence[Path]) -> list[System]:
-    """What lies there, before the first translates, which may take long. Errors: as ``compare``."""
+    """Open the systems at some paths; problems show before the first one translates, which may take
+    long. Errors: as ``compare``."""
     if len(paths) < 2:
         raise DataError("a comparison needs two systems or more: run folders, or translations")
     systems: list[System] = []
@@ -199,32 +201,32 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
 
 
 def _name(path: Path, taken: set[str]) -> str:
-    """The last part of a path; all of it, then with a number, where others have that name."""
+    """The last part of a path; the whole path, then a number as well, if the name is taken."""
     whole = str(path)
     numbered = (f"{whole} ({number})" for number in count(2))
     return next(name for name in chain((path.name or whole, whole), numbered) if name not in taken)
 
 
 MIN_TEXTS = 10
-"""The fewest remaining texts that are compared by themselves."""
+"""The fewest unseen texts that get a comparison of their own."""
 
 
 @dataclass(frozen=True)
 class SeenExamples:
-    """What is known of the training texts of the runs that are compared."""
+    """The test texts that the compared runs were trained on."""
 
     texts: tuple[bool, ...]
-    """Of each test text: whether any of the runs has learned from it."""
+    """For each test text, True if any run was trained on it."""
     by_system: dict[str, int]
-    """How many of them each system has learned from, where any."""
+    """The number of such texts for each system that has any."""
     by_base: dict[tuple[str, str], int]
-    """How many of them the runs have learned from that a system was begun from, by the names of
-    the system and of that run."""
+    """The number of such texts in the training of the runs that a system was started from, by the
+    names of the system and of that run."""
     unknown: tuple[str, ...]
-    """What is not known, and why, in words."""
+    """Messages about training text that could not be checked."""
 
     def summary(self) -> list[str]:
-        """Warnings."""
+        """Warnings, as text."""
         of = _counted(len(self.texts))
         own = [
             Learned("", None, {}).summary(name, seen, of) for name, seen in self.by_system.items()
@@ -237,8 +239,8 @@ class SeenExamples:
 
     @property
     def left(self) -> list[int]:
-        """The places of texts that none has learned from, where there are others and enough of
-        these to compare on."""
+        """The places of the texts that no run was trained on; empty if these are all texts, or too
+        few to compare on."""
         left = [place for place, seen in enumerate(self.texts) if not seen]
         return left if MIN_TEXTS <= len(left) < len(self.texts) else []
 
@@ -246,10 +248,11 @@ class SeenExamples:
 def seen_by(
     systems: Iterable[tuple[str, Sequence[Run]]], pairs: Sequence[Pair], *, kept_apart: str | None
 ) -> SeenExamples:
-    """Look for ``pairs`` in what each run has learned from, and the runs that it was begun from.
+    """Search for ``pairs`` in the training text of each run and of the runs that it was started
+    from.
 
-    ``systems``: names and their runs. ``kept_apart``: the embedded corpus of which the pairs are
-    the test set, whose training text has none of them.
+    ``systems``: names and their runs. ``kept_apart``: the embedded corpus whose test set the pairs
+    are; its training text contains none of them.
     """
     any_seen, by_system, unknown = [False] * len(pairs), dict[str, int](), list[str]()
     by_base: dict[tuple[str, str], list[bool]] = {}

@@ -1,8 +1,8 @@
-"""How fast runs translate and how much memory they take, each in a process of its own, in turns.
+"""The speed and the memory of runs that translate in turns, each in a process of its own.
 
-What else the machine does falls on all of them alike: every process is warmed up, then they
-translate the same sentences one after another, round by round. Whatever else runs only ever adds,
-so the least time counts. Memory is the most that the process took, program and all.
+Every process is warmed up; then all translate the same sentences, one after another, round by
+round, so that other work on the machine slows all of them alike. Other work can only add time, so
+the shortest time counts. Memory is the peak of the process, program included.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class TurnPace:
-    """How one run translates."""
+    """The speed and the memory of one run."""
 
     path: str
-    """What translates: int8 kernels, or torch in bf16 or fp32."""
+    """The implementation: int8 kernels, or torch in bf16 or fp32."""
     seconds: tuple[float, ...]
-    """For all sentences, in every round."""
+    """The time for all sentences, in every round."""
     sentences: int
     megabytes: float
-    """The most memory of its process."""
+    """Peak memory of its process."""
 
     @property
     def sentences_per_second(self) -> float:
-        """In the fastest round."""
+        """The speed in the fastest round."""
         return self.sentences / min(self.seconds)
 
 
 def measure_in_turns(
     folders: Sequence[Path], sentences: Sequence[str], rounds: int = ROUNDS
 ) -> list[TurnPace]:
-    """Errors: ``RunError`` if one of the processes fails, with what it said."""
+    """Measure the runs in ``folders``. Errors: ``RunError``, with the message of the process that
+    failed."""
     with ExitStack() as stack:
         processes: list[tuple[Path, WorkerProcess]] = []
         paths: list[str] = []
@@ -54,7 +55,7 @@ def measure_in_turns(
             process = WorkerProcess(keep_memory)
             stack.callback(process.stop)
             processes.append((folder, process))
-            # One after another: what loads and warms up does not meet another that does.
+            # One after another: loading and warming up would slow each other down.
             paths.append(_done(folder, process.ask(_warm_up, str(folder), list(sentences))))
         turns = [
             [_done(folder, process.ask(_translate)) for folder, process in processes]
@@ -77,8 +78,8 @@ def _done(folder: Path, asked: Future[Answer]) -> Answer:
 
 
 def _warm_up(folder: str, sentences: list[str]) -> str:
-    """In a process of its own: translate once, so that ``_translate`` is timed warm. -> What
-    translates."""
+    """Translate once, in a process of its own, so that ``_translate`` is timed warm. Returns a
+    description of the implementation."""
     from dragoman import catalogue
 
     translator = open_translator(catalogue.Run.open(folder))
@@ -89,11 +90,11 @@ def _warm_up(folder: str, sentences: list[str]) -> str:
 
 
 _WARM: list[tuple[Any, list[str]]] = []
-"""What a process translates with, and what it translates."""
+"""The translator of a process and its sentences."""
 
 
 def _translate() -> float:
-    """-> Seconds."""
+    """Translate all sentences. Returns the seconds."""
     translator, sentences = _WARM[-1]
     began = time.perf_counter()
     list(translator.stream(sentences))

@@ -1,6 +1,6 @@
-"""What a comparison came to, in words that follow from its numbers and from nothing else.
+"""The result of a comparison in words that follow only from its numbers.
 
-A Transformer may lose; then the first sentence says so.
+If a Transformer loses, the first sentence says so.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ FAMILY_NAMES = {
     "recurrent": "an LSTM with attention",
     "convolutional": "a convolutional model",
 }
-"""What kinds of models are called."""
+"""The kinds of models, in words."""
 
 
 _TRANSLATES = 1.0
-"""BLEU below which nothing is translated yet."""
+"""The BLEU below which a system does not translate yet."""
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A validation of a run."""
+    """One validation of a run."""
 
     update: int
     minutes: float
@@ -35,31 +35,31 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Standing:
-    """How one system did."""
+    """The result of one system."""
 
     name: str
     kind: str
-    """As a recipe names it; "" of a file of translations."""
+    """The kind of model as in a recipe; "" for a file of translations."""
     bleu: float
     p_value: float | None
-    """Against the best one; None for itself."""
+    """The p-value of the difference to the best system; None for the best one."""
     curve: Sequence[CurvePoint] = field(default=())
     sentences_per_second: float | None = None
     dev: str = ""
-    """What its curve was measured on: curves of other dev sets do not compare."""
+    """A fingerprint of the dev set and the search; only curves with the same one are comparable."""
     machine: str = ""
-    """That trained it; "" where it was not written down."""
+    """The processor that trained it; "" if that was not recorded."""
 
     @property
     def described(self) -> str:
-        """Its name and what it is."""
+        """The name and the kind of the system."""
         family = FAMILY_NAMES.get(self.kind, f"of kind {self.kind}" if self.kind else "")
         return f"{self.name} ({family})" if family else self.name
 
 
 def verdict(standings: Sequence[Standing], *, learned: bool = True) -> list[str]:
-    """Sentences about two systems or more: quality, learning, speed. Nobody wins where none has
-    ``learned`` anything."""
+    """Sentences on quality, learning and speed of two or more systems. There is no winner if none
+    has ``learned`` anything."""
     ranked = sorted(standings, key=lambda one: -one.bleu)
     if not learned:
         scores = ", ".join(f"{one.described} {one.bleu:.1f}" for one in ranked)
@@ -88,7 +88,7 @@ def _quality(ranked: Sequence[Standing]) -> str:
 
 
 def _is_sure(one: Standing) -> bool:
-    """Whether it is behind the best one by more than the sentences may owe to luck."""
+    """Return whether the difference to the best system is significant."""
     return one.p_value is not None and one.p_value < SIGNIFICANT
 
 
@@ -101,17 +101,17 @@ def _gap(best: Standing, one: Standing) -> str:
 
 
 def common_level(standings: Sequence[Standing]) -> float | None:
-    """A BLEU on dev that all of them have reached: 95 % of the lowest best. None without curves, or
-    where one has hardly begun to translate."""
+    """A dev BLEU that all systems reached: 95 % of the lowest maximum. None without curves, or if a
+    system hardly translates."""
     tops = [max((point.value for point in one.curve), default=0.0) for one in standings]
     level = 0.95 * min(tops, default=0.0)
     return level if level >= _TRANSLATES else None
 
 
 def minutes_to(one: Standing, level: float) -> float:
-    """Minutes of training until dev BLEU was ``level``, evenly between two validations.
+    """Minutes of training until dev BLEU was ``level``, interpolated linearly between validations.
 
-    Validations of an untrained model are none: a run begins at 0 BLEU after 0 minutes.
+    A validation of the untrained model is not needed: every curve begins at 0 BLEU and 0 minutes.
     """
     before = CurvePoint(0, 0.0, 0.0)
     for point in one.curve:
