@@ -1,1 +1,1 @@
-"""From the files that a user names to a recipe: a size and a schedule that suit them."""
+"""From the files that a user names to a recipe with a suitable size and schedule."""

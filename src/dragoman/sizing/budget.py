@@ -1,12 +1,11 @@
-"""Which size of model a given time can teach, on this machine.
+"""The size of model that this machine can train in a given time.
 
-With all the time that it wants, a corpus gets the row of ``TABLE`` for its pairs
-(``tasks/translation/sizes.py``), a text that stands alone that of ``TEXT_TABLE`` for its characters
-(``sizing/text_alone.py``). Where the time is short, a smaller model learns more: it is
-faster, and needs fewer examples before it translates anything. So sizes are tried from that row
-down, each timed for a second or two on made-up sentences, until one sees enough in the time. A
-small model is also changed oftener, by smaller updates: it needs many of them more than it needs
-large ones.
+Without a limit, a corpus gets the row of ``TABLE`` for its pairs (``tasks/translation/sizes.py``),
+and text without translations the row of ``TEXT_TABLE`` for its characters
+(``sizing/text_alone.py``). In a short time, a smaller model learns more: it is faster, and needs
+fewer examples before it translates anything. So sizes are tried from that row down, each timed for
+a second or two on random sentences, until one sees enough tokens in the time. A small model also
+gets more and smaller updates: it needs their number more than their size.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ from dragoman.training.minutes import SHARE
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
 
 UPDATES_WANTED = {"adam": 2_000, "muon": 500}
-"""By the optimizer: where tokens are few, updates are made smaller until there are so many of them.
-Muon makes more of a large one, and each costs it more."""
+"""The number of updates by optimizer: if there are few tokens, updates are made smaller to reach
+it. Muon needs fewer, larger updates, and each costs more."""
 SMALLEST_UPDATE = 512
-"""The fewest target tokens of an update: smaller ones are noise, and no faster."""
+"""The fewest target tokens of an update: smaller updates are noisy, and no faster."""
 SMALLEST_TEXT_UPDATE = 1_024
-"""The same of a text that stands alone: windows are long."""
+"""The fewest tokens of an update for text without translations, whose windows are long."""
 ENOUGH = {"adam": 2.0, "muon": 4.0}
-"""By the optimizer: a size is taken if it sees so many times the tokens that it needs before it
-translates anything. Then it learns more than a smaller one in the same time
+"""Factors by optimizer: a size is chosen if it sees this many times the tokens that it needs before
+it translates anything. Then it learns more than a smaller one in the same time
 (docs/experiments.md)."""
 
 _SENTENCES = 64
@@ -58,11 +57,11 @@ def size_in(
     length: float,
     epoch: float,
 ) -> Size:
-    """The size for so many minutes of a translator, of a family of models (``size.py``) and of
-    ``rows``, the largest first: what its pairs get with all the time that they want. ``say`` is
-    told which, where it is another one. Targets have ``length`` tokens, and all ``epoch``.
+    """The size of a translator for so many minutes, for a family of models (``size.py``). ``rows``:
+    the sizes to try, largest first; the first is the size without a limit. ``say`` gets a message
+    if the choice differs from it. ``length``: tokens of a target; ``epoch``: tokens of all targets.
 
-    Its updates are smaller than in the table where there would be too few of them.
+    Updates are smaller than in the table if there would be too few of them.
     """
     needed = partial(_needed, task, length=length, epoch=epoch)
     taught = _taught_in(minutes, rows, partial(tokens_per_second, task, family), needed)
@@ -73,10 +72,10 @@ def size_in(
 
 
 def text_size_in(minutes: float, say: Say, task: Spec, family: str, rows: Sequence[Size]) -> Size:
-    """The size for so many minutes of a text that stands alone: as ``size_in``.
+    """The size of a model of text without translations for so many minutes; see ``size_in``.
 
-    The learning rate does not fall with the size of its updates: Adam remembers more of them
-    (``sizing/text_alone.py``).
+    The learning rate does not fall with the size of the updates, because Adam averages over more of
+    them (``sizing/text_alone.py``).
     """
     taught = _taught_in(
         minutes, rows, partial(text_tokens_per_second, task, family), partial(_needed, task)
@@ -89,7 +88,8 @@ def text_size_in(minutes: float, say: Say, task: Spec, family: str, rows: Sequen
 
 
 def smaller_updates(size: Size, tokens: float) -> Size:
-    """The size with updates that let ``UPDATES_WANTED`` of them fit into so many target tokens.
+    """The size with updates small enough for ``UPDATES_WANTED`` of them in ``tokens`` target
+    tokens.
 
     The learning rate falls with the root of their size, as their noise grows.
     """
@@ -99,26 +99,26 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 
 
 def tokens_per_second(task: Spec, family: str, size: Size) -> float:
-    """Target tokens a second, while this machine trains a translator of this size."""
+    """Target tokens per second when this machine trains a translator of this size."""
     return _measured(learned_by(family, size), settings_of(family, task, size), reads=True)
 
 
 def text_tokens_per_second(task: Spec, family: str, size: Size) -> float:
-    """Tokens a second, while this machine trains a language model of this size."""
+    """Tokens per second when this machine trains a language model of this size."""
     return _measured(size, settings_of(family, task, size), reads=False)
 
 
 @dataclass(frozen=True)
 class _Taught:
-    """What a time can teach."""
+    """The size that a time is enough for."""
 
     size: Size
     tokens: float
     """Target tokens that a model of this size sees in the time."""
     is_enough: bool
-    """Whether these are enough for it to learn well."""
+    """True if these are enough to learn well."""
     whole: float
-    """Minutes in which the largest size would see enough."""
+    """The minutes in which the largest size would see enough tokens."""
 
 
 def _taught_in(
@@ -127,8 +127,8 @@ def _taught_in(
     speed_of: Callable[[Size], float],
     needed: Callable[[Size], float],
 ) -> _Taught:
-    """The first of ``sizes`` that sees enough in the time, or the last. ``needed``: tokens after
-    which a model of some size begins to learn."""
+    """The first of ``sizes`` that sees enough tokens in the time, or the last one. ``needed``: the
+    tokens after which a model of a size begins to learn."""
     whole = 0.0
     for size in sizes:
         tokens = (1 - SHARE) * 60 * minutes * speed_of(size) * processes()
@@ -144,13 +144,13 @@ def _needed(task: Spec, size: Size, length: float = 0.0, epoch: float = math.inf
 
 
 def _update(size: Size, tokens: float, smallest: int) -> int:
-    """Target tokens of an update, so that enough of them fit into ``tokens``."""
+    """Target tokens of an update, small enough for the wanted number of updates in ``tokens``."""
     wanted = int(tokens / UPDATES_WANTED[size.optimizer])
     return min(size.tokens_per_update, max(smallest, wanted // 64 * 64))
 
 
 def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:
-    """What a person is told; ``layers`` is how their number is written."""
+    """The message about the choice; ``layers``: the format of their number."""
 
     def written(size: Size) -> str:
         parts = f"width {size.model_dim}, {layers.format(size.layers)}"
@@ -167,7 +167,8 @@ def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: st
 
 
 def _sentences(size: Size, device: str) -> int:
-    """In a timed micro-batch. A GPU takes as long for few as for a whole one, so it gets that."""
+    """The sentences in a timed micro-batch. A GPU takes as long for few as for a full one, so it
+    gets a full one."""
     whole = int(size.plan["tokens_per_micro_batch"]) // _LENGTH
     return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
 

@@ -1,8 +1,7 @@
-"""From files to a recipe: what every task has in common.
+"""The common part of the way from files to a recipe.
 
-A task (``tasks/NAME/sizes.py``) declares which options go with its files, how these are read, what
-of them chooses a row of its table of sizes, and what its recipes have beside what follows from that
-row.
+A task (``tasks/NAME/sizes.py``) declares which options fit its files, how these are read, what
+selects a row of its table of sizes, and what its recipes add to the settings of that row.
 """
 
 from __future__ import annotations
@@ -38,15 +37,17 @@ from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, g
 from dragoman.sources.shared.settings import RowsSource
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
-"""Of a recipe's section ``data``: what its examples are, as against how they are treated."""
+"""The keys of a recipe's section ``data`` that name examples; the others say how these are
+treated."""
 
 _FEWEST, _FEW = 40, 400
-"""Of so many examples a twentieth is counted out one by one: by their hashes it may be nothing. Of
-fewer nothing is held out; of more it is something in all but one of a hundred million cases."""
+"""From ``_FEWEST`` examples to ``_FEW``, a twentieth is held out by counting, because a split by
+hashes may hold out none. Of fewer nothing is held out; of more, a split by hashes holds out
+something in all but one of a hundred million cases."""
 
 EPOCHS_FROM = 4
-"""Epochs of a run that labels and begins with the weights of another one, which has read text
-already."""
+"""Epochs of a run that labels and starts from the weights of another run, which has already read
+text."""
 
 FOR_FEW = {
     "groups": (
@@ -60,44 +61,45 @@ FOR_FEW = {
     ),
     "texts": " is for texts that stand alone: --task language-model, or --task masked",
 }
-"""The options that go with few kinds of files, and why each is refused by all others."""
+"""The options that fit few kinds of files, and the reason for all other kinds to refuse each."""
 
 Sections = Mapping[str, Mapping[str, Any]]
-"""Sections of a recipe, as plain values."""
+"""Sections of a recipe as plain values."""
 
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """What examples look like, as far as a recipe follows from it."""
+    """The properties of examples that decide the recipe."""
 
     amount: float
-    """Of what the task's table counts: pairs, labelled texts, trees, characters, hours of sound."""
+    """The amount in the unit of the task's table: pairs, labelled texts, trees, characters, hours
+    of sound."""
     different: int
-    """Examples of which a part is held out."""
+    """The number of examples of which a part is held out."""
     texts: Sequence[str] = ()
-    """Some, by which the language is told."""
+    """Some texts, to detect the language."""
     length: float = 0.0
-    """About how many tokens a target has; of boxes, the most that a picture has."""
+    """About the number of tokens in a target; for boxes, the most in one picture."""
     labels: Collection[str] = ()
-    """The labels that were seen."""
+    """The labels of the examples, at most as many as the program allows."""
     files: Sequence[str] = ()
-    """The files that are examples."""
+    """Some of the files that are examples."""
     source: RowsSource | None = None
-    """What is read of recordings or pictures."""
+    """The settings for reading recordings or pictures."""
     groups: Mapping[str, int] = field(default_factory=dict)
-    """How many examples each speaker or other group has; nothing where groups are not told."""
+    """The number of examples of each speaker or other group; empty if groups are unknown."""
 
 
 @dataclass(frozen=True)
 class RecipeBuilder(ABC):
-    """How files become a recipe of one task, by the options that are given."""
+    """Makes a recipe of one task from files and options."""
 
     options: TrainOptions
     task: Spec
     recipes: type[Recipe]
-    """The class of the recipe, which knows the tasks."""
+    """The class of the recipe, which knows all tasks."""
     base: Recipe | None
-    """The recipe that is named for the files."""
+    """The recipe that ``--recipe`` names."""
     learned: Recipe | None
     """The recipe of the run to fine-tune, or to ``take`` a part of."""
     take: ModelPart | None
@@ -106,55 +108,57 @@ class RecipeBuilder(ABC):
     # --- what a task declares of its files --------------------------------------------------------
 
     table: ClassVar[Sequence[Size]]
-    """Sizes by ``CorpusSummary.amount``."""
+    """The sizes by ``CorpusSummary.amount``."""
     fits: ClassVar[Collection[str]] = ()
-    """The options of ``FOR_FEW`` that go with the files, and "columns" where these are not those of
-    one table."""
+    """The options of ``FOR_FEW`` that fit the files; "columns" if they are not only for one
+    table."""
     unfit: ClassVar[Mapping[str, str]] = {}
-    """Further options that do not, and why."""
+    """Further options that do not fit, and the reasons."""
     only_default: ClassVar[str] = ""
-    """Why ``--model`` names no other family than the default; empty if it may."""
+    """The reason why ``--model`` allows only the default family; empty if it allows others."""
     is_named: ClassVar[bool] = False
-    """Whether ``--task`` tells that the inputs are files: one that is missing is no recipe."""
+    """True if ``--task`` implies that the inputs are files: a missing file is not taken for a
+    recipe."""
     one_input: ClassVar[tuple[str, str]] = ("", "")
-    """What a model learns from that takes one input, and what to give; empty if it takes more."""
+    """For a task with one input: what it learns from, and what to give; empty for other tasks."""
     is_whole: ClassVar[bool] = False
-    """Whether a run begins with all of another one, and never with a part."""
+    """True if a run can start only from a whole run, never from a part."""
     held_as: ClassVar[tuple[str, str]] = ("", "")
-    """What to give as ``--dev`` and ``--test``, where training has one input and where it has two;
-    empty if it may be one file or two, whatever training has."""
+    """What to give as ``--dev`` and ``--test`` if training has one input, and if it has two; empty
+    if one file or two are always allowed."""
     side: ClassVar[Side | None] = "source"
-    """The side whose language is known; None where none is."""
+    """The side with a known language; None if there is none."""
     name_tells: ClassVar[bool] = True
-    """Whether the name of a file tells that language."""
+    """True if the name of a file gives that language."""
     sampled: ClassVar[int] = 100
-    """Texts by which the language is told."""
+    """The number of texts that are used to detect the language."""
     files_kept: ClassVar[float] = 0
     """The most files that ``look`` remembers."""
     tells_speakers: ClassVar[str] = ""
-    """What else than ``--groups`` tells who speaks in a recording."""
+    """Advice on other ways than ``--groups`` to name the speakers of recordings."""
 
     @property
     def noun(self) -> str:
-        """What its examples are called beside those of other tasks."""
+        """The name of its examples."""
         return self.task.noun
 
     @property
     def begins_anew(self) -> bool:
-        """Whether neither a recipe nor a run says what the model is."""
+        """True if neither a recipe nor a run determines the model."""
         return self.base is None and self.learned is None
 
     @property
     def minutes(self) -> float | None:
-        """The time that limits the size of the model, where nothing else says it."""
+        """The time that limits the size of the model; None if a recipe or a run determines the
+        model."""
         return self.options.minutes if self.begins_anew else None
 
     def takes(self) -> bool:
-        """Whether the inputs are files of the task, and not a recipe."""
+        """Return whether the inputs are files of the task, not a recipe."""
         return self.options.are_files or (self.is_named and self.options.task is not None)
 
     def check(self) -> None:
-        """Whether the options go with the files. Errors: ``RecipeError``."""
+        """Check that the options fit the files. Errors: ``RecipeError``."""
         options = self.options
         options.refuse({name: why for name, why in FOR_FEW.items() if name not in self.fits})
         options.refuse(self.unfit)
@@ -178,7 +182,7 @@ class RecipeBuilder(ABC):
             )
 
     def not_one_input(self) -> RecipeError:
-        """The refusal of other inputs than the one that the task takes."""
+        """The error for other inputs than the single one that the task takes."""
         what, give = self.one_input
         return RecipeError(
             f"a {self.task.called} learns from {what}: give {give}. What it is measured on is held "
@@ -186,8 +190,8 @@ class RecipeBuilder(ABC):
         )
 
     def corpus(self) -> CorpusSettings:
-        """What is learned from: a file of sources and one of targets, a line for a line, or one
-        input. Errors: ``DataError``, ``RecipeError``."""
+        """The training corpus: a file of sources and one of targets, line by line, or one input.
+        Errors: ``DataError``, ``RecipeError``."""
         if len(self.options.inputs) == 1:
             return self.file_at(self.options.first)
         self.options.refuse({"keys": " goes with one .jsonl file that holds both sides"})
@@ -200,13 +204,14 @@ class RecipeBuilder(ABC):
         Errors: ``DataError``, ``RecipeError``."""
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
-        """One file for dev or test, as ``train`` is read."""
+        """Describe a file for dev or test like the corpus ``train``."""
         if train.target is not None:
             return CorpusSettings(source=path)
         return train.model_copy(update={"source": path})
 
     def languages(self) -> dict[str, str]:
-        """As the user says, or as the names of files do; "und" where neither is sure."""
+        """The languages from the options, or from the names of the files; "und" if they are
+        unknown."""
         if self.side is None:
             return {}
         is_told = self.name_tells or self.options.languages
@@ -216,7 +221,7 @@ class RecipeBuilder(ABC):
     # --- what a task makes of them ----------------------------------------------------------------
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        """What the corpus looks like. Errors: ``DataError`` where nothing can be learned of it."""
+        """Read the corpus and describe it. Errors: ``DataError`` if it has no examples."""
         amount, labels, groups = 0, set[str](), Counter[str]()
         texts, files = list[str](), list[str]()
         for pair in read_pairs(corpus):
@@ -238,17 +243,17 @@ class RecipeBuilder(ABC):
         return ()
 
     def row(self, seen: CorpusSummary) -> Size:
-        """The row of the task's table."""
+        """The row of the task's table for the corpus."""
         return row_of(self.table, seen.amount)
 
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
-        """What the recipe is called: as the first file is, up to a dot."""
+        """The name of the recipe: the name of the first file up to its first dot."""
         return Path(corpus.source).name.split(".")[0]
 
     def data(
         self, corpus: CorpusSettings, seen: CorpusSummary, held: Mapping[str, CorpusSettings]
     ) -> dict[str, Any]:
-        """The section ``data``, without how examples are treated."""
+        """The section ``data``, except for the treatment of examples."""
         about = data_of(corpus, seen.different, held)
         if seen.groups:
             return by_groups(about, seen.groups, self.say)
@@ -257,7 +262,7 @@ class RecipeBuilder(ABC):
         return about
 
     def model(self, row: Size) -> Sections:
-        """Model and training of a row. Errors: ``RecipeError`` for a family of models that does not
+        """Model and training of a row. Errors: ``RecipeError`` for a family of models that cannot
         learn the task."""
         family = self.options.model or DEFAULT
         return {
@@ -267,16 +272,17 @@ class RecipeBuilder(ABC):
 
     @abstractmethod
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        """What sections have beside what follows from the row."""
+        """The settings that the task adds to those of the row."""
 
     # --- the way ----------------------------------------------------------------------------------
 
     def recipe(self) -> tuple[Recipe, float | None]:
-        """A recipe for the files, by the table or by ``base``, and how many epochs it wants (None:
-        the base says how long). Without files for dev and test a part is held out for them.
+        """Make a recipe from the files, by the table or by ``base``. Returns it with its number of
+        epochs; None if the base sets the length. Without files for dev and test, a part is held out
+        for them.
 
-        Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for what is said of
-        them.
+        Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for options that do not
+        fit them.
         """
         corpus, languages = self.corpus(), self.languages()
         held = self.held(corpus)
@@ -295,7 +301,8 @@ class RecipeBuilder(ABC):
         return _counted_out(self.recipes.parse(values), seen), row.epochs
 
     def _known(self, languages: Mapping[str, str], seen: CorpusSummary) -> Mapping[str, str]:
-        """The section ``languages``: what nobody says is told by the texts, or by the base."""
+        """The section ``languages``: an unknown language is detected from the texts, or taken from
+        the base."""
         if "und" not in languages.values():
             return languages
         told = language_of(seen.texts)
@@ -303,11 +310,11 @@ class RecipeBuilder(ABC):
         return known if self.base is None else known_of(known, self.base.languages)
 
     def held(self, train: CorpusSettings) -> dict[str, CorpusSettings]:
-        """The corpora of ``--dev`` and ``--test``, where they are named: one file in the format of
-        the training file, or two files.
+        """The corpora of ``--dev`` and ``--test``, if they are named: one file in the format of the
+        training file, or two files.
 
-        Errors: ``RecipeError`` for another number of files than the task has and for files without
-        examples, ``DataError`` for files that cannot be read.
+        Errors: ``RecipeError`` for a wrong number of files and for files without examples,
+        ``DataError`` for files that cannot be read.
         """
         held = {}
         for side, names in (("dev", self.options.dev), ("test", self.options.test)):
@@ -330,26 +337,28 @@ class RecipeBuilder(ABC):
         return held
 
     def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
-        """The recipe as it begins: with a part of a run, with all of it, which it fine-tunes, or
-        with nothing. Where no base says how long (``epochs``), it is fine-tuned gently."""
+        """The recipe with the start of its training: from a part of a run, from a whole run, which
+        it fine-tunes, or from random weights. Fine-tuning is gentle unless the base sets the length
+        (``epochs`` is None)."""
         if self.learned is None:
             return recipe, epochs
         if self.take is not None:
             return for_part(recipe, self.learned, self.take), epochs
         tuned = for_fine_tuning(recipe, self.learned, own_context=self.base is not None)
         tuned = tuned.model_copy(update={"name": f"{self.learned.name}-tuned"})
-        if epochs is None:  # the base says it
+        if epochs is None:  # the base sets the length
             return tuned, None
         return gently(tuned, self.learned), epochs / FINE_TUNING
 
 
 class HeadBuilder(RecipeBuilder):
-    """Texts and their labels, whatever these are."""
+    """Builds recipes for texts with labels of any kind."""
 
     name_tells = False
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
-        """A file of another kind than the training file's has its own columns or keys."""
+        """Describe a file for dev or test; a file of another kind than the training file has its
+        own columns or keys."""
         if train.target or is_tabbed(path) != is_tabbed(train.source):
             return self.file_at(path)
         return super().like(path, train)
@@ -358,7 +367,8 @@ class HeadBuilder(RecipeBuilder):
         return (plain(pair.target),)
 
     def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
-        """What a run has read is of use to any labels: the recipe is named by both."""
+        """The recipe with its start. A run is useful for any labels, so the name of the recipe has
+        both names."""
         begun, _ = super().begun(recipe, None)
         if self.learned is None:
             return recipe, epochs
@@ -369,7 +379,8 @@ class HeadBuilder(RecipeBuilder):
 
 
 def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[str]) -> None:
-    """Errors: ``DataError`` where all ``examples`` have one label."""
+    """Errors: ``DataError`` if all examples have one label. ``examples``: their number, in
+    words."""
     if len(labels) < 2:
         raise DataError(
             f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}: there is nothing "
@@ -378,7 +389,8 @@ def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[s
 
 
 def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> CorpusSettings:
-    """A corpus with what an option says of it. Errors: ``RecipeError`` where that cannot be."""
+    """Make a corpus with the value of an option. Errors: ``RecipeError`` if the value is not
+    allowed."""
     try:
         return CorpusSettings.model_validate(about)
     except ValidationError as error:
@@ -388,8 +400,8 @@ def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> 
 
 
 def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
-    """The recipe, but with shares that hold out just as many of few examples as it says, as they
-    are read and cleaned."""
+    """The recipe with shares that hold out, of few examples, exactly the wanted number, counted as
+    they are read and cleaned."""
     data = recipe.data
     if not (data.split.dev or data.split.test) or not _FEWEST <= seen.different < _FEW:
         return recipe
@@ -400,8 +412,8 @@ def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
 
 
 def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict[str, Any]:
-    """The section ``data``, of which whole groups are held out, or examples of each where the
-    groups are too few. ``groups``: how many examples each has."""
+    """The section ``data`` with whole groups held out, or with examples of each group if there are
+    too few groups. ``groups``: the number of examples in each."""
     split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
     if split.whole_texts or not (split.dev or split.test):
         return {**data, "split": split.model_dump()}
@@ -417,7 +429,8 @@ def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict
 def data_of(
     train: CorpusSettings, different: int, held: Mapping[str, CorpusSettings]
 ) -> dict[str, Any]:
-    """The section ``data``: of ``different`` examples a part is held out for what is not given."""
+    """The section ``data``. A part of ``different`` examples is held out for dev and test, unless
+    given."""
     split = SplitSettings.for_pairs(different, dev="dev" not in held, test="test" not in held)
     return {
         "train": [train.model_dump(exclude_none=True)],
@@ -427,15 +440,15 @@ def data_of(
 
 
 def like(base: Recipe, about: Mapping[str, Any]) -> Recipe:
-    """The recipe ``base``, but with the sections of ``about``. Of the section ``data`` how examples
-    are treated is kept."""
+    """The recipe ``base`` with the sections of ``about``; the treatment of examples in the section
+    ``data`` is kept."""
     values = base.model_dump(mode="json", exclude_none=True)
     kept = {key: value for key, value in values["data"].items() if key not in _EXAMPLES}
     return type(base).parse({**values, **about, "data": kept | about["data"]})
 
 
 def merged(values: Mapping[str, Any], sections: Sections) -> dict[str, Any]:
-    """``values`` with the keys of some sections."""
+    """``values`` with the keys of ``sections`` added."""
     return {
         **values,
         **{name: {**values.get(name, {}), **keys} for name, keys in sections.items()},

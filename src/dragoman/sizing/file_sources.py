@@ -1,6 +1,5 @@
-"""What is read of files, where nobody says it: the rate of recordings, the size of pictures and of
-their patches.
-"""
+"""Default settings for reading files: the rate of recordings, the size of pictures and of their
+patches."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from dragoman.sources.shared.settings import RowsSource
 
 
 def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
-    """What is read of such files."""
+    """The settings for reading such files."""
     if is_idx(corpus.source):
         return source_of_idx(Path(corpus.source))
     paths = [Path(file) for file in files]
@@ -34,21 +33,22 @@ def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
 
 
 _PATCHES = (4, 7, 2, 5, 3, 1)
-"""Sides of a patch, the one that is tried first in front."""
+"""Sides of a patch, in the order in which they are tried."""
 _LOOKED_AT = 200
-"""Pictures whose headers are read, spread over all of them."""
+"""The number of pictures whose headers are read, spread over all of them."""
 _LARGEST = 64
-"""Pixels of a side: larger pictures are made smaller."""
+"""The most pixels of a side: larger pictures are made smaller."""
 _SMALLEST = 8
 _MOST_PATCHES = 256
-"""Of pictures that keep their size: 61 x 61 would be 3,721 patches of a pixel."""
+"""The most patches of pictures that keep their size: 61 x 61 would be 3,721 patches of one
+pixel."""
 _LARGE = 32
-"""Sides beyond it are cut into patches of twice the size."""
+"""The side above which patches may have twice the size."""
 
 
 def source_of_pictures(files: Sequence[str | Path]) -> PictureSource:
-    """What is read of pictures in files. Pictures of one size, and none larger than 64 pixels, keep
-    their size; others are read as squares, as large as half of them are at least, and 64 at most.
+    """The settings for reading pictures in files. Pictures of one size, not larger than 64 pixels,
+    keep their size; others are read as squares with the median of their shorter sides, at most 64.
 
     Errors: ``DataError`` for a picture that cannot be read.
     """
@@ -68,17 +68,18 @@ def source_of_pictures(files: Sequence[str | Path]) -> PictureSource:
 
 
 def _sides(height: int, width: int) -> Sequence[int]:
-    """The sides of a patch that are tried."""
+    """The sides of a patch to try."""
     return (8, *_PATCHES) if max(height, width) > _LARGE else _PATCHES
 
 
 def _patches(height: int, width: int) -> int:
-    """How many patches such a picture has."""
+    """The number of patches in a picture."""
     return height * width // _patch(height, width, _sides(height, width)) ** 2
 
 
 def source_of_idx(path: Path) -> PictureSource:
-    """What is read of the pictures of an IDX file. Errors: ``DataError`` where it holds none."""
+    """The settings for reading the pictures of an IDX file. Errors: ``DataError`` if it has
+    none."""
     shape = read_idx(path).shape[1:]
     if len(shape) not in (2, 3):
         raise DataError(
@@ -102,5 +103,5 @@ def source_of_idx(path: Path) -> PictureSource:
 
 
 def _patch(height: int, width: int, sides: Sequence[int]) -> int:
-    """The first side that divides both."""
+    """The first side that divides height and width."""
     return next(side for side in sides if not height % side and not width % side)

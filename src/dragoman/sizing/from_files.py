@@ -1,4 +1,4 @@
-"""From what a user names (two files, one file, a recipe) to the recipe of a run."""
+"""From the inputs that a user names (two files, one file, a recipe) to the recipe of a run."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ from dragoman.sizing.vocabulary_size import fit_vocabulary
 from dragoman.sources.file_examples import advice_for
 
 _OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
-"""Options that go with files alone."""
+"""The options that go only with files."""
 _LINES_READ = 400
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a training begins with."""
+    """The start of a training: its recipe, its length and the run that it continues."""
 
     recipe: Recipe
     epochs: float | None = None
-    """How many it wants if no time is given; None: the recipe says it."""
+    """The number of epochs if no time is given; None: the recipe sets the length."""
     start_from: Run | None = None
-    """The run that is fine-tuned, or of which a part is taken."""
+    """The run that is fine-tuned, or that gives a part."""
     take: ModelPart | None = None
 
 
 def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -> Chosen:
-    """What the options lead to. ``learns``: whether a vocabulary is to be learned, whose size then
-    follows from the text (``vocabulary_size.py``).
+    """Make the recipe from the options. ``learns``: True if a vocabulary will be learned, whose
+    size then depends on the text (``vocabulary_size.py``).
 
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``RunError`` for a run
     that cannot be opened, ``DataError`` for files that cannot be used.
@@ -101,9 +101,9 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
 
 
 def _told_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
-    """The task of the recipe or the run; None where there is neither, or a part of the run is
-    taken, which serves any task. Errors: ``RecipeError`` for a task that there is not, or another
-    than that; for a model that the recipe or the run has; for files that nothing reads."""
+    """The task of the recipe or the run. None without either, or if only a part of the run is
+    taken, which serves any task. Errors: ``RecipeError`` for an unknown task, or another than that
+    one; for a model that the recipe or the run determines; for files that no task reads."""
     task = options.task
     known = base or (run.recipe if run is not None else None)
     told = known.task if known else None
@@ -141,8 +141,8 @@ def _told_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> s
 def _recipe_named(
     options: TrainOptions, run: Run | None, take: ModelPart | None, say: Say
 ) -> Chosen:
-    """The recipe that the options name, as it begins. Errors: ``RecipeError`` for options that go
-    with files alone, and for one file of text."""
+    """The recipe that the options name, with its start. Errors: ``RecipeError`` for options that go
+    only with files, and for one file of text."""
     name, changes = options.inputs[0], options.set_
     if len(options.inputs) > 1:
         raise RecipeError(
@@ -151,7 +151,7 @@ def _recipe_named(
     if Path(name).is_dir():
         raise RecipeError(advice_for(Path(name)))
     if Path(name).is_file() and Path(name).suffix != ".toml":
-        next(read_lines(name, check_is_lines), None)  # no text, or not that of sentences
+        next(read_lines(name, check_is_lines), None)  # refuses files that are not lines of text
         raise RecipeError(
             f"{name} is one file of text: name the file of its translations too; or give "
             "one file with both sides (.tsv, .jsonl), or a recipe (.toml). To learn to write "
@@ -173,7 +173,8 @@ def _recipe_named(
 
 
 def _finished(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: bool) -> Recipe:
-    """With the changes, and a vocabulary that fits the text, where none is taken over."""
+    """The recipe with the changes of ``--set``, and a vocabulary size that fits the text, unless
+    the vocabulary comes from the run."""
     take, say, changes = builder.take, builder.say, builder.options.set_
     if run is None or take is None:
         recipe = _changed(recipe, changes, chosen=builder.begins_anew)
@@ -193,7 +194,8 @@ def _finished(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: b
 
 
 def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
-    """``Recipe.change``. ``chosen``: whether the program has chosen the model."""
+    """``Recipe.change`` with a better message. ``chosen``: True if the program has chosen the
+    model."""
     try:
         return recipe.change(changes)
     except RecipeError as error:
@@ -211,8 +213,8 @@ def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
 
 
 def name_of(options: TrainOptions) -> str | None:
-    """How a run on files of text will be called, before any of them is read; None for recipes, and
-    for files that say their languages."""
+    """The name of a run on files of text, before any of them is read; None for recipes, and for
+    files that contain their languages."""
     names, task, languages = options.inputs, options.task, options.languages
     says = format_by_name(names[0]) in ("tmx", "xliff", "po") and not languages
     if says or not all(map(is_text, names)):
@@ -220,14 +222,14 @@ def name_of(options: TrainOptions) -> str | None:
     stem = Path(names[0]).name.split(".")[0]
     if task not in (None, "translation") or (len(names) == 1 and is_treebank(names[0])):
         return stem
-    if languages and "-" not in languages:  # as of recordings: what they are is not known yet
+    if languages and "-" not in languages:  # such as for recordings: the inputs are not known yet
         return stem
     codes = given_languages(languages, names)
     return stem if "und" in codes else "-".join(codes)
 
 
 def languages_read(recipe: Recipe) -> str | None:
-    """The languages that the text seems to be in, as --languages takes them; None if unsure."""
+    """The languages that the text seems to have, in the form of ``--languages``; None if unsure."""
     data = recipe.data
     reads = bool(data.train) and data.prepared is None
     lines = list(islice(read_pairs(data.train[0]), _LINES_READ)) if reads else []

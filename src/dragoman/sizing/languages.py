@@ -1,4 +1,4 @@
-"""The languages of a training: as ``--languages`` has them, or as the names of the files tell."""
+"""The languages of a training, from ``--languages`` or from the names of the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _KANURI = " (kr is Kanuri, which is given as kau)"
 def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     """Guess languages from names: my.en and my.de.gz are "en" and "de"; "und" if unsure.
 
-    Errors: ``RecipeError`` for my.kr, which is a text in Kanuri by its name."""
+    Errors: ``RecipeError`` for my.kr, whose name means a text in Kanuri.
+    """
     codes = []
     for path in paths:
         suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
@@ -35,7 +36,7 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
 
 
 def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
-    """Of both sides, by ``--languages`` or else by the names of their files.
+    """The languages of both sides, from ``--languages`` or else from the names of their files.
 
     Errors: ``RecipeError`` for anything but two codes.
     """
@@ -49,7 +50,7 @@ def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
 
 
 def given_language(code: str | None, path: str) -> str:
-    """Of texts that stand alone. Errors: ``RecipeError`` for two codes."""
+    """The language of texts without translations. Errors: ``RecipeError`` for two codes."""
     if code is not None and "-" in code:
         raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
     _check_codes(code or "")
@@ -57,7 +58,7 @@ def given_language(code: str | None, path: str) -> str:
 
 
 def _check_codes(codes: str) -> None:
-    """Errors: ``RecipeError`` for names of languages and for codes of countries."""
+    """Errors: ``RecipeError`` for names of languages and codes of countries."""
     source, dash, target = codes.partition("-")
     meant = f"{code_meant(source)}{dash}{code_meant(target)}"
     if meant != codes:
@@ -66,7 +67,7 @@ def _check_codes(codes: str) -> None:
 
 
 def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
-    """The languages that are said; of each that is not, the one of ``otherwise``."""
+    """The known languages; unknown ones are taken from ``otherwise``."""
     return {
         side: getattr(otherwise, side) if code == "und" else code
         for side, code in languages.items()

@@ -1,4 +1,5 @@
-"""What a run costs and what minutes give: updates, validations, a warning if they are too few."""
+"""The cost of a run, and the plan for a number of minutes: updates, validations, and a warning if
+there are too few."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from dragoman.training.fastest_way import Throughput
 
 _LITTLE, _EPOCHS = 2_000, 12
-"""Little text is learned sooner: after so many epochs, but not before so many tokens for each unit
-of width."""
+"""Limits for a small text, which is learned sooner: tokens per unit of width, and epochs. Learning
+begins after the larger of both."""
 _SOONER_WITH_MUON = (4.35, 5.4)
-"""With Muon a model begins so many times sooner than with Adam where targets are short, and where
-they are long (of translators; docs/experiments.md)."""
+"""Muon begins to learn this many times sooner than Adam, with short targets and with long ones
+(measured on translators; docs/experiments.md)."""
 
 
 def with_updates(
@@ -74,14 +75,14 @@ def for_minutes(
     if not recipe.training.validate_every:
         validation = 0.0
     updates, validations = updates_in(seconds, measured.seconds_per_update, validation)
-    if recipe.training.average_last:  # whose weights are validated too
+    if recipe.training.average_last:  # the averaged weights are validated too
         validations = max(1, validations - 1)
     planned = with_updates(recipe, updates, validations=validations, minutes=minutes)
     return planned, validation
 
 
 def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
-    """What a run will cost, said before it starts."""
+    """The cost of a run as text, before it starts."""
     updates = recipe.training.updates
     # A run that was given a time takes it; of any other, validations take about a tenth.
     minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
@@ -94,8 +95,8 @@ def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
 
 
 def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: float) -> str | None:
-    """A warning where a run has too little time to learn anything, by the estimate that the verdict
-    at its end is based on (``tasks/verdict.py``). ``length``: of a target, in tokens."""
+    """A warning if a run has too little time to learn anything. The verdict at its end uses the
+    same estimate (``tasks/verdict.py``). ``length``: tokens of a target."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
     needed = min_tokens(
         recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update,
@@ -123,12 +124,12 @@ def min_tokens(
     epoch: float = math.inf,
     optimizer: str = "adam",
 ) -> float:
-    """About how much of what is counted a model must see before it does anything of its task: more,
-    the wider it is and the longer targets are, less of a text that it sees many times
-    (docs/experiments.md, "Minutes that do not teach").
+    """The estimated amount that a model must see before it can do its task at all: more for a wide
+    model and for long targets, less for a text that it sees many times (docs/experiments.md,
+    "Minutes that do not teach"). It is in the task's unit, usually tokens.
 
-    ``length``: tokens of a target; ``epoch``: of all targets of the text; ``optimizer``: which one
-    moves it, as the recipe names it.
+    ``length``: tokens of a target; ``epoch``: tokens of all targets of the text; ``optimizer``: its
+    name in a recipe.
     """
     a, b = task.begins
     if optimizer == "muon":

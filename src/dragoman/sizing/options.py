@@ -14,11 +14,11 @@ from typing import Any
 from dragoman.base.errors import RecipeError
 
 _TREES = (".mrg", ".ptb", ".parse")
-"""How names of files of bracketed trees end."""
+"""The ends of the names of files of bracketed trees."""
 
 
 def _option(metavar: str, **more: Any) -> Any:
-    """A field with another placeholder."""
+    """A field with a placeholder of its own in ``--help``."""
     return field(default=None, metadata={"metavar": metavar, **more})
 
 
@@ -113,27 +113,27 @@ class TrainOptions(FilesOptions):
 
     @property
     def are_files(self) -> bool:
-        """Whether the first input is a file, or a folder of files, and no recipe."""
+        """True if the first input is a file or a folder, not a recipe."""
         return is_text(self.inputs[0])
 
     def refuse(self, unfit: Mapping[str, str]) -> None:
-        """Errors: ``RecipeError`` for the first of the options in ``unfit`` that is given. Its
-        value says why it does not fit, behind the name of the option."""
+        """Errors: ``RecipeError`` for the first option in ``unfit`` that is given. The value in
+        ``unfit`` is the reason, which follows the name of the option in the message."""
         for name, why in unfit.items():
             if getattr(self, name) is not None:
                 raise RecipeError(f"--{name.strip('_').replace('_', '-')}{why}")
 
 
 def is_text(path: str) -> bool:
-    """Whether it is a file or a folder, and no recipe by its name."""
+    """Return whether a path is a file or a folder, and its name is not that of a recipe."""
     return Path(path).exists() and not path.endswith(".toml")
 
 
 def is_treebank(path: str) -> bool:
-    """Whether its name is that of a file of bracketed trees."""
+    """Return whether a path has the name of a file of bracketed trees."""
     return path.removesuffix(".gz").endswith(_TREES)
 
 
 def absolute(path: str) -> str:
-    """A path from the root, as recipes have it."""
+    """The absolute path, as recipes store it."""
     return str(Path(path).absolute())

@@ -1,11 +1,11 @@
-"""A row of a table of sizes, and what follows from it in a recipe: of each family of models that a
-user can ask for by name.
+"""The rows of tables of sizes, and the settings that follow from a row for each family of models
+that ``--model`` names.
 
-Width, layers and the size of updates are the row's, whatever the family. What differs is how fast
-each learns best and how much is dropped: by what sweeps found on Multi30k (the recipes
-``multi30k-en-de``, ``-lstm`` and ``-conv``) and on film reviews (``movie-reviews``, ``-lstm``).
+Width, layers and the size of updates are the same for all families. Learning rate and dropout
+differ: they come from sweeps on Multi30k (the recipes ``multi30k-en-de``, ``-lstm`` and ``-conv``)
+and on film reviews (``movie-reviews``, ``-lstm``).
 
-The tables stand in ``tasks/NAME/sizes.py``.
+The tables are in ``tasks/NAME/sizes.py``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dragoman.recipe.spec import Spec
 
 @dataclass(frozen=True)
 class Size:
-    """A model and its training for text of up to a certain amount."""
+    """The size and the training of a model for a certain amount of text."""
 
     below: float
-    """The row is for less text than this, counted as its table does: in pairs, labelled texts,
-    trees or characters."""
+    """The limit of the row: it is for less text than this, in the unit of its table: pairs,
+    labelled texts, trees or characters."""
     vocabulary: int
-    """Tokens at most; what a text supports is found out later (``vocabulary_size.py``)."""
+    """The most tokens of the vocabulary; the text may reduce them (``vocabulary_size.py``)."""
     model_dim: int
     heads: int
     layers: int
@@ -36,17 +36,17 @@ class Size:
     warmup: int
     peak: float
     epochs: int
-    """How long to train if no time is given."""
+    """The length of the training if no time is given."""
     optimizer: Literal["adam", "muon"] = "adam"
 
     @property
     def stack(self) -> dict[str, Any]:
-        """The section ``model`` of a recipe whose model is one stack, but for its kind."""
+        """The section ``model``, without its kind, for a model of one stack."""
         return {**self._widths, "layers": self.layers}
 
     @property
     def both(self) -> dict[str, Any]:
-        """The section ``model`` of one with an encoder and a decoder."""
+        """The section ``model``, without its kind, for a model with an encoder and a decoder."""
         return {**self._widths, "encoder_layers": self.layers, "decoder_layers": self.layers}
 
     @property
@@ -60,14 +60,14 @@ class Size:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """The section ``plan``."""
+        """The section ``plan`` of the recipe."""
         return {
             "tokens_per_update": self.tokens_per_update,
             "tokens_per_micro_batch": min(4096, self.tokens_per_update),
         }
 
     def training(self, schedule: str = "cosine") -> dict[str, Any]:
-        """The section ``training``, with that kind of schedule."""
+        """The section ``training`` of the recipe, with this kind of schedule."""
         return {
             "updates": 10 * self.warmup,
             "clip_norm": 1.0,
@@ -77,28 +77,28 @@ class Size:
 
 
 def row_of(table: Sequence[Size], count: float) -> Size:
-    """The row of a table for ``count`` of what the table counts."""
+    """The row of a table for an amount of ``count``."""
     return next(row for row in table if count < row.below)
 
 
 Shape = Callable[[Size], dict[str, Any]]
-"""A row -> the section ``model`` of a recipe."""
+"""A function from a row to the section ``model`` of a recipe."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """What a row of a table becomes."""
+    """A family of models: its settings by the kind of task."""
 
     both: Shape | None
-    """A model that reads and writes."""
+    """For a model that reads and writes."""
     reader: Shape | None
-    """One that reads alone, or of which only what it makes of a text is used."""
+    """For a model that only reads, or whose representation of a text is used."""
     writer: Shape | None
-    """One that writes alone."""
+    """For a model that only writes."""
     rate: float = 1.0
-    """Its highest learning rate, beside the row's."""
+    """Its highest learning rate, relative to that of the row."""
     by_adam: bool = False
-    """Whether it learns with Adam where the table has Muon."""
+    """True if it learns with Adam where the table has Muon."""
 
 
 def _lstm(row: Size) -> dict[str, Any]:
@@ -135,21 +135,21 @@ FAMILIES = {
     "lstm": Family(both=_lstm, reader=_lstm_alone, writer=_lstm_alone, rate=1.4, by_adam=True),
     "conv": Family(both=_convolutions, reader=None, writer=None, rate=0.75, by_adam=True),
 }
-"""By the name that a user gives."""
+"""The families of models, by the names of ``--model``."""
 DEFAULT = "transformer"
 _RATE_OF_MUON = 1.4
-"""The learning rate of rows with Muon, beside that of Adam."""
+"""The learning rate of rows with Muon, relative to that of Adam."""
 
 
 def check_family(family: str) -> None:
-    """Errors: ``RecipeError`` for a name of no family."""
+    """Errors: ``RecipeError`` for an unknown family."""
     if family not in FAMILIES:
         raise RecipeError(f"--model {family}: allowed are {', '.join(FAMILIES)}")
 
 
 def shape_of(family: str, task: Spec) -> Shape:
-    """What a row of a table becomes for ``task``. Errors: ``RecipeError`` where the family has no
-    such model."""
+    """The function from a row to the model settings for ``task``. Errors: ``RecipeError`` if the
+    family has no such model."""
     check_family(family)
     able = {name: _shape(one, task) for name, one in FAMILIES.items()}
     shape = able[family]
@@ -162,7 +162,7 @@ def shape_of(family: str, task: Spec) -> Shape:
 
 
 def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
-    """The settings of a model for ``task``, of the size of a row."""
+    """The model settings for ``task`` with the size of a row."""
     values = shape_of(family, task)(row)
     made: ModelSettings = KINDS[values["kind"]].model_validate(values)
     return made
@@ -181,7 +181,7 @@ def _shape(family: Family, task: Spec) -> Shape | None:
         return family.both
     if task.writes:
         return family.writer
-    # A masked model says something of each token by what stands on both sides of it, which layers
-    # that go from left to right do not see.
+    # A masked model predicts each token from both sides, and layers that run from left to right do
+    # not see the right side.
     left_to_right = family.reader is family.writer
     return None if left_to_right and not task.has_head else family.reader

@@ -1,6 +1,5 @@
-"""The recipe of a run that begins with another one, or with a part of it: what it takes over, and
-how gently it then trains.
-"""
+"""The recipe of a run that starts from another one, or from a part of it: the settings that it
+takes over, and its gentler training."""
 
 from __future__ import annotations
 
@@ -22,20 +21,20 @@ from dragoman.sizing.languages import known_of
 from dragoman.training.schedule import make_schedule
 
 FINE_TUNING = 10
-"""By which fine-tuning divides the learning rate and the epochs."""
+"""The divisor of learning rate and epochs in fine-tuning."""
 
 _STACKS = (EncoderSettings, DecoderSettings)
 _OF_A_STACK = (
     "model_dim", "ffn_dim", "attention", "activation_dropout", "norm", "residual", "positions"
 )  # fmt: skip
-"""What a Transformer's encoder or decoder has in common with one by itself, as settings."""
+"""The settings that the encoder or decoder of a Transformer shares with a model of one stack."""
 
 
 def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = False) -> Recipe:
-    """The recipe for going on from the weights of a run with the recipe ``learned``.
+    """The recipe for fine-tuning the weights of a run with the recipe ``learned``.
 
-    What the weights were made for is taken over: model, text, Moses tokens, the context, unless it
-    is this recipe's ``own_context``, and the languages where this recipe names none.
+    It takes over the settings that the weights depend on: model, text, Moses tokens, the context
+    (unless the recipe has its ``own_context``), and languages that the recipe does not name.
     """
     named = recipe.languages
     said = {"source": named.source, "target": named.target}
@@ -56,12 +55,11 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
 
 
 def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
-    """The recipe for beginning with a part of a run with the recipe ``learned``: for a task whose
-    model is one stack, that is the part's, and so is its text. How much is read at once
-    (``plan.context``) stays as it is: that run may have learned from short windows. A translation
-    stays as it is (``around_part``).
+    """The recipe for starting from a part of a run with the recipe ``learned``. A task with one
+    stack takes model and text from the part. The context (``plan.context``) does not change: that
+    run may have learned from short windows. A translation does not change (``around_part``).
 
-    Errors: ``RecipeError`` where that run has no such part.
+    Errors: ``RecipeError`` if that run has no such part.
     """
     task, model = recipe.spec, learned.model
     if task.reads and task.writes:
@@ -97,10 +95,10 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
 
 
 def around_part(recipe: Recipe, learned: Recipe, take: ModelPart, say: Say) -> Recipe:
-    """The recipe of a translation, chosen by a table, made to fit a part of a run with the recipe
-    ``learned``: its widths and layers are the part's, and each side has a vocabulary of its own, as
-    the part brings its own. The two stay one where that run translates between the same languages
-    with one. ``say`` is told so."""
+    """Make the recipe of a translation, chosen by a table, fit a part of a run with the recipe
+    ``learned``: it takes widths and layers from the part, and each side gets its own vocabulary,
+    because the part brings one. If that run translates between the same languages with one
+    vocabulary, both sides share it. ``say`` gets a message about separate vocabularies."""
     model, part = recipe.model, learned.model
     if isinstance(model, TransformerSettings) and isinstance(part, (TransformerSettings, *_STACKS)):
         layers = part.layers if isinstance(part, _STACKS) else getattr(part, f"{take}_layers")
@@ -121,9 +119,9 @@ def around_part(recipe: Recipe, learned: Recipe, take: ModelPart, say: Say) -> R
 
 
 def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> None:
-    """Whether the vocabulary that a part of ``run`` brings along is for one side alone.
+    """Check that a vocabulary from a part of ``run`` serves only one side.
 
-    Errors: ``RecipeError`` where the recipe has one vocabulary for both, and that run had none.
+    Errors: ``RecipeError`` if the recipe shares one vocabulary, and that run did not.
     """
     if recipe.text.shared and recipe.spec.translates and not shares_with(recipe, learned):
         raise RecipeError(
@@ -133,8 +131,8 @@ def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> 
 
 
 def shares_with(recipe: Recipe, learned: Recipe) -> bool:
-    """Whether one vocabulary of a run with the recipe ``learned`` is for both languages of
-    ``recipe``."""
+    """Return whether the shared vocabulary of a run with the recipe ``learned`` serves both
+    languages of ``recipe``."""
     if not learned.spec.translates or not learned.text.shared:
         return False
     here, there = recipe.languages, learned.languages
@@ -143,11 +141,11 @@ def shares_with(recipe: Recipe, learned: Recipe) -> bool:
 
 
 def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Say) -> Recipe:
-    """The recipe for a part of ``run``, taken by ``for_part``, that has positions for all that is
-    read at once, and ``say`` is told where the part has not read so much before.
+    """Fit the context of a recipe for a part of ``run`` (``for_part``) to the positions of the
+    part. ``say`` gets a message if the context is reduced, or longer than the part has read before.
 
-    ``own``: whether a person has said how much that is. Errors: ``RecipeError`` where the part
-    has no positions for what they said.
+    ``own``: True if the user has set the context. Errors: ``RecipeError`` if the part has too few
+    positions for it.
     """
     context, longest = recipe.plan.context, recipe.model.longest
     if longest is not None and context > longest:
@@ -172,26 +170,26 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
 
 
 def with_context(recipe: Recipe, context: int) -> PlanSettings:
-    """The section ``plan``, with so many tokens read at once."""
+    """The section ``plan`` with another context."""
     return recipe.plan.model_copy(update={"context": context})
 
 
 def part_to_take(task: str, learned: Recipe) -> ModelPart | None:
-    """The part of a run with the recipe ``learned`` that a new run of ``task`` begins with, where
-    nobody names one. A run that labels texts begins with the encoder (or decoder) of a run of
-    another task; any other run begins with the whole (None)."""
+    """The part of a run with the recipe ``learned`` from which a new run of ``task`` starts, if the
+    user names none. A run that labels texts starts from the encoder (or decoder) of a run of
+    another task; any other run starts from the whole run (None)."""
     if task == learned.task or task not in learned.tasks or not learned.tasks[task].has_head:
         return None
     return part_of(learned.model)
 
 
 def part_of(model: ModelSettings) -> ModelPart:
-    """The part of a model that another one begins with, unless one is named."""
+    """The part of a model from which another model starts, unless one is named."""
     return "encoder" if model.reads else "decoder"
 
 
 def encoder_of(model: TransformerSettings) -> EncoderSettings:
-    """Settings of an encoder by itself, with the sizes and choices of a Transformer's encoder."""
+    """The settings of a separate encoder with the sizes and choices of a Transformer's encoder."""
     kept = model.model_dump(include={*_OF_A_STACK, "dropout", "attend_unknown"})
     return EncoderSettings.model_validate({**kept, "layers": model.encoder_layers})
 
@@ -210,7 +208,7 @@ def gently(recipe: Recipe, learned: Recipe) -> Recipe:
 
 
 def part_named(part: str | None, begins: bool) -> ModelPart | None:
-    """``--init-part`` as it was given. ``begins``: whether there is a run to take it of.
+    """Check the value of ``--init-part``. ``begins``: True if there is a run to take it from.
 
     Errors: ``RecipeError``.
     """

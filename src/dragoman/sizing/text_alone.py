@@ -1,8 +1,7 @@
-"""A sane size and schedule of a language model, or of a masked one, when a user gives nothing but a
-text.
+"""A sensible size and schedule for a language model or a masked model, if a user gives only text.
 
-``TEXT_TABLE`` is what is chosen: the characters of the text choose a row. How its texts are told
-apart and how much is held out follow from the text too; all of it is written into the recipe.
+The characters of the text choose a row of ``TEXT_TABLE``. The boundaries between texts and the
+held-out share follow from the text too; all choices are written into the recipe.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from dragoman.sizing.size import DEFAULT, Size
 BEGINS = (4_000, 0)
 """``Task.begins`` of a model that writes texts."""
 _SECTIONS = 200
-"""A text is cut into so many at least, so that a part can be held out; but none is shorter than"""
+"""The fewest sections of a text, so that a part can be held out."""
 _SHORTEST = 500
-"""characters."""
+"""The fewest characters of a section."""
 _SAMPLE_SIZE = 50
 _SAMPLE_FILES = 8
 _WHOLES = 100_000
-"""Texts by which it is told which share of them to hold out."""
+"""The most texts that are counted to decide the held-out share."""
 
 
 class TextSize(NamedTuple):
-    """One row: what is chosen below so many characters of text."""
+    """A row of the table: the choice below a number of characters."""
 
     kind: str
     """The kind of vocabulary."""
@@ -57,23 +56,23 @@ TEXT_TABLE = (
 updates teach a language model the most (docs/experiments/language-models-in-an-hour.md)."""
 
 _CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
-"""A section is many lines: one odd character is no reason to lose them all."""
+"""Sections contain many lines, and one odd character is no reason to drop a section."""
 _BETA2 = 0.999
-"""They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
+"""Small updates are noisy, so Adam's mean squared gradient spans more of them than in the paper."""
 
 
 @dataclass(frozen=True)
 class TextSummary(CorpusSummary):
-    """What texts that stand alone look like."""
+    """The properties of texts without translations."""
 
     section: int | None = None
-    """Characters of the sections in which they are read, where these are shorter than usual."""
+    """Characters of the sections in which texts are read, if these are shorter than usual."""
     wholes: Mapping[str, int] = field(default_factory=dict)
-    """How long each text is, by what names it (``Pair.whole``)."""
+    """The length of each text, by its name (``Pair.whole``)."""
 
 
 class TextsBuilder(RecipeBuilder):
-    """Texts that stand alone, in a file or a folder of files."""
+    """Builds recipes for texts without translations, in a file or a folder of files."""
 
     side: ClassVar[Side] = "target"
     fits = ("texts",)
@@ -94,7 +93,7 @@ class TextsBuilder(RecipeBuilder):
         for one in islice(files_of(first), _SAMPLE_FILES):
             try:
                 next(read_lines(one, check_is_lines), None)
-            except NotLines as error:  # to write markup may be what is wanted
+            except NotLines as error:  # a model of markup may be intended
                 self.say(f"warning: {error}. As it is, the model learns to write such lines")
                 break
 
@@ -126,7 +125,8 @@ class TextsBuilder(RecipeBuilder):
     def data(
         self, corpus: CorpusSettings, seen: CorpusSummary, held: Mapping[str, CorpusSettings]
     ) -> dict[str, Any]:
-        """Whole texts are held out where there are enough of them, and of few texts some."""
+        """The section ``data``. Whole texts are held out if there are enough of them; of few texts,
+        some."""
         assert isinstance(seen, TextSummary)
         if seen.section is not None:
             corpus = corpus.model_copy(update={"section": seen.section})
@@ -161,8 +161,8 @@ class TextsBuilder(RecipeBuilder):
         return text_size_in(self.minutes, self.say, timed, self.options.model or DEFAULT, rows)
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
-        """What suits the text if time does not matter, and all smaller sizes with vocabularies of
-        the same kind, the largest first."""
+        """The size without a time limit, followed by all smaller sizes with the same kind of
+        vocabulary, largest first."""
         chosen = _row_of(seen)
         smaller = TEXT_TABLE[TEXT_TABLE.index(chosen) :: -1]
         return [one.size for one in smaller if one.kind == chosen.kind]
@@ -182,13 +182,13 @@ def _row_of(seen: CorpusSummary) -> TextSize:
 
 
 def _format(path: str, base: Recipe | None) -> str:
-    """How the texts of a file are told apart, where nobody says it."""
+    """The default layout of a file: the way in which its texts are separated."""
     if base is not None and base.data.train:
         return base.data.train[0].format
     if base is not None and base.data.embedded is not None:
         return "text"
     if Path(path).is_dir():
         return "file"
-    # Blank lines part texts; without any the file is one, which is read in sections.
+    # Blank lines separate texts; without any, the file is one text, which is read in sections.
     texts = read_pairs(CorpusSettings(source=path, format="documents", section=100_000))
     return "documents" if len(list(islice(texts, 2))) == 2 else "file"

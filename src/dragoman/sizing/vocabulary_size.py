@@ -1,10 +1,10 @@
-"""How large a vocabulary a text gets where nobody says it.
+"""The size of a vocabulary, if the user does not set it.
 
 A table (``size.py``) gives a number of tokens that suits the model. The text has its own limits:
-words to make tokens of, and characters, of which each that gets no token of its own is written as
-its bytes in UTF-8. Where the characters would leave too few tokens for words, as those of Chinese
-or Korean do in a small vocabulary, only the frequent ones get a token; where even they would, the
-vocabulary is larger than the table says.
+words to make tokens of, and characters; a character without a token of its own is written as its
+bytes in UTF-8. If the characters leave too few tokens for words, as those of Chinese or Korean do
+in a small vocabulary, only the frequent ones get a token; if even these are too many, the
+vocabulary becomes larger than in the table.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say
 
 _SHARE = 2 / 3
-"""Of the tokens, at most so many are single characters; of a vocabulary of characters all are."""
+"""The largest share of the tokens for single characters, except in a vocabulary of characters."""
 
 
 class _Counts:
-    """Characters and words of the text that one vocabulary is learned from."""
+    """Counts of the characters and words of the text that one vocabulary is learned from."""
 
     def __init__(self, lines: Iterable[str], settings: TextSettings) -> None:
         counts: Counter[str] = Counter(SPACE)
         words: set[str] = set()
         for line in normalised(islice(lines, settings.sample_sentences), settings):
             counts.update(line)
-            if len(words) < 2 * settings.vocabulary:  # more of them change nothing
+            if len(words) < 2 * settings.vocabulary:  # more words change nothing
                 words.update(line.split(SPACE))
         self.characters = len(counts)
-        """Different ones, the space counted."""
+        """The number of different characters, including the space."""
         self.words = len(words - {""})
         self._reached = list(accumulate(sorted(counts.values(), reverse=True)))
 
     def coverage(self, characters: int) -> float:
-        """The share of the running text that so many characters, the most frequent, make up."""
+        """The share of the running text that the ``characters`` most frequent characters cover."""
         if characters >= self.characters:
             return 1.0
         return self._reached[max(0, characters - 1)] / self._reached[-1]
 
     def needed(self, coverage: float) -> int:
-        """The fewest characters that make up so much of the text."""
+        """The fewest characters that cover this share of the text."""
         return 1 + sum(reached < coverage * self._reached[-1] for reached in self._reached[:-1])
 
 
@@ -80,7 +80,7 @@ def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[
     if not counts:
         return recipe
     if not all(one.words for one in counts):
-        return recipe  # no text is left to train on, which the training says
+        return recipe  # no text is left to train on: training reports it
     # All characters and half of the words: a vocabulary that knows every word of a small text
     # learns nothing of how words are made.
     limit = min(others + one.characters + one.words // 2 for one in counts)
@@ -93,7 +93,7 @@ def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[
             coverage = min(coverage, *(max(LEAST_COVERAGE, one.coverage(most)) for one in counts))
         needed = max(one.needed(coverage) for one in counts)
         size = min(limit, max(size, others + ceil(needed / share)))
-    if as_bytes:  # where one of two vocabularies of one size has more characters than the other
+    if as_bytes:  # two vocabularies of one size may have different numbers of characters
         coverage = min(coverage, *(one.coverage(size - others) for one in counts))
     coverage = floor(1e4 * coverage) / 1e4
     if size == limit:
@@ -109,7 +109,7 @@ def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[
 
 
 def _summary(size: int, coverage: float, settings: TextSettings, counts: Sequence[_Counts]) -> str:
-    """One line for the user where the number of characters decides."""
+    """The message if the number of characters decides."""
     most = max(counts, key=lambda one: one.needed(coverage))
     words = f"the text has {most.characters:,} different characters: "
     if coverage < settings.character_coverage:

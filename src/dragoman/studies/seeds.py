@@ -1,7 +1,8 @@
-"""Runs of one recipe that differ by their seed alone: what a figure owes to chance.
+"""Runs of one recipe that differ only by their seed; they show the influence of chance.
 
-runs/x/seeds.json the seeds to train with runs/x/seed-1 the first run; all others take its number of
-updates runs/x/seed-2 …
+runs/x/seeds.json    the seeds to train with
+runs/x/seed-1        the first run; all others take its number of updates
+runs/x/seed-2        …
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What ``dragoman demo`` makes before it trains a classifier of texts or of pictures, and shows of
-the run."""
+"""The demos of classification, of texts and of pictures: their training files, and the results that
+they show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOKED_AT_PICTURE = "looked-at.svg"
 
 
 def show_labels(run: Run, found: ClassificationReport, console: Console) -> str:
-    """Which German pronoun an English "it" becomes, and what is taken for what."""
+    """Show which German pronoun an English "it" becomes, and which pronouns are confused."""
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
 
@@ -40,7 +40,7 @@ def show_labels(run: Run, found: ClassificationReport, console: Console) -> str:
 
 
 def drawn_pictures() -> DemoFiles:
-    """The pictures that the demo learns from. Errors: ``DataError`` where the extra ``images`` is
+    """Make the pictures that the demo learns from. Errors: ``DataError`` if the extra ``images`` is
     missing."""
     from dragoman.demo.shapes import DRAWN_NOTICE, drawn_demo, write_drawn
     from dragoman.pictures.bitmaps import png_of
@@ -53,8 +53,8 @@ def drawn_pictures() -> DemoFiles:
 
 
 def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
-    """How well shapes are told apart in combinations of pattern and colour that training did not
-    show them in, and where the model looks."""
+    """Show how well shapes are recognised in combinations of pattern and colour that training did
+    not have, and where the model looks."""
     from dragoman.base.atomic import write_text
     from dragoman.pictures.figure import figure_svg
     from dragoman.tasks.classification.evaluation import ClassificationEvaluation
@@ -77,7 +77,7 @@ def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
 
 
 def show_confusions(found: ClassificationReport, console: Console, tested: str, label: str) -> None:
-    """How well a run labels its test set, and what it takes for what."""
+    """Show the scores of a run on its test set, and its confusions."""
     from dragoman.pictures.terminal import heatmap_text
     from dragoman.tasks.shared.label_report import drawn
 
@@ -93,7 +93,7 @@ def show_confusions(found: ClassificationReport, console: Console, tested: str, 
 
 
 def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]]:
-    """Attention rollout over pictures, a row for each, and what is said of each."""
+    """Attention rollout of pictures, one row for each, and the label of each as text."""
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.subject import Subject
     from dragoman.pictures.matrix import MatrixPicture

@@ -1,7 +1,7 @@
-"""A run that labels pictures or recordings and is served, and the endpoint of all runs that label.
+"""A served run that labels pictures or recordings, and the endpoint of all runs that label.
 
-A file goes through three hands, in turns beside the event loop: it is opened; decoded into rows;
-and read by the model.
+A file is processed in three steps, in turns outside the event loop: it is opened, decoded into
+rows, and read by the model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from dragoman.tasks.classification.served import (
 
 
 class ServedFileClassifier(FileRun[Labeller]):
-    """A run that labels files and is served."""
+    """A run that labels files, served over HTTP."""
 
     task, path, trained = "classification", "/v1/classify", "dragoman train FOLDER"
     sent, gives = ClassifyRequest, ClassifyAnswer
@@ -58,7 +58,7 @@ class ServedFileClassifier(FileRun[Labeller]):
         self.has_figures = self.run.task.writes in self.form.settings.drawn_for
 
     def check(self, uploads: Sequence[Upload], request: ClassifyRequest) -> None:
-        """Raises Refusal 400 for what needs no file to be read."""
+        """Check a request before any file is read. Raises Refusal 400."""
         self.check_files(uploads, self.settings.limits.items)
         count = len(uploads)
         if request.why:
@@ -80,8 +80,8 @@ class ServedFileClassifier(FileRun[Labeller]):
         check_labels(count, self.reads, len(self.predictor.labels.names), request.top)
 
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
-        """Raises Refusal 400 for what costs too much to be read: once, or several times where what
-        is seen is asked for."""
+        """Refuse files that cost too much to read. A file is read several times if ``seen`` is set.
+        Raises Refusal 400."""
         count = sum(min(len(one), self.predictor.longest) for one in rows) * (
             1 + SEEING * request.seen + request.heads + request.reading
         )
@@ -96,7 +96,7 @@ class ServedFileClassifier(FileRun[Labeller]):
     def label(
         self, opened: Sequence[OpenedFile], rows: Sequence[Rows], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledFile]]:
-        """Each file with its number, as they come: a turn's worth is read at once."""
+        """Yield each file with its number, as it is labelled, one turn at a time."""
         names = [one.file.called for one in opened]
         cells = hidden_cells(request.hidden)
         read = [without(self.form, one, cells, self.predictor.longest) for one in rows]
@@ -122,7 +122,8 @@ def _told(
 
 
 _MOST_READ = 256
-"""Patches of a picture whose way through the model is drawn: its rows are sent as numbers."""
+"""The most patches of a picture whose way through the model is drawn: its rows are sent as
+numbers."""
 
 
 def seen(
@@ -132,8 +133,8 @@ def seen(
     ranked: Sequence[tuple[str, float]],
     asked: ClassifyRequest,
 ) -> Seen:
-    """A picture of what is read, and what else is asked of it. ``ranked``: its labels, the most
-    probable first. Raises Refusal 400 for a cell that is not there."""
+    """The picture that the model reads, and what else was requested. ``ranked``: the labels of the
+    file, the most probable first. Raises Refusal 400 for a cell that does not exist."""
     read = rows[: labeller.longest]
     looked = of_heads = panels = None
     cells = form.cells(len(read))
@@ -144,7 +145,7 @@ def seen(
         shares = _digits(_filled(rollout(weights, places), shape))
         looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
         if asked.heads:
-            begin = weights.shape[-1] - places  # behind the class token, if there is one
+            begin = weights.shape[-1] - places  # after the class token, if there is one
             if asked.at is not None:
                 given = weights[..., begin + row_of(cells, asked.at, places), :]
             else:
@@ -163,7 +164,7 @@ def _attended(
     labeller: Labeller, form: RowsForm, read: Rows
 ) -> tuple[NDArray[np.float32], int] | None:
     """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
-    file; None where nothing attends, or where they are more than a picture shows."""
+    file. None if the model has no attention, or if there are too many rows for a picture."""
     model = labeller.run.recipe.model
     if len(read) > MOST_CELLS * form.settings.shortens:
         return None
@@ -175,7 +176,7 @@ def _attended(
 
 
 def _filled(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
-    """(…, P) shares of the parts that are read -> of all; the rest has none."""
+    """Pad (…, P) shares of the parts that were read to all parts; the others get 0."""
     missing = shape[0] * shape[1] - shares.shape[-1]
     return np.pad(shares, [(0, 0)] * (shares.ndim - 1) + [(0, missing)])
 
@@ -223,7 +224,7 @@ async def _of_files(
 
 
 def _chosen(service: Service, request: ClassifyRequest) -> ServedRun:
-    """The run that is named, or the first that reads what was sent. Raises Refusal 400 or 404."""
+    """The named run, or the first one that reads such input. Raises Refusal 400 or 404."""
     has_files = bool(request.uploads)
     if request.text is not None and has_files:
         told = "give either text or file, not both"

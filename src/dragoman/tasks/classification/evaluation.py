@@ -1,7 +1,7 @@
-"""What is measured of a model that labels texts: while it trains, and of a finished run.
+"""Evaluation of a model that labels texts, during training and of a finished run.
 
-Accuracy and macro F1 are of ``metrics/classification.py``; the loss is -log P of the right label,
-in nats a text. A text is read up to ``plan.context`` tokens.
+``metrics/classification.py`` defines accuracy and macro F1; the loss is -log P of the right label,
+in nats per text. A text is read up to ``plan.context`` tokens.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
 _MAX_SHOWN = 30
-"""Labels of a table of confusions in a terminal."""
+"""The most labels of a table of confusions in a terminal."""
 
 
 class ClassificationValidation(Validation[LabelledBatch]):
-    """``macro_f1``, ``accuracy`` and ``loss``; some texts are shown with what was chosen."""
+    """Scores on dev: ``macro_f1``, ``accuracy`` and ``loss``; some texts are shown with their
+    chosen labels."""
 
     without = "without tokens, or of a label that the training text does not have"
 
@@ -90,20 +91,20 @@ class ClassificationValidation(Validation[LabelledBatch]):
 
 @dataclass(frozen=True)
 class ClassificationReport(LabelReport):
-    """How a run labels some texts."""
+    """The result of a run on some texts."""
 
     one_label: ClassVar[str] = "label"
     quoted_length: ClassVar[int] = 100
 
     cut: int
-    """How many texts are longer than what is read of them."""
+    """The number of texts that are longer than the model reads."""
     longest: int
     left_out: int
-    """How many texts have a label that training had not; they are not measured."""
+    """The number of texts with a label that training did not have; they are not measured."""
     noun: str = "text"
-    """What one of them is called: a recording, a picture."""
+    """The name of one example: text, recording, picture."""
     unit: str = "tokens"
-    """What is read of them."""
+    """The units that the model reads."""
 
     @property
     def counted(self) -> str:
@@ -111,11 +112,10 @@ class ClassificationReport(LabelReport):
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name."""
         return self.confusion.scores | {"loss": self.nll / max(self.confusion.texts, 1)}
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         texts = self.confusion.texts
         labels = plural(len(self.labels), "label")
         read = f"{plural(texts, self.noun)}, {labels}; {self.seconds:.1f} s"
@@ -130,7 +130,7 @@ class ClassificationReport(LabelReport):
         return "\n\n".join([*parts, *self._notes()])
 
     def _confusions(self) -> str:
-        """The matrix; columns are numbered where names would be too wide."""
+        """The confusion matrix; columns are numbered if names would be too wide."""
         short = max(map(len, self.labels)) <= 8
         heads = list(self.labels) if short else [f"({k})" for k in range(1, len(self.labels) + 1)]
         rows: list[list[str | int | float]] = [
@@ -169,7 +169,7 @@ class ClassificationReport(LabelReport):
 
 
 class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
-    """Measures runs on labelled texts."""
+    """Evaluates runs on labelled texts."""
 
     one_of = "labelled texts, or one of texts and one of labels"
     wanted = "is no text", "a file of labelled texts", "test.tsv"
@@ -183,7 +183,8 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
         return CorpusSettings(source=path, format="tsv") if is_tabbed(path) else super().usual(path)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """Those of a label that the run has learned; files may have no others."""
+        """The examples whose labels the run knows. In files that the user gives, other labels are
+        errors."""
         labels = asked.run.forms.labels
         if asked.files:
             _require_known(examples.pairs, labels, examples.name)
@@ -203,7 +204,8 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
 def _judged(
     pairs: Sequence[Pair], found: Sequence[ClassifiedText], labels: Labels
 ) -> tuple[Confusion, float, tuple[Mistake, ...]]:
-    """The confusions, -log P of what is right in nats, and the surest mistakes."""
+    """The confusions, the sum of -log P of the right labels in nats, and the mistakes with the
+    highest probability."""
     true, chosen, mistakes, nll = list[int](), list[int](), list[Mistake](), 0.0
     for pair, one in zip(pairs, found, strict=True):
         right = labels.value(pair.target)
@@ -220,7 +222,7 @@ def _judged(
 
 
 def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
-    """Errors: ``DataError`` naming the first line whose label training had not."""
+    """Errors: ``DataError`` with the first line whose label training did not have."""
     for pair in pairs:
         if labels.value(pair.target) is None:
             raise DataError(
@@ -232,11 +234,11 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
 def compared(
     systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
 ) -> ComparedRuns:
-    """Runs that label the same texts, by accuracy and macro F1. Systems may know different labels,
+    """Compare runs on the same texts by accuracy and macro F1. Systems may know different labels,
     as long as all know those of the texts.
 
-    ``source``: labelled texts in the format of those that the first run has learned from, or texts
-    beside labels (``references``). Errors: as ``LabelEvaluation.known``.
+    ``source``: labelled texts in the format of the first run's training files, or texts whose
+    labels are in ``references``. Errors: as ``LabelEvaluation.known``.
     """
     (first, *_), *_ = systems.values()
     files = [*([source] if source else []), *references]

@@ -1,6 +1,6 @@
-"""The predictor of a run that labels: texts in, labels and their probabilities out.
+"""The predictor of a run that labels: it reads texts and gives labels with their probabilities.
 
-Nothing is searched for: all labels of a text are scored at once, by the model as it is, in fp32.
+There is no search: the model scores all labels of a text at once, in fp32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Probabilities = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClassifiedText:
-    """One text. ``str(labelled)`` is its most probable label."""
+    """One labelled text. ``str(labelled)`` gives its most probable label."""
 
     text: str
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class ClassifiedText:
     log_probabilities: Probabilities
     """(K,) log P of each label, in nats."""
     cut: bool
-    """Whether the text is longer than what was read of it."""
+    """True if the text is longer than the model reads."""
 
     @property
     def probabilities(self) -> Probabilities:
@@ -65,10 +65,10 @@ class ClassifiedText:
 
 
 class Labeller(Predictor[ClassifiedText]):
-    """A trained model, ready to label. Not for several threads at once."""
+    """A trained labeller. Do not use it from several threads at once."""
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
-        """Errors: ``RunError``, also for a run that does something else."""
+        """Errors: ``RunError``, also for a run of another task."""
         run.require_task("classification", "which does not label")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
@@ -77,16 +77,16 @@ class Labeller(Predictor[ClassifiedText]):
 
     @property
     def longest(self) -> int:
-        """Tokens that are read of a text, a symbol before or behind it counted."""
+        """The most tokens that are read of a text, including one special symbol."""
         return self.reading.longest
 
     def looked_at(self, text: str) -> str:
-        """What is cut into tokens of a text, whatever is read of them."""
+        """The beginning of a text that is tokenised, at least as much as the model reads."""
         return self.run.source.beginning(text, self.longest)
 
     def each(self, given: Iterable[str]) -> Iterator[ClassifiedText]:
-        """Each text or file with the probabilities of all labels. One without tokens has those of a
-        text in which nothing stands. All are read before the first is answered. Errors:
+        """Label each text or file with the probabilities of all labels, in their order. A text
+        without tokens is read as an empty one. All are read before the first result. Errors:
         ``DataError`` for a file that cannot be used."""
         texts = list(given)
         found = dict(self.parts(texts))
@@ -98,8 +98,9 @@ class Labeller(Predictor[ClassifiedText]):
         together: int = _TOKENS_AT_ONCE,
         values: Sequence[Values] | None = None,
     ) -> Iterator[tuple[int, ClassifiedText]]:
-        """The same as it comes, the shortest texts first, each with its number; so many tokens are
-        read at once. ``values``: of each text, where they are known; ``given`` then names them."""
+        """Label texts as they come, the shortest first, each with its number. ``together``: the
+        most tokens that are read at once. ``values``: the tokens of the texts, if they are known;
+        ``given`` then names the texts."""
         tokens = values
         if tokens is None:
             tokens = self.run.source.encode([self.looked_at(text) for text in given])
@@ -121,7 +122,7 @@ class Labeller(Predictor[ClassifiedText]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> Shown:
-        """Its label. Errors: ``DragomanError`` for a prefix."""
+        """The label of a text, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("a label is given no beginning: leave the prefix out")
         found = self(text)
@@ -130,7 +131,7 @@ class Labeller(Predictor[ClassifiedText]):
         return Shown(told, (value,), float(found.log_probabilities[value]))
 
     def source_ids(self, text: str) -> list[int]:
-        """What the model reads of a text: its tokens, a symbol before or behind them."""
+        """The ids that the model reads: the tokens of a text and one special symbol."""
         read: list[int] = self.source_values(text).tolist()
         return read
 
@@ -140,13 +141,13 @@ class Labeller(Predictor[ClassifiedText]):
         return found
 
     def given_ids(self, text: str) -> list[int]:
-        """All of a text, whatever is read of it; of a very long one the beginning."""
+        """The ids of a whole text; of a very long one, those of its beginning."""
         return self.run.source.values([self.looked_at(text)])[0]
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """log P of a label for each text, given by its value."""
+        """log P of a label for each text. ``targets``: the values of the labels."""
         found = self(sources)
         return [
             hypothesis_of(target, [float(one.log_probabilities[target[0]])], 0.0, finished=False)

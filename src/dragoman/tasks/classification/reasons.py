@@ -1,11 +1,11 @@
-"""Which words of a text a label rests on: by a gradient and by attention, beside each other.
+"""The contribution of each word of a text to its label, by a gradient and by attention.
 
-*Gradient times input* (Shrikumar et al., 2017): for what the first layer reads of each token, e_i,
-its position included, e_i · ∂ log P(label) / ∂ e_i, the change of the label's log-probability that
-a small step along e_i makes. *Attention*: how much all rows of the last layer look at a token, on
-average over rows and heads. They answer different questions and often disagree: attention says
-where values were taken from and nothing of what became of them (Jain and Wallace, 2019), a gradient
-how the answer would change nearby and nothing of leaving a word out. Neither is a reason.
+*Gradient times input* (Shrikumar et al., 2017): for the input e_i of the first layer at each token,
+its position included, e_i · ∂ log P(label) / ∂ e_i, the change of the label's log-probability for a
+small step along e_i. *Attention*: how much all rows of the last layer look at a token, on average
+over rows and heads. They answer different questions and often disagree: attention shows where
+values were taken from, but not their effect (Jain and Wallace, 2019); a gradient shows the effect
+of small changes, but not of leaving a word out. Neither is a reason.
 
 Shapes: P tokens that are read, D width.
 """
@@ -39,21 +39,21 @@ class ReasonWord:
 
     text: str
     number: int
-    """Its place among the words of the text, from 0."""
+    """The place of the word in the text, from 0."""
     gradient: float
-    """Nats: positive where it speaks for the label."""
+    """The sum in nats: positive if the word speaks for the label."""
     attention: float | None
-    """Share of what is looked at, 0 to 1; None where the model has no attention."""
+    """The share of the attention, 0 to 1; None if the model has no attention."""
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """What the words of a text have to do with its label."""
+    """The contribution of each word of a text to its label."""
 
     label: str
     probability: float
     words: tuple[ReasonWord, ...]
-    """Those that were read; symbols of the model are left out."""
+    """The words that the model read, without special symbols."""
 
 
 def table(found: Reasons) -> str:
@@ -70,7 +70,7 @@ def table(found: Reasons) -> str:
 
 
 def reasons(labeller: Labeller, text: str) -> Reasons:
-    """Why a text got its most probable label."""
+    """Explain the most probable label of a text."""
     form, network = labeller.run.source, labeller.network
     text = labeller.looked_at(text)
     tokens, numbers = _tokens_and_words(form, text)
@@ -95,10 +95,10 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
 
 
 def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
-    """The tokens of a text as it is labelled, and of each the number of its word.
+    """The tokens of a text, and for each token the number of its word.
 
-    Words are cut one by one, which gives the same tokens: none goes across a space. A vocabulary
-    that keeps spaces (``text.lossless``) takes those before a word with it.
+    Words are tokenised one by one, which gives the same tokens: no token crosses a space. A
+    vocabulary that keeps spaces (``text.lossless``) joins them to the next word.
     """
     (tokens,) = form.tokens([text])
     vocabulary = form.vocabulary
@@ -118,7 +118,7 @@ def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
 
 
 def _looked_at(network: Network, probe: Probe) -> Tensor | None:
-    """(P,) how much the last layer looks at each token; None where there is no attention."""
+    """(P,) the attention of the last layer to each token; None if the model has no attention."""
     if not network.attentions:
         return None
     weights = probe.attention[network.attentions[-1].name][0]  # (H, P, P)
@@ -126,10 +126,10 @@ def _looked_at(network: Network, probe: Probe) -> Tensor | None:
 
 
 class _Leaf(Probe):
-    """Keeps what the first layer reads as something to differentiate by."""
+    """A probe that keeps the input of the first layer for differentiation."""
 
     rows: Tensor
-    """(P, D) of the text: what reads nothing embeds a memory of no rows before."""
+    """(P, D) the rows of the text. A decoder without a source embeds an empty memory first."""
 
     def take_embedded(self, rows: Tensor) -> Tensor:
         self.rows = rows.detach().requires_grad_()

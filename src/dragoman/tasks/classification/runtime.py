@@ -1,4 +1,4 @@
-"""Classification at work."""
+"""The runtime of classification: it connects the task to training, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class ClassificationRuntime(LabelRuntime):
 
 
 def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str, float]:
-    """Of the right labels of some texts; nothing where these are too few or all the same, or where
-    the labels of training (``learned_answers``) are not known."""
+    """The scores of guessing the labels of some texts; empty if there are too few texts, if all
+    have one label, or if the training labels (``learned_answers``) are unknown."""
     if len(labels) < MIN_ANSWERS or len(set(labels)) < 2 or not learned:
         return {}
     counts = Counter(labels)
@@ -81,14 +81,14 @@ def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str,
 
 
 def f1_of(share: float, labels: int) -> float:
-    """Macro F1, as a share, of always answering one of so many labels, which ``share`` of the texts
-    have."""
+    """Macro F1, as a share, of always choosing one of ``labels`` labels, which a ``share`` of the
+    texts have."""
     return 2 * share / (1 + share) / labels
 
 
 def by_majority(run: Run) -> str | None:
-    """Why a run has hardly learned: it is no better than the most frequent label. None if it is,
-    and where it was measured on too few."""
+    """The reason why a run has hardly learned: it is no better than the most frequent label. None
+    if it is better, or was measured on too few texts."""
     scores = run.scores()
     labels = scores.get("labels", [])
     texts = sum(one["texts"] for one in labels)

@@ -1,5 +1,5 @@
-"""A run that labels texts and is served; and what goes in and out of ``/v1/classify``, of texts and
-of files."""
+"""A served run that labels texts, and the request and answer of ``/v1/classify`` for texts and
+files."""
 
 from __future__ import annotations
 
@@ -142,15 +142,16 @@ class ClassifyAnswer(Message):
 
 
 TOKENS_AT_ONCE = 1024
-"""Tokens that are read in one turn, or one text: others wait no longer than that takes."""
+"""Tokens that are read in one turn, unless one text has more: the longest that other requests
+wait."""
 MAX_LABELS = 20_000
-"""Labels in one answer, those of all texts together."""
+"""The most labels in one answer, those of all texts together."""
 
 _WORD = re.compile(r"\S+")
 
 
 class ServedClassifier(AskedRun[Labeller]):
-    """A run that labels and is served."""
+    """A run that labels texts, served over HTTP."""
 
     task, does, path = "classification", "labels texts", "/v1/classify"
     trained = "dragoman train my.tsv --task classification"
@@ -161,7 +162,8 @@ class ServedClassifier(AskedRun[Labeller]):
     examples = staticmethod(sentences_of)
 
     def check(self, texts: Sequence[str], request: ClassifyRequest) -> None:
-        """Raises Refusal 400 for more labels than one answer holds, and for what costs too much."""
+        """Refuse more labels than one answer holds, and requests that cost too much. Raises Refusal
+        400."""
         count = len(texts)
         check_labels(count, "texts", len(self.predictor.labels.names), request.top)
         if request.why:
@@ -176,7 +178,7 @@ class ServedClassifier(AskedRun[Labeller]):
     def label(
         self, texts: Sequence[str], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledText]]:
-        """Each text with its number, as they come: a turn's worth is read at once."""
+        """Yield each text with its number, as it is labelled, one turn at a time."""
         for number, found in self.predictor.parts(texts, TOKENS_AT_ONCE):
             told = LabelledText(
                 label=found.label,
@@ -196,7 +198,7 @@ class ServedClassifier(AskedRun[Labeller]):
             word = known.get(number)
             gradient = attention = None
             if word is not None:
-                # In digits of its own: where a label is certain, all of them are small.
+                # Rounded to significant digits: if a label is certain, all gradients are small.
                 gradient, attention = float(f"{word.gradient:.5g}"), word.attention
             words.append(
                 LabelledWord(
@@ -211,7 +213,7 @@ class ServedClassifier(AskedRun[Labeller]):
 
 
 def check_labels(count: int, noun: str, every: int, top: int | None) -> None:
-    """Raises Refusal 400 where so many texts or files would have too many labels in one answer."""
+    """Refuse a request whose answer would have too many labels. Raises Refusal 400."""
     check_total(
         "too_many_labels",
         (every if top is None else min(top, every), "label"),
@@ -223,7 +225,7 @@ def check_labels(count: int, noun: str, every: int, top: int | None) -> None:
 
 
 def labels_told(found: ClassifiedText, top: int | None) -> list[Label]:
-    """The labels of a text or file, as the API tells them."""
+    """The labels of a text or file in the form of the API."""
     return [
         Label(name=name, probability=round(probability, 6))
         for name, probability in found.ranked[:top]

@@ -1,10 +1,10 @@
-"""A sane size and schedule of a model that labels texts, recordings or pictures, when a user gives
-nothing but examples: texts with their labels; or a folder with a folder for each label, a list of
+"""A sensible size and schedule for a model that labels texts, recordings or pictures, if a user
+gives only examples: texts with their labels; or a folder with a folder for each label, a list of
 files and labels, or a pair of IDX files.
 
-``LABEL_TABLE`` and ``FILE_TABLE`` are what is chosen: the number of examples chooses a row. In
-which column the labels of texts stand is found out: they repeat, and texts rarely do. The size at
-which pictures are read follows from theirs.
+The number of examples chooses a row of ``LABEL_TABLE`` or ``FILE_TABLE``. The column of the labels
+is detected: labels repeat, and texts rarely do. The size at which pictures are read follows from
+the sizes of the files.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ digits (docs/results.md)."""
 
 _NO_TEXT = " is for text: recordings and pictures have none"
 _CONTEXT = 3_000
-"""Frames that are read of a recording: half a minute."""
+"""The most frames that are read of a recording: half a minute."""
 
 
 class ClassificationBuilder(HeadBuilder):
@@ -98,7 +98,7 @@ class FilesBuilder(HeadBuilder):
         )
 
     def _list(self) -> CorpusSettings | None:
-        """The list of files that is named; None where it is something else."""
+        """The list of files that is named; None if the input is not a list."""
         if len(self.options.inputs) != 1:
             return None
         return listed_corpus(self.options.first, self.options.columns, self.options.keys)

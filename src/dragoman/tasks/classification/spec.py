@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from dragoman.models.settings import ModelSettings
 
 _COMPARED = 1_000_000
-"""Different examples that are compared with each other: some 100 MB."""
+"""The most different examples that are compared with each other: about 100 MB."""
 _MIN_EXAMPLES = 3
-"""Examples of a label: fewer are more likely a slip than a label."""
+"""The fewest examples of a label: fewer are more likely a mistake."""
 
 
 @dataclass(frozen=True)
 class ClassificationSpec(WithHead):
-    """A text and its label."""
+    """Texts, or files, with one label each."""
 
     target_file: ClassVar[str] = "labels.json"
     fixed_tokens: ClassVar[bool] = True
@@ -103,8 +103,8 @@ class ClassificationSpec(WithHead):
 
 
 def rare_labels(counts: Mapping[str, int], *, may_be_header: bool = True) -> str:
-    """What to say of labels that have too few of the examples counted; empty if none has.
-    ``may_be_header``: whether one may be the name of a column."""
+    """A message about labels with too few examples; empty if there are none. ``may_be_header``:
+    True if a label may be the name of a column."""
     rare = sorted(name for name, count in counts.items() if count < _MIN_EXAMPLES)
     if not rare:
         return ""
@@ -117,17 +117,17 @@ def rare_labels(counts: Mapping[str, int], *, may_be_header: bool = True) -> str
 
 
 class _Contradictions:
-    """Examples that stand twice, with two labels: of one of them the model must be wrong."""
+    """Counts examples that occur twice with different labels: the model must be wrong about one."""
 
     def __init__(self, content: Callable[[str], str]) -> None:
-        """``content``: what two examples have in common that are the same."""
+        """``content``: a function that gives equal results for equal examples."""
         self._content = content
         self._labels: dict[int, str] = {}
         self._first: tuple[str, str, str] | None = None
         self._count = 0
 
     def take(self, pair: Pair) -> Pair:
-        """Look at one more, and give it back."""
+        """Check one more example, and return it."""
         label = plain(pair.target)
         if len(self._labels) >= _COMPARED:
             return pair
@@ -138,7 +138,7 @@ class _Contradictions:
         return pair
 
     def told(self) -> list[str]:
-        """What to say of them."""
+        """A warning about such examples, if there are any."""
         if self._first is None:
             return []
         source, before, label = self._first
@@ -167,7 +167,7 @@ def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
 
 
 def labels_of_demo(part: str) -> Iterator[Pair]:
-    """Sentences and what they tell of (``demo/corpus.py``)."""
+    """Sentences of the demo; the label is the German pronoun of their "it" (``demo/corpus.py``)."""
     pairs = enumerate(getattr(demo_corpus(), part), 1)
     labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
     return (Pair(line, text, label) for line, text, label in labelled if label is not None)

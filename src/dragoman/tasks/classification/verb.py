@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ClassifyArguments(LinesArguments):
-    """What ``dragoman classify`` takes."""
+    """The arguments of ``dragoman classify``."""
 
     given: list[str] = argument("TEXT", None)
     """Texts, or files with one text per line. Default: standard input. For a run that was trained
@@ -84,9 +84,10 @@ def classify(args: ClassifyArguments) -> None:
 def labelling(
     args: ClassifyArguments, run: Run, precision: str, *, is_alone: bool = False
 ) -> LineWork:
-    """What is done to lines, or to files, behind whose names their labels are written.
+    """Make the work of ``dragoman classify`` on lines, or on files, whose names precede their
+    labels.
 
-    ``is_alone``: whether there is one file, which must be read.
+    ``is_alone``: True for a single file, which must be readable.
     """
     from dragoman.engine.streaming import windows
     from dragoman.tasks.classification.labeller import Labeller

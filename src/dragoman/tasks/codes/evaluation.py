@@ -1,9 +1,9 @@
-"""What an autoencoder of pictures learns from in an update, what it minimises, and what is measured
-of its codes: while they are learned, and of a finished run.
+"""Training examples, loss and evaluation of an autoencoder of pictures, during training and of a
+finished run.
 
-RMSE: the root of the mean squared error of the pixels, which count from 0 to 255. Perplexity: of
-the codes of all pictures together, exp of their entropy: so many codes as are as good as equally
-frequent. A code that most places have makes few bits, and is easily guessed by a painter.
+RMSE: the root of the mean squared error of the pixels, from 0 to 255. Perplexity: exp of the
+entropy of the codes of all pictures together, the number of equally frequent codes with the same
+entropy. A code at most places carries few bits, and is easy for a painter to guess.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class PictureBatch(ExampleBatch):
     """One micro-batch: whole pictures."""
 
     source: Sequences
-    """(P, F) bytes of their patches."""
+    """(P, F) the bytes of the patches."""
     ids: tuple[int, ...]
-    """Which example of the store each picture is."""
+    """The number of each picture in the store."""
 
     @property
     def measured(self) -> Layout:
         return self.source.layout
 
     def summary(self) -> str:
-        """How large it is."""
+        """The size of the batch, in words."""
         patches = plural(self.source.layout.total, "patch", "patches")
         return f"{plural(len(self), 'picture')}, {patches}"
 
@@ -66,14 +66,14 @@ class PictureBatch(ExampleBatch):
 
 
 def picture_batch(pictures: Sequence[Values], ids: Sequence[int] | None = None) -> PictureBatch:
-    """Join the patches of B pictures."""
+    """Join the patches of B pictures into a batch."""
     numbers = range(len(pictures)) if ids is None else (int(one) for one in ids)
     layout = Layout([len(one) for one in pictures])
     return PictureBatch(Sequences(join_rows(pictures), layout), tuple(numbers))
 
 
 class Pictures:
-    """Pictures alone: see ``tasks.shared.examples.Examples``."""
+    """The training examples: pictures (``tasks.shared.examples.Examples``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
@@ -86,7 +86,7 @@ class Pictures:
 
 
 class SquaredError:
-    """The mean squared error of a picture's pixels, which count from -1 to 1."""
+    """The mean squared error of the pixels of a picture, from -1 to 1."""
 
     asks_autograd = False
 
@@ -98,7 +98,7 @@ class SquaredError:
 
 
 def squared_error(model: Any, smoothing: float) -> SquaredError:
-    """What training minimises; there are no labels to smooth."""
+    """The training loss; there are no labels to smooth."""
     return SquaredError()
 
 
@@ -113,21 +113,21 @@ class CodesTally:
     """What is counted of some pictures, part by part."""
 
     count: int
-    """How many codes there are."""
+    """The number of different codes."""
 
     def __post_init__(self) -> None:
         self._seen = np.zeros(self.count, np.int64)
         self._squares, self._values = 0.0, 0
 
     def add(self, patches: Bytes, told: Bytes, codes: npt.NDArray[np.int64]) -> None:
-        """Some pictures, what their codes tell of them, and these codes."""
+        """Add some pictures, the pictures decoded from their codes, and these codes."""
         self._squares += float(np.square(patches.astype(np.float64) - told).sum())
         self._values += patches.size
         self._seen += np.bincount(codes.ravel(), minlength=self.count)
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name."""
+        """Scores by name."""
         error = self._squares / max(1, self._values)
         shares = self._seen[self._seen > 0] / max(1, self._seen.sum())
         entropy = float(-(shares * np.log(shares)).sum())
@@ -141,7 +141,7 @@ class CodesTally:
 
 
 class CodesValidation(Validation[PictureBatch]):
-    """All scores of all of dev, whose pictures are whole."""
+    """All scores, on all of dev."""
 
     without = "of another size"
 
@@ -171,12 +171,12 @@ class CodesReport(EvaluationReport):
     places: int
     codes: int
     scores: dict[str, float]
-    """By name."""
+    """Scores by name."""
     chance: float
-    """RMSE of the mean of all these pictures in place of each."""
+    """RMSE if the mean of all these pictures takes the place of each."""
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         bits = self.scores["code_bits"] * self.places
         pictures, codes = plural(self.pictures, "picture"), plural(self.places, "code")
         amount = f"{pictures}, {codes} each, one of {self.codes:,}; {self.seconds:.1f} s"
@@ -197,7 +197,7 @@ class CodesReport(EvaluationReport):
 
 
 class CodesEvaluation(PairsEvaluation[CodesReport]):
-    """Turns some pictures, laid out as the training files are, into codes and back."""
+    """Encodes and decodes some pictures, given in the layout of the training files."""
 
     wanted = "are no pictures", "a list of pictures", "test.tsv"
 
@@ -221,6 +221,6 @@ class CodesEvaluation(PairsEvaluation[CodesReport]):
 
 
 def error_of_mean(pictures: Bytes) -> float:
-    """RMSE of the mean of some pictures in place of each: (N, ...) of bytes."""
+    """RMSE of some pictures (N, ...) of bytes against their mean."""
     wide = pictures.astype(np.float64)
     return float(np.sqrt(np.square(wide - wide.mean(0)).mean()))

@@ -1,4 +1,4 @@
-"""Codes of pictures at work."""
+"""The runtime of the codes of pictures: it connects the task to training and evaluation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
 
 BEGUN_CODES = 4.0
-"""Codebook perplexity below which hardly anything is told apart."""
+"""The codebook perplexity below which codes hardly distinguish pictures."""
 
 
 class CodesRuntime(Runtime):
-    """A picture is turned into codes, and told from them again."""
+    """A picture is encoded as codes, and decoded from them."""
 
     spec: ClassVar[Spec] = CODES_TASK
     test_file: ClassVar[str] = "test.tsv"
@@ -45,7 +45,7 @@ class CodesRuntime(Runtime):
         return Parts(Pictures, squared_error, CodesValidation, CodesEvaluation(), _nothing_to_ask)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """Of the mean of all pictures in place of each."""
+        """The score of the mean of all pictures in place of each."""
         import numpy as np
 
         from dragoman.tasks.codes.evaluation import error_of_mean

@@ -1,8 +1,8 @@
-"""A sane autoencoder, size and schedule, when a user gives nothing but pictures.
+"""A sensible size and schedule for an autoencoder, if a user gives only pictures.
 
-``CODES_TABLE`` is what is chosen: the number of pictures chooses a row. Which pictures are held out
-is decided by their captions where they have such, so that a painter that learns from the same list
-holds out the same ones.
+The number of pictures chooses a row of ``CODES_TABLE``. If there are many captions, these decide
+which pictures are held out, so that a painter that learns from the same list holds out the same
+ones.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ CODES_TABLE = (
     Size(100_000, 0, 96, 0, 2, 0.0, 2_048, 300, 1.5e-3, 12),
     Size(float("inf"), 0, 128, 0, 3, 0.0, 4_096, 500, 1e-3, 6),
 )
-"""``layers`` are the blocks before the codes; ``tokens_per_update`` counts patches."""
+"""``layers`` is the number of blocks before the codes; ``tokens_per_update`` counts patches."""
 
 _SIDES = (8, 7, 4, 6, 5, 2, 3, 1)
-"""Sides of the square that one code stands for, the one that is tried first in front."""
+"""Sides of the square of pixels for one code, in the order in which they are tried."""
 _LOOKED_AT = 20_000
 _CAPTIONS = 50
-"""Different captions from which on a split goes by them: of ten names of digits, one held out would
-take a tenth of the pictures with it."""
+"""The fewest different captions for a split by captions: with ten names of digits, one held-out
+name would take a tenth of the pictures with it."""
 
 
 class PicturesBuilder(RecipeBuilder):
-    """Pictures: a list of them, folders, or IDX files; and what stands beside each."""
+    """Builds recipes for pictures: a list of them, folders, or IDX files, with captions or
+    labels."""
 
     is_named = True
     fits: ClassVar[Collection[str]] = ("columns",)
@@ -50,7 +51,7 @@ class PicturesBuilder(RecipeBuilder):
     held_as = ("one list or folder, as for training", "two IDX files, as for training")
 
     def corpus(self) -> CorpusSettings:
-        """Errors: ``RecipeError`` for what are no pictures."""
+        """The corpus of the inputs. Errors: ``RecipeError`` for inputs that are not pictures."""
         names = self.options.inputs
         if len(names) == 2 and all(map(is_idx, names)):
             return CorpusSettings(source=self.options.first, target=absolute(names[1]))
@@ -74,7 +75,7 @@ class PicturesBuilder(RecipeBuilder):
 
 
 class CodesBuilder(PicturesBuilder):
-    """Pictures, whatever stands beside them."""
+    """Builds the recipe for pictures alone; captions and labels are ignored."""
 
     table = CODES_TABLE
     side = None
@@ -106,7 +107,7 @@ class CodesBuilder(PicturesBuilder):
 
 
 def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
-    """The same list, split by its captions, if they are many."""
+    """The list, split by its captions if there are many."""
     captions = {pair.target for pair in islice(read_pairs(corpus), _LOOKED_AT)}
     if len(captions) < _CAPTIONS:
         return corpus
@@ -118,7 +119,7 @@ def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
 
 
 def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource:
-    """What is read of the pictures, each patch of which becomes a code."""
+    """The settings for reading the pictures, with the patch size for one code."""
     found = source_of_files(corpus, files)
     if not found.patches:
         raise DataError(f"{corpus.source} has recordings, and codes are of pictures")

@@ -1,4 +1,4 @@
-"""Codes of pictures: a picture is read, turned into codes, and told from them again."""
+"""Codes of pictures: a picture is encoded as codes, and decoded from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dragoman.sources.picture.settings import PictureSource
 
 @dataclass(frozen=True)
 class CodesSpec(Spec):
-    """A picture. What stands beside it, a label or a caption, is passed over."""
+    """Pictures. Labels or captions are ignored."""
 
     target_file: ClassVar[str] = CODES
     never_generated: ClassVar[str] = "pictures"

@@ -1,4 +1,5 @@
-"""What ``dragoman demo --task detect`` makes before it trains, and shows of the run."""
+"""The demo of ``dragoman demo --task detect``: its training files, and the results that it
+shows."""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
 
 SCENES_PICTURE = "scenes.svg"
 _DRAWN = (2, 4)
-"""Rows and columns of scenes in the picture."""
+"""Rows and columns of scenes in the drawing."""
 _LISTED = 3
-"""Scenes whose boxes are listed."""
+"""The number of scenes whose boxes are listed."""
 _ENLARGED = 6
-"""Pixels of the picture for each of a scene."""
+"""The side of a pixel of a scene in the drawing, in pixels."""
 _GAP = 2
 """White pixels between two scenes."""
 
 
 def drawn_scenes() -> DemoFiles:
-    """The scenes that the demo learns from. Errors: ``DataError`` where the extra ``images`` is
+    """Make the scenes that the demo learns from. Errors: ``DataError`` if the extra ``images`` is
     missing."""
     from dragoman.demo.scenes import SCENES_NOTICE, drawn_demo, write_drawn
     from dragoman.sources.picture.picture_file import library
@@ -42,7 +43,7 @@ def drawn_scenes() -> DemoFiles:
 
 
 def show_boxes(run: Run, found: Any, console: Console) -> str:
-    """What is found in scenes that the model did not learn from, and where."""
+    """Show the boxes that the model finds in scenes that were not in training."""
     from dragoman.base.atomic import write_bytes, write_text
     from dragoman.forms.boxes import scene_of
     from dragoman.runs.evaluation_set import own_test_set
@@ -74,8 +75,7 @@ def show_boxes(run: Run, found: Any, console: Console) -> str:
 def sheet(
     found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
 ) -> tuple[npt.NDArray[np.uint8], list[DrawnBox]]:
-    """The first of some pictures of one size, side by side on a picture of as many rows and columns
-    of them, and their boxes on it."""
+    """Arrange the first of some pictures of one size in rows and columns, with their boxes."""
     import numpy as np
 
     from dragoman.sources.picture.picture_file import whole_picture

@@ -1,11 +1,11 @@
-"""The predictor of boxes: a picture in, what is in it and where out.
+"""The predictor of boxes: it reads pictures and finds objects in them.
 
     detector = dragoman.Detector(dragoman.Run.open("runs/scenes"))
     for found in detector("a.png"):
         print(found.label, found.score, found.box)
 
-A search writes ``boxes.most`` boxes of each picture. How sure the model is of one is the
-probability that it gives its label, beside all other labels and nothing (Chen et al., 2022).
+A search writes ``boxes.most`` boxes for each picture. The score of a box is the probability of its
+label among all labels and "nothing" (Chen et al., 2022).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from dragoman.sources.picture.picture_file import picture_size
 from dragoman.sources.shared.files import file_of
 
 THRESHOLD = 0.5
-"""The least score of a box that is shown, unless somebody asks for another."""
+"""The lowest score of a box that is shown, unless the caller gives another threshold."""
 MOST_PATCHES = 100_000
 
 
 @dataclass(frozen=True)
 class Detection:
-    """One box. ``str(detection)`` is its label."""
+    """One box. ``str(detection)`` gives its label."""
 
     label: str
     score: float
     """The probability of the label, from 0 to 1."""
     box: Box
-    """Where it is, in pixels of the picture as it was given."""
+    """The place of the box, in pixels of the picture as it was given."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As the pipelines of transformers answer."""
+        """The box in the format of the pipelines of transformers."""
         edges = (self.box.left, self.box.top, self.box.right, self.box.bottom)
         box = dict(zip(("xmin", "ymin", "xmax", "ymax"), map(round, edges), strict=True))
         return {"score": round(self.score, 4), "label": self.label, "box": box}
@@ -54,31 +54,31 @@ class Detection:
 
 @dataclass(frozen=True)
 class DetectedPicture:
-    """One picture and all boxes that were written of it, the surest first."""
+    """One picture and all boxes that were found in it, sorted by score."""
 
     picture: str
     width: int
     height: int
     detections: tuple[Detection, ...]
     ids: tuple[int, ...]
-    """The symbols that were written."""
+    """The symbols that the model wrote."""
     score: float
-    """Their log-probability, in nats."""
+    """The log-probability of these symbols, in nats."""
     order: tuple[int, ...] = ()
-    """Of each of ``detections``, how many boxes were written before it."""
+    """For each of ``detections``, the number of boxes that were written before it."""
 
     def above(self, threshold: float) -> list[Detection]:
-        """Those whose score is not lower."""
+        """The boxes with at least this score."""
         return [one for one in self.detections if one.score >= threshold]
 
     @property
     def text(self) -> str:
-        """The boxes that are shown, on one line."""
+        """The boxes above ``THRESHOLD``, on one line."""
         return "; ".join(map(described, self.above(THRESHOLD))) or "nothing"
 
 
 class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
-    """A trained detector, ready to look. Not for several threads at once."""
+    """A trained detector. Do not use it from several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("detection", "which finds no boxes")
     usual: ClassVar[EngineSettings] = EngineSettings(longest=MOST_PATCHES)
@@ -86,7 +86,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     def each(
         self, given: Iterable[str], *, threshold: float = THRESHOLD, beam: int | None = None
     ) -> Iterator[list[Detection]]:
-        """The boxes of each picture whose score is ``threshold`` or higher, the surest first.
+        """The boxes of each picture with a score of ``threshold`` or higher, sorted by score.
         Errors: ``DataError`` for a file that cannot be used."""
         from dragoman.engine.search_settings import with_beams
 
@@ -107,10 +107,10 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         hypotheses: Sequence[Hypothesis],
         size: tuple[int, int] | None = None,
     ) -> DetectedPicture:
-        """The boxes that the best hypothesis writes of a picture. ``size``: height and width of the
-        picture as its camera was held; left out, they are read from its file."""
+        """The boxes of the best hypothesis for a picture. ``size``: height and width of the upright
+        picture; without it, they are read from its file."""
         best, symbols = hypotheses[0], BoxForm.of(self.engine.target).symbols
-        # A place in an IDX file has the size that is read.
+        # The pictures of an IDX file have the size that the model reads.
         held = size or (symbols.read if is_place(given) else picture_size(file_of(given)))
         height, width = held
         boxes = symbols.decode(best.tokens, width, height)
@@ -137,7 +137,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         )
 
     def shown(self, text: str, prefix: str = "") -> DetectedPicture:
-        """Its boxes. Errors: ``DataError`` for a prefix."""
+        """The boxes of a picture, for figures. Errors: ``DataError`` for a prefix."""
         if prefix:
             raise DataError("boxes are given no beginning: leave the prefix out")
         (found,) = self.stream([text])
@@ -145,7 +145,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
 
 
 def described(one: Detection) -> str:
-    """A box as people read it: three 0.98 at 10,5 to 30,24."""
+    """A box as text: three 0.98 at 10,5 to 30,24."""
     box = one.box
     return (
         f"{one.label} {one.score:.2f} at {box.left:.0f},{box.top:.0f} to "

@@ -1,4 +1,4 @@
-"""Boxes drawn over a picture: as SVG, as PNG (with Pillow), and in a terminal."""
+"""Drawings of boxes over a picture: as SVG, as PNG (with Pillow), and in a terminal."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dragoman.pictures.bitmaps import png_base64
 from dragoman.pictures.labels import visible
 
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#808000")
-"""Of categories, in turn; white letters stand on each."""
+"""The colours of the categories, in turn; white letters are readable on each."""
 _SMALLEST = 480
-"""Pixels of the longer side of a drawing: smaller pictures are enlarged."""
+"""The pixels of the longer side of a drawing: smaller pictures are enlarged."""
 _DARK_TO_LIGHT = " .:-=+*#%@"
 
 Bytes = npt.NDArray[np.uint8]
 
 
 class DrawnBox(NamedTuple):
-    """A box as it is drawn, its edges in pixels of the picture."""
+    """A box for a drawing, with its edges in pixels of the picture."""
 
     label: str
     score: float
@@ -39,7 +39,7 @@ class DrawnBox(NamedTuple):
 
 
 def boxes_svg(pixels: Bytes, boxes: Sequence[DrawnBox]) -> str:
-    """A picture (H, W, C) and its boxes; the surest is drawn last."""
+    """Draw a picture (H, W, C) and its boxes as SVG; the most probable box is drawn last."""
     height, width = pixels.shape[:2]
     scale = _scale(height, width)
     colours = _colours(boxes)
@@ -70,7 +70,7 @@ def boxes_svg(pixels: Bytes, boxes: Sequence[DrawnBox]) -> str:
 
 
 def boxes_png(pixels: Bytes, boxes: Sequence[DrawnBox]) -> bytes:
-    """The same as PNG."""
+    """Draw a picture (H, W, C) and its boxes as PNG."""
     from PIL import Image, ImageDraw
 
     height, width = pixels.shape[:2]
@@ -92,8 +92,8 @@ def boxes_png(pixels: Bytes, boxes: Sequence[DrawnBox]) -> bytes:
 
 
 def boxes_text(pixels: Bytes, boxes: Sequence[DrawnBox], width: int = 72) -> Text:
-    """The picture in characters with the edges of its boxes, each with its name in its upper left
-    corner; ``.plain`` is the same without colours."""
+    """The picture in characters with the edges of its boxes and the name of each in its upper left
+    corner. ``.plain`` gives the text without colours."""
     from PIL import Image
 
     high, wide = pixels.shape[:2]

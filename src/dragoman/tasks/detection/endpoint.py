@@ -1,7 +1,7 @@
-"""A detector that is served, and its endpoint.
+"""A served detector, and its endpoint.
 
-A picture is opened, which tells how many pixels it has; decoded, in a thread of its own where they
-are many; and searched for its boxes in the queue of the run, as sentences are.
+A picture is opened, which gives its number of pixels; decoded, in a thread of its own if it is
+large; and searched for boxes in the queue of the run, as sentences are.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class DetectAnswer(Message):
 
 
 class ServedDetector(FileRun[Detector]):
-    """A run that finds boxes and is served."""
+    """A run that finds boxes, served over HTTP."""
 
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
     trained, work = "dragoman train boxes.json --task detection", "look"
@@ -97,15 +97,16 @@ class ServedDetector(FileRun[Detector]):
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
-        """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
+        """Open the detector. Errors: ``RunError``, and ``DataError`` if the library that decodes
+        pictures is missing."""
         asked = settings.model_copy(update={"longest": Detector.usual.longest})
         return cls(name, Detector(run, asked), settings)
 
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
     ) -> SearchedPicture:
-        """What was found in a picture, as the API tells it; of the patches ``seen``, also what is
-        read, and where the run looked as it wrote each box."""
+        """The boxes of a picture in the form of the API. ``seen``: the patches of the picture, if
+        the answer also gives these and the attention for each box."""
         size = one.extent.height, one.extent.width
         found = self.predictor.answer(one.file.called, [best], size)
         shares = None if seen is None else looked(self.engine, seen, best.tokens)
@@ -128,7 +129,7 @@ class ServedDetector(FileRun[Detector]):
         )
 
     def _seen(self, rows: Rows) -> SeenPicture:
-        """What is read of a picture."""
+        """The picture as the model reads it."""
         down, across = PictureSource.of(self.form.settings).grid
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 

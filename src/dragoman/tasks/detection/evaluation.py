@@ -1,6 +1,6 @@
-"""What is measured of a detector: while it trains, and of a finished run.
+"""Evaluation of a detector, during training and of a finished run.
 
-Boxes are scored as COCO does (``tasks/detection/metrics.py``), all that are written, whatever their
+Boxes are scored as COCO does (``tasks/detection/metrics.py``): all boxes count, whatever their
 score.
 """
 
@@ -44,9 +44,9 @@ _SIZES = {"s": "small (below 32 x 32 pixels)", "m": "medium", "l": "large (above
 
 
 class DetectionValidation(PairsValidation):
-    """``loss`` on all of dev, filled up with noise as in training (nats per symbol; of a set, what
-    training minimises, per query); ``ap50`` and
-    ``ap`` of real searches of a part of it."""
+    """Scores on dev: ``loss`` on all of it, filled up with noise as in training (nats per symbol;
+    for a set, the training loss per query); ``ap50`` and ``ap`` of full searches on a part of
+    it."""
 
     without = "of more patches than the model has positions for"
 
@@ -81,7 +81,7 @@ class DetectionValidation(PairsValidation):
 
 
 def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> AveragePrecision:
-    """Boxes beside those of their pairs."""
+    """Score boxes against those of their pairs."""
     return average_precision(
         [scene_of(pair.target).boxes for pair in pairs],
         [[ScoredBox(one.box, one.score) for one in picture.detections] for picture in found],
@@ -89,25 +89,25 @@ def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> Averag
 
 
 def kept(found: DetectedPicture) -> Scene:
-    """The boxes that are shown, as examples have them."""
+    """The boxes above the threshold, in the form of examples."""
     boxes = tuple(one.box for one in found.above(THRESHOLD))
     return Scene(found.width, found.height, boxes)
 
 
 @dataclass(frozen=True)
 class DetectionReport(SearchReport):
-    """What a run finds in some pictures."""
+    """The result of a run on some pictures."""
 
     found: AveragePrecision
     pictures: Sequence[DetectedPicture]
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name, from 0 to 1."""
+        """Scores by name, from 0 to 1."""
         return self.found.scores
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         of = self.found
         rows: list[list[str | int | float]] = [
             [label, boxes, f"{100 * ap50:.1f}", f"{100 * ap:.1f}"]
@@ -126,7 +126,7 @@ class DetectionReport(SearchReport):
         return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
 
     def outputs(self) -> Sequence[str]:
-        """The boxes of each picture, on one line."""
+        """The boxes of each picture above the threshold, on one line."""
         return [str(kept(one)) for one in self.pictures]
 
     def details(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class DetectionReport(SearchReport):
 
 
 class DetectionEvaluation(PairsEvaluation[DetectionReport]):
-    """Finds the boxes of some pictures, which a file of COCO's JSON or a folder with one names, and
+    """Finds the boxes of some pictures, given as a file of COCO's JSON or a folder with one, and
     scores them."""
 
     wanted = "are no pictures", "boxes in COCO's JSON", "test.json"

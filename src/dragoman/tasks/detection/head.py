@@ -40,26 +40,27 @@ from dragoman.nn.positions import Positions
 
 
 class FoundSet(NamedTuple):
-    """What one layer of the decoder says of each query."""
+    """The output of one layer of the decoder for each query."""
 
     logits: Tensor
-    """(B, Q, K + 1), nothing last."""
+    """(B, Q, K + 1) logits of the labels; "nothing" is the last one."""
     places: Tensor
-    """(B, Q, 4): centre across and down, width and height, from 0 to 1 of what is read."""
+    """(B, Q, 4): horizontal and vertical centre, width and height, as shares of the picture from 0
+    to 1."""
 
 
 class ReadOut(NamedTuple):
-    """The boxes of some pictures, the surest first: what a search reads out symbol by symbol. A
-    table of all its symbols would be two megabytes a picture with COCO's labels."""
+    """The boxes of some pictures, the most probable first, which a search reads out symbol by
+    symbol. A table of all symbols would take two megabytes per picture with COCO's labels."""
 
     labels: Tensor
-    """(B, Q, K + 1) log-probabilities, nothing last."""
+    """(B, Q, K + 1) log-probabilities of the labels; "nothing" is the last one."""
     edges: Tensor
     """(B, Q, 4) top, left, bottom and right, from 0 to ``bins``."""
 
 
 class SetPredictor(Writing):
-    """Encoder, queries, decoder, and two heads over it."""
+    """Encoder, queries, decoder, and two heads: one for labels, one for places."""
 
     settings: TransformerSettings
     plain_only: ClassVar[str] = "the one way to find boxes as a set"
@@ -89,7 +90,7 @@ class SetPredictor(Writing):
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
-        return ()  # queries are no symbols: there is nothing to show them beside
+        return ()  # queries are not symbols, so figures have no labels for them
 
     @property
     def output_layer(self) -> Linear:
@@ -107,7 +108,7 @@ class SetPredictor(Writing):
     # ---- the set
 
     def found(self, memory: Memory, first_row_keys: Tensor | None = None) -> list[FoundSet]:
-        """What each layer of the decoder says, the last one last. ``first_row_keys``: those of the
+        """The output of each layer of the decoder, in order. ``first_row_keys``: the keys of the
         queries, for dropout (``nn/layout.py``)."""
         pictures, count = memory.layout.batch, len(self.queries)
         layout = Layout([count] * pictures, memory.rows.device, first_row_keys)
@@ -119,7 +120,7 @@ class SetPredictor(Writing):
         return sets
 
     def _said(self, rows: Tensor, count: int) -> FoundSet:
-        """(B Q, D) -> what both heads say, in fp32 at least."""
+        """(B Q, D) -> the output of both heads, in fp32 at least."""
         h = rows.to(torch.promote_types(rows.dtype, torch.float32)).unflatten(0, (-1, count))
         *inner, last = self.place
         y = h
@@ -130,7 +131,7 @@ class SetPredictor(Writing):
     # ---- writing it
 
     def read_out(self, memory: Memory) -> ReadOut:
-        """What the last layer says, as boxes with an area, the surest first."""
+        """The boxes of the last layer, with an area above 0, the most probable first."""
         logits, places = self.found(memory)[-1]
         bins, labels = self.symbols.bins, torch.log_softmax(logits, -1)  # (B, Q, K + 1)
         sure = labels[..., :-1].amax(-1)
@@ -143,7 +144,7 @@ class SetPredictor(Writing):
         return ReadOut(labels.take_along_dim(order[..., None], 1), edges)
 
     def spelled(self, read: ReadOut, pictures: Tensor, at: Tensor) -> Tensor:
-        """(N, V): log P of each symbol of some ``pictures`` (N,) behind ``at`` symbols (N,)."""
+        """(N, V): log P of each symbol of ``pictures`` (N,) after ``at`` symbols (N,)."""
         symbols, count = self.symbols, read.labels.shape[1]
         box, part = (at // PER_BOX).clamp(max=count - 1), at % PER_BOX
         is_end = at == PER_BOX * count
@@ -158,7 +159,7 @@ class SetPredictor(Writing):
         return out
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """(P, V), whatever is given: a set does not depend on what was written of it."""
+        """(P, V). The target is ignored except for its length: the boxes do not depend on it."""
         layout = target_in.layout
         return self.spelled(self.read_out(memory), layout.sequence, layout.positions)
 
@@ -174,7 +175,7 @@ class SetPredictor(Writing):
 
 
 class SetState(DecodeState):
-    """The sets of some pictures, and how much of them each row has read out."""
+    """The boxes of some pictures, and how many symbols each row has read out."""
 
     def __init__(self, model: SetPredictor, memory: Memory) -> None:
         self._model = model
@@ -203,6 +204,6 @@ class SetState(DecodeState):
         self._lengths = F.pad(self._lengths, (0, len(numbers)))
 
     def after(self, tokens: int) -> Tensor:
-        """(N, V): what follows when each row has taken in so many more."""
+        """(N, V): log P of the next symbol, after each row has read ``tokens`` more."""
         self._lengths = self._lengths + tokens
         return self._model.spelled(self._read, self._sources, self._lengths - 1)

@@ -1,9 +1,9 @@
-"""What a detector learns from in an update, and what of it counts.
+"""The training examples and the loss of a detector.
 
-The boxes of a picture have no order, so they are drawn in one anew each time (Chen et al., 2022,
-section 2.1). Behind them stand boxes of nothing, up to ``boxes.most`` (section 2.3): half of them
-beside a true box, the others anywhere. Of these the class alone is learned, so that the model says
-"nothing" of a box that is wrong or was there before, and is never asked whether it has finished.
+The boxes of a picture have no order, so every update draws a random one (Chen et al., 2022, section
+2.1). Noise boxes follow, up to ``boxes.most`` (section 2.3): about half of them near a true box,
+the others anywhere. Only their class, "nothing", is learned: the model learns to reject wrong and
+repeated boxes, and need not predict an end.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.losses.objectives import NextToken, Objective, Sums, cross_entropy_of
 
 _STREAM = 8
-"""Which random numbers order and noise take."""
+"""The stream of random numbers for order and noise."""
 
 
 def filled(
     tokens: Tokens, symbols: BoxSymbols, jitter: float, draw: np.random.Generator
 ) -> tuple[Tokens, Tokens]:
-    """The boxes of a picture -> what is read and what is predicted, ``symbols.most`` boxes each."""
+    """Add noise to the boxes of a picture. Returns the symbols to read and those to predict, for
+    ``symbols.most`` boxes each."""
     first, last = symbols.places.start, symbols.places.stop - 1
     true = tokens.reshape(-1, PER_BOX)
     true = draw.permutation(true)[: symbols.most]
@@ -68,7 +69,7 @@ def boxes_batch(
     update: int,
     ids: Sequence[int],
 ) -> Batch:
-    """The pictures with these numbers, as update ``update`` has them."""
+    """Make a batch of the given pictures for update ``update``."""
     windows = [
         filled(
             target, symbols, recipe.boxes.jitter,
@@ -80,7 +81,7 @@ def boxes_batch(
 
 
 class PicturesWithBoxes:
-    """Pictures, and the boxes in them: see ``tasks.shared.examples.Examples``."""
+    """The training examples: pictures with their boxes (``tasks.shared.examples.Examples``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
@@ -102,7 +103,7 @@ class PicturesWithBoxes:
 
 
 class BoxTokens(NextToken):
-    """Those symbols that are learned."""
+    """The cross-entropy of the symbols that are learned."""
 
     def __call__(self, model: Scores, batch: Batch) -> Sums:
         hidden = model.decode(batch.target_in, model.encode(batch.source))  # (P, D)
@@ -113,14 +114,14 @@ class BoxTokens(NextToken):
 
 
 def learned(model: Writing, smoothing: float) -> Objective:
-    """What training minimises."""
+    """The training loss."""
     if isinstance(model, SetPredictor):
         return SetLoss(model.symbols, smoothing)
     return BoxTokens(cross_entropy_of(model, smoothing))
 
 
 def measured(model: Writing) -> Objective:
-    """The same without smoothing, by plain torch."""
+    """The loss without smoothing, computed by plain torch."""
     if isinstance(model, SetPredictor):
         return SetLoss(model.symbols, 0.0)
     return BoxTokens(partial(_plain, model))

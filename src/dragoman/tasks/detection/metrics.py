@@ -1,11 +1,11 @@
 """Average precision of boxes, as COCO counts it (pycocotools' ``COCOeval`` of boxes).
 
-Of a category, the boxes of all pictures are ranked by their score. From the surest on, each takes
-the box of the reference that it overlaps most, if that is still free and they overlap by a
-threshold. Precision is made to fall with recall, read at 101 points of it, and its mean is the
-average precision (AP) of that category and threshold. AP50 is of the threshold 0.50; AP the mean
-over 0.50, 0.55 ... 0.95. Both are means over the categories that the reference has. At most 100
-boxes count for each picture and category. A crowd is neither missed nor wrong.
+For each category, the boxes of all pictures are ranked by score. In this order, each box is matched
+with the free reference box that it overlaps most, if the overlap reaches a threshold. Precision is
+made to fall with recall; its mean at 101 points of recall is the average precision (AP) of that
+category and threshold. AP50 has the threshold 0.50; AP is the mean over 0.50, 0.55 ... 0.95. Both
+are means over the categories of the reference. At most 100 boxes count for each picture and
+category. A crowd counts neither as missed nor as wrong.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import numpy.typing as npt
 from dragoman.forms.boxes import Box
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
-"""How much two boxes overlap at least: their intersection over their union."""
+"""The least overlap of two matched boxes, as intersection over union."""
 MOST = 100
-"""Boxes of a category that count in one picture."""
+"""The most boxes of a category that count in one picture."""
 _RECALLS = np.linspace(0, 1, 101)
 _AREAS = {"": (0.0, 1e10), "_s": (0.0, 32.0**2), "_m": (32.0**2, 96.0**2), "_l": (96.0**2, 1e10)}
-"""Of boxes that count, by what a score is called: COCO's small, medium and large."""
+"""Limits of the area of boxes that count, by the suffix of the score: COCO's small, medium,
+large."""
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -33,7 +34,7 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ScoredBox:
-    """A box that was found, and how sure that is."""
+    """A box that was found, and its score."""
 
     box: Box
     score: float
@@ -41,21 +42,21 @@ class ScoredBox:
 
 @dataclass(frozen=True)
 class AveragePrecision:
-    """What boxes of some pictures are worth."""
+    """The scores of the boxes in some pictures."""
 
     pictures: int
     boxes: int
-    """Of the reference, without crowds."""
+    """Boxes of the reference, without crowds."""
     scores: dict[str, float]
-    """ap50 and ap; ap_s, ap_m and ap_l of small, medium and large boxes, where the reference has
+    """ap50 and ap; also ap_s, ap_m and ap_l for small, medium and large boxes, if the reference has
     boxes of more than one of these sizes. From 0 to 1."""
     by_label: dict[str, tuple[float, float, int]]
-    """Of each category AP50, AP, and the boxes of the reference."""
+    """For each category AP50, AP, and the number of boxes in the reference."""
     sizes: tuple[str, ...]
-    """The sizes that the reference has: s, m, l."""
+    """The sizes of boxes in the reference: s, m, l."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The scores by category as plain values, for JSON."""
         rows = {
             label: {"ap50": ap50, "ap": ap, "boxes": boxes}
             for label, (ap50, ap, boxes) in self.by_label.items()
@@ -66,7 +67,7 @@ class AveragePrecision:
 def average_precision(
     references: Sequence[Sequence[Box]], found: Sequence[Sequence[ScoredBox]]
 ) -> AveragePrecision:
-    """Of the boxes that were found in some pictures, beside those that are there."""
+    """Score the boxes that were found in some pictures against the reference."""
     single = [box for boxes in references for box in boxes if not box.crowd]
     labels = sorted({box.label for box in single})
     scores, by_label, sizes = {}, {}, []
@@ -97,7 +98,7 @@ def _of_label(
     found: Sequence[Sequence[ScoredBox]],
     area: tuple[float, float],
 ) -> Floats | None:
-    """AP of a category at each threshold; None where no box of the reference counts."""
+    """AP of a category at each threshold; None if no box of the reference counts."""
     scores: list[float] = []
     hits: list[Booleans] = []
     ignored: list[Booleans] = []
@@ -127,9 +128,9 @@ def _of_label(
 def _matched(
     own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
 ) -> tuple[Booleans, Booleans]:
-    """(T, G) each: which of G boxes hit one of the reference at each threshold, and which are not
-    counted, as what they hit is not."""
-    order = np.argsort(~counts, kind="mergesort")  # what counts comes first
+    """(T, G) each: which of G boxes match the reference at each threshold, and which do not count
+    because their match does not."""
+    order = np.argsort(~counts, kind="mergesort")  # boxes that count come first
     own, counts = [own[place] for place in order], counts[order]
     overlaps = _overlaps(guesses, own)
     hit = np.zeros((len(THRESHOLDS), len(guesses)), bool)
@@ -153,7 +154,7 @@ def _matched(
 
 
 def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
-    """(G, R): intersection over union; over the guess alone where the reference is a crowd."""
+    """(G, R): intersection over union; over the area of the guess if the reference is a crowd."""
     one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
     other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
     ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])

@@ -1,4 +1,4 @@
-"""Detection at work."""
+"""The runtime of detection: it connects the task to training, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.tasks.shared.progress_made import MIN_ANSWERS
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 BEGUN_AP50 = 0.1
-"""Below it hardly any box is where something is."""
+"""The AP50 below which hardly any box is in the right place."""
 
 
 class DetectionRuntime(Runtime):
@@ -46,7 +46,7 @@ class DetectionRuntime(Runtime):
         counts.update(box.label for box in scene_of(pair.target).single)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """Of the boxes of the next picture, in place of each picture's own."""
+        """The scores of guessing the boxes of the next picture for each picture."""
         from dragoman.tasks.detection.metrics import ScoredBox, average_precision
 
         if len(pairs) < MIN_ANSWERS:

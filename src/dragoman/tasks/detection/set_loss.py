@@ -1,13 +1,13 @@
-"""What a detector of sets learns (Carion et al., 2020, section 3.1 and appendix A.2).
+"""The loss of a detector of sets (Carion et al., 2020, section 3.1 and appendix A.2).
 
-The boxes of a picture are matched with the queries, each with one, so that the sum of
+Each box of a picture is matched with one query so that the sum of
 
     - P(label) + 5 |b - b'| + 2 (1 - GIoU(b, b'))
 
-is least. Of those that are matched label and box are learned, of all others that they are nothing,
-which counts a tenth. Each layer of the decoder is matched and learns by itself. The matching is the
-assignment of the least cost (Kuhn, 1955, *The Hungarian method*; in the form of shortest paths of
-Jonker and Volgenant, 1987).
+is least. Matched queries learn label and box; all others learn the label "nothing", with a tenth of
+the weight. Each layer of the decoder has its own matching and loss. The matching is the assignment
+of the least cost (Kuhn, 1955, *The Hungarian method*; computed by shortest paths as by Jonker and
+Volgenant, 1987).
 
 Shapes: B pictures, Q queries, M boxes of a picture at most, T true boxes, K labels.
 """
@@ -26,13 +26,13 @@ from dragoman.tasks.detection.head import FoundSet, SetPredictor
 from dragoman.training.losses.objectives import Sums
 
 IGNORED = -1
-"""In place of a symbol that is not learned."""
+"""The mark of a symbol that is not learned."""
 _OF_PLACES, _OF_OVERLAP, _OF_NOTHING = 5.0, 2.0, 0.1
-"""Weights beside that of a label."""
+"""Weights relative to the weight of a label."""
 
 
 class SetLoss:
-    """Labels and places of all queries; what is counted are queries."""
+    """The loss of labels and places over all queries; queries are counted."""
 
     def __init__(self, symbols: BoxSymbols, smoothing: float) -> None:
         self._symbols, self._smoothing = symbols, smoothing
@@ -47,8 +47,8 @@ class SetLoss:
         return Sums(torch.stack(losses).sum(), losses[-1].detach(), len(batch) * labels.shape[1])
 
     def true(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What is in the pictures of a batch: (B, M) labels, K where there is no box, and (B, M, 4)
-        places as ``FoundSet`` has them."""
+        """The boxes in the pictures of a batch: (B, M) labels, K for no box, and (B, M, 4) places
+        in the form of ``FoundSet``."""
         symbols = self._symbols
         fives = batch.target_out.view(len(batch), -1)[:, :-1].unflatten(1, (-1, PER_BOX))
         top, left, bottom, right = (
@@ -63,7 +63,8 @@ class SetLoss:
 
 
 def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float = 0.0) -> Tensor:
-    """The sum over all queries. ``labels`` (B, M), ``places`` (B, M, 4): see ``SetLoss.true``."""
+    """The loss summed over all queries. ``labels`` (B, M), ``places`` (B, M, 4): see
+    ``SetLoss.true``."""
     nothing = found.logits.shape[-1] - 1
     picture, query, box = matched(found, labels, places)
     wanted = labels.new_full(found.logits.shape[:2], nothing)  # (B, Q)
@@ -81,7 +82,8 @@ def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float =
 
 @torch.no_grad()
 def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each true box (T,): its picture, the query that is to find it, and its number there."""
+    """Match the true boxes. Returns (T,) each: the picture, the query, and the number of the
+    box."""
     nothing = found.logits.shape[-1] - 1
     places = places.to(found.places)
     of_label = torch.softmax(found.logits, -1).take_along_dim(
@@ -90,7 +92,7 @@ def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Te
     distance = (found.places[:, :, None] - places[:, None]).abs().sum(-1)
     apart = 1 - generalised_iou(corners(found.places)[:, :, None], corners(places)[:, None])
     sums = (_OF_PLACES * distance + _OF_OVERLAP * apart - of_label).double()
-    # Of numbers that are none, anything goes: the trainer leaves such an update out.
+    # The values that replace NaN do not matter: the trainer skips such an update.
     costs = sums.nan_to_num(0.0, 0.0, 0.0).cpu().numpy()
     triples = []
     for number, (cost, there) in enumerate(zip(costs, (labels < nothing).cpu(), strict=True)):
@@ -108,8 +110,8 @@ def corners(places: Tensor) -> Tensor:
 
 
 def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
-    """Of corners (..., 4), from -1 to 1 (Rezatofighi et al., 2019): intersection over union, less
-    the share of the smallest box around both that neither fills."""
+    """(...) from -1 to 1 for two boxes as corners (..., 4) (Rezatofighi et al., 2019): intersection
+    over union, minus the share of the smallest enclosing box that neither covers."""
     both = _area(
         torch.maximum(one[..., :2], other[..., :2]), torch.minimum(one[..., 2:], other[..., 2:])
     )
@@ -122,7 +124,7 @@ def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _area(first: Tensor, last: Tensor) -> Tensor:
-    """Between two corners (..., 2); 0 where the second is not behind the first."""
+    """The area between two corners (..., 2); 0 if the second is not behind the first."""
     sides = (last - first).clamp(min=0)
     return sides[..., 0] * sides[..., 1]
 
@@ -132,11 +134,11 @@ Places = npt.NDArray[np.int64]
 
 
 def assignment(costs: Costs) -> Places:
-    """(T, Q) finite costs -> (T,) a query for each box, no query twice, of the least sum.
+    """(T, Q) finite costs -> (T,) a different query for each box, with the least sum of costs.
 
-    Boxes are taken in one by one. For each, the cheapest path leads from it to a query that is
-    free, along boxes that give up their query for another; prices of boxes and queries (the dual
-    solution) keep all costs at 0 or more, so that the search is Dijkstra's.
+    Boxes are added one by one. Each is assigned along the cheapest path to a free query, on which
+    other boxes change their queries; prices of boxes and queries (the dual solution) keep all costs
+    at 0 or more, so that Dijkstra's search applies.
     """
     boxes, queries = costs.shape
     assert boxes <= queries, "each box needs a query"

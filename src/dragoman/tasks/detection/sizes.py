@@ -1,7 +1,7 @@
-"""A sane model, size and schedule of a detector, when a user gives nothing but pictures with boxes
-in COCO's JSON.
+"""A sensible model, size and schedule for a detector, if a user gives only pictures with boxes in
+COCO's JSON.
 
-``BOX_TABLE`` is what is chosen: the number of pictures chooses a row.
+The number of pictures chooses a row of ``BOX_TABLE``.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ BOX_TABLE = (
     Size(100_000, 0, 128, 4, 4, 0.1, 2_048, 300, 1.5e-3, 30),
     Size(float("inf"), 0, 256, 8, 6, 0.1, 8_192, 2_000, 7e-4, 10),
 )
-"""``tokens_per_update`` counts what is written: five symbols a box, boxes of nothing included."""
+"""``tokens_per_update`` counts the symbols that are written: five per box, noise boxes included."""
 
 _MOST = 100
-"""Boxes of a picture that are learned where nobody says how many."""
+"""The most boxes of a picture that are learned, unless the user gives another number."""
 
 
 _NOT_OF_BOXES = " does not go with pictures and their boxes"
 
 
 class DetectionBuilder(RecipeBuilder):
-    """Pictures with boxes."""
+    """Builds the recipe for pictures with boxes."""
 
     table = BOX_TABLE
     side = None
@@ -59,7 +59,8 @@ class DetectionBuilder(RecipeBuilder):
             raise self.not_one_input()
 
     def file_at(self, path: str) -> CorpusSettings:
-        """Errors: ``DataError`` for a folder without the one JSON file."""
+        """The corpus of a JSON file, or of a folder. Errors: ``DataError`` for a folder without
+        exactly one JSON file."""
         return CorpusSettings(source=str(annotations_in(Path(path))), format="coco")
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:

@@ -112,7 +112,7 @@ class DetectionSpec(Spec):
 
 
 def _check_count(examples: Examples, symbols: BoxSymbols) -> None:
-    """Errors: ``DataError`` for a picture with more boxes than are written."""
+    """Errors: ``DataError`` for a picture with more boxes than the model writes."""
     for name, pair in examples():
         count = len(scene_of(pair.target).single)
         if count > symbols.most:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class DetectArguments:
-    """What ``dragoman detect`` takes."""
+    """The arguments of ``dragoman detect``."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("FILE", None)
@@ -83,11 +83,11 @@ def detect(args: DetectArguments) -> None:
 def _written(
     args: DetectArguments, detector: Detector, pictures: Iterable[DetectedPicture]
 ) -> Iterator[str]:
-    """What is written of each picture, as it comes."""
+    """The output for each picture, as it comes."""
     if args.format == "coco":
         labels = detector.run.forms.boxes.symbols.labels
         told = json.dumps(_coco(args, labels, pictures), ensure_ascii=False)
-        # A name of other bytes than UTF-8 is written so that it is read as it is.
+        # A file name that is not valid UTF-8 is written with escapes.
         yield NOT_UTF8.sub(lambda found: ascii(found[0])[1:-1], told) + "\n"
         return
     for one in pictures:
@@ -104,12 +104,12 @@ def _written(
 def _coco(
     args: DetectArguments, labels: Sequence[str], pictures: Iterable[DetectedPicture]
 ) -> dict[str, Any]:
-    """One file of all, with the score of each box beside what COCO has."""
+    """All pictures in COCO's format, with the score of each box in addition."""
     numbers = {label: number for number, label in enumerate(labels, 1)}
     images, boxes = list[dict[str, Any]](), list[dict[str, Any]]()
     for number, one in enumerate(pictures, 1):
         name = one.picture
-        if args.to is not None:  # names are relative to where the file lies
+        if args.to is not None:  # names are relative to the folder of the file
             name = os.path.relpath(name, os.path.dirname(args.to) or ".")
         images.append({"id": number, "file_name": name, "width": one.width, "height": one.height})
         for found in one.above(args.threshold):
@@ -126,7 +126,7 @@ def _coco(
 
 
 def _drawing(args: DetectArguments, name: str) -> str:
-    """What the drawing of a picture is called."""
+    """The file name of the drawing of a picture."""
     return f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
 
 
@@ -147,7 +147,7 @@ def _check_drawings(args: DetectArguments, names: Sequence[str]) -> None:
 
 
 def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
-    """The same picture, drawn where that is asked for."""
+    """Draw a picture if the options ask for it, and return it."""
     if args.draw is None and not args.show:
         return one
     from dragoman.base.atomic import write_bytes, write_text
@@ -178,7 +178,7 @@ def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
 
 
 def drawn_box(found: Detection) -> Any:
-    """A box as ``tasks/detection/drawing.py`` draws it."""
+    """A box in the form of ``tasks/detection/drawing.py``."""
     from dragoman.tasks.detection.drawing import DrawnBox
 
     box = found.box

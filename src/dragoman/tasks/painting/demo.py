@@ -1,4 +1,4 @@
-"""What ``dragoman demo --task paint`` makes before it trains, and shows of the run."""
+"""The demo of ``dragoman demo --task paint``: its training files, and the results that it shows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 PAINTED_PICTURE = "painted.png"
 _PAINTED = 8
 _SHOWN = 3
-"""Pictures that are drawn in the terminal."""
+"""The number of pictures that are drawn in the terminal."""
 CODES_CHANGES: tuple[str, ...] = ()
-"""Of the recipe of the codes."""
+"""Changes to the recipe of the codes."""
 
 
 def captioned_pictures() -> DemoFiles:
-    """The pictures that the demo learns from, and their captions. Errors: ``DataError`` where the
+    """Make the pictures that the demo learns from, and their captions. Errors: ``DataError`` if the
     extra ``images`` is missing."""
     from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
     from dragoman.pictures.bitmaps import png_of
@@ -37,7 +37,7 @@ def captioned_pictures() -> DemoFiles:
 
 
 def show_painted(run: Run, found: Any, console: Console) -> str:
-    """What is painted of captions that the model has not learned from."""
+    """Show the pictures that are painted for captions outside the training text."""
     from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import half_blocks, png_of
     from dragoman.tasks.painting.painter import enlarged, in_a_row
@@ -60,7 +60,8 @@ def show_painted(run: Run, found: Any, console: Console) -> str:
 
 
 def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
-    """Learn the codes of the pictures in ``folder``. -> The recipe, which then names them."""
+    """Train the codes of the pictures in ``folder``. Returns the recipe of the painter, which names
+    them."""
     import typer
 
     from dragoman import catalogue

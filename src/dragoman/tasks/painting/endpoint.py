@@ -1,8 +1,8 @@
-"""A run that paints and is served.
+"""A run that paints, served over HTTP.
 
-The codes of a picture are searched for in the queue that all clients share. Pictures are made of
-them in turns beside the event loop, and written as PNG: where they are large, in a thread of their
-own, so that small ones do not wait for them.
+The codes of a picture are searched for in the queue that all clients share. They are turned into
+pictures, and these into PNG files, outside the event loop; large files in a thread of their own, so
+that small ones do not wait for them.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ class ImagesAnswer(Message):
 
 
 ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
-"""Names that clients have built in: each stands for any run that paints."""
+"""Model names that clients have built in: each stands for any run that paints."""
 
 
 class ServedPainter(AskedRun[Painter]):
-    """A run that paints and is served."""
+    """A run that paints, served over HTTP."""
 
     task, does, path = "painting", "paints pictures of captions", IMAGES
     trained = "dragoman train captions.tsv --task painting --codes RUN"
@@ -120,12 +120,13 @@ class ServedPainter(AskedRun[Painter]):
 
     def __init__(self, name: str, painter: Painter, settings: ServeSettings) -> None:
         super().__init__(name, painter, settings)
-        painter.form.coder  # noqa: B018, damaged weights are told of now
+        painter.form.coder  # noqa: B018, damaged weights are refused now
         source = painter.form.symbols.source
         self.height, self.width = source.height, source.width
         self.lexicon = _words_of(painter.run)
         self._writing = self.executor("large pictures")
-        """Where pictures are written that are large; others, where they are made of codes."""
+        """The executor that writes large pictures; small ones are written where they are
+        decoded."""
 
     @property
     def why_not_inside(self) -> str:
@@ -136,7 +137,7 @@ class ServedPainter(AskedRun[Painter]):
         return short(measured_on(run))
 
     def check(self, request: ImagesRequest) -> None:
-        """Raises Refusal 400 for what can be told before anything is searched for."""
+        """Check a request before the search. Raises Refusal 400."""
         own = f"{self.width}x{self.height}"
         if request.size not in (None, "auto", own):
             raise wrong_field(
@@ -160,7 +161,7 @@ class ServedPainter(AskedRun[Painter]):
         return (request.n or 1) * self.height * self.width * request.scale**2
 
     def asked(self, request: ImagesRequest) -> Request:
-        """What is searched for. Raises Refusal 400."""
+        """The search for a request. Raises Refusal 400."""
         sampling = None if request.seed is None else SamplingSettings(seed=request.seed)
         try:
             own = self.engine.search_settings
@@ -175,14 +176,14 @@ class ServedPainter(AskedRun[Painter]):
     async def looked(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[Alignment]:
-        """How much each code looked at each token of the caption."""
+        """The attention of each code to each token of the caption."""
         ((tokens, _),) = self.engine.source.tokens_of_words([request.prompt])
         return await self.align([(tokens, one.tokens) for one in found], client)
 
     def written(
         self, request: ImagesRequest, found: Sequence[Hypothesis], looked: Sequence[Alignment]
     ) -> Iterator[WrittenCodes]:
-        """How the codes of each picture were written."""
+        """The codes of each picture, with their probabilities and attention."""
         ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
         words = len(request.prompt.split())
         symbols = self.predictor.form.symbols
@@ -203,7 +204,7 @@ class ServedPainter(AskedRun[Painter]):
     async def images(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[PaintedImage]:
-        """What was found, as PNG files."""
+        """The pictures that were found, as PNG files."""
         work = partial(self.predictor.answer, request.prompt, found)
         pictures = await self.asking.do(client, work)
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
@@ -216,8 +217,8 @@ class ServedPainter(AskedRun[Painter]):
 
 
 def _words_of(run: Run) -> Lexicon | None:
-    """The words of the captions of its training, read once: there may be 200,000. None also where
-    their list is damaged, which ``knowledge_of`` tells: it must not keep the run from painting."""
+    """The words of the training captions, read once: there may be 200,000. None also if their list
+    is damaged: ``knowledge_of`` reports that, and the run can still paint."""
     try:
         return run.lexicon()
     except RunError:

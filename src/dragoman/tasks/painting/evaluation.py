@@ -1,8 +1,7 @@
-"""What is measured of a painter: while it trains, and of a finished run.
+"""Evaluation of a painter, during training and of a finished run.
 
-A picture is exact if all its codes are those that the codes' own encoder gives the true picture.
-Whatever is painted, it shows no more than codes can tell: RMSE of the true codes is how far they
-are from the picture themselves.
+A picture is exact if all its codes are those of the true picture. A painted picture cannot be
+better than its codes allow: the RMSE of the true codes is their distance from the picture itself.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ _JUDGED = (
 
 
 class PaintingValidation(PairsValidation):
-    """``loss`` (nats per code, the end counted) on all of dev; ``exact`` and ``codes_right`` of
-    real searches of a part of it."""
+    """Scores on dev: ``loss`` (nats per code, with the end symbol) on all of it; ``exact`` and
+    ``codes_right`` of full searches on a part of it."""
 
     without = "longer than plan.max_source or what the model has positions for"
 
@@ -65,7 +64,7 @@ class PaintingValidation(PairsValidation):
 
 
 def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> dict[str, float]:
-    """The share of pictures whose codes are all right, and of codes that are; from 0 to 1."""
+    """The share of pictures with all codes right, and the share of right codes; from 0 to 1."""
     pairs = list(zip(true, found, strict=True))
     exact = sum(list(one) == list(other) for one, other in pairs)
     right = sum(a == b for one, other in pairs for a, b in zip(one, other, strict=False))
@@ -78,17 +77,17 @@ class PaintingReport(SearchReport):
     """What a run paints of some captions."""
 
     scores: dict[str, float]
-    """By name."""
+    """Scores by name."""
     pictures: Sequence[PaintedPicture]
     seen: int
-    """Pictures that the codes were learned from."""
+    """The number of pictures that the codes were learned from."""
     judge: str = ""
-    """The name of the run that has judged them."""
+    """The name of the run that judged the pictures; "" without a judge."""
     best_of: int = 1
-    """The pictures of each caption, from which the judge has chosen one."""
+    """The number of pictures of each caption, from which the judge chose one."""
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         notes = [_COUNTED]
         if self.judge:
             notes.append(_JUDGED.format(judge=self.judge))
@@ -118,7 +117,8 @@ class PaintingReport(SearchReport):
 
 
 class PaintingEvaluation(PairsEvaluation[PaintingReport]):
-    """Paints the captions of some pictures, laid out as the training files are, and compares."""
+    """Paints the captions of some pictures, given in the layout of the training files, and
+    compares."""
 
     wanted = "are no captions", "a list of pictures", "test.tsv"
 
@@ -157,7 +157,7 @@ def _scores(
     found: Sequence[PaintedPicture],
     judge: Judge | None,
 ) -> dict[str, float]:
-    """By name: how right the codes are, and how like the true pictures what is painted is."""
+    """Scores by name: the share of right codes, and the similarity to the true pictures."""
     true = form.tokens([pair.target for pair in pairs])
     scores = code_scores(true, [one.ids for one in found])
     scored = painter.score_ids([pair.source for pair in pairs], true)
@@ -186,7 +186,7 @@ def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes])
 
 
 def _plain(caption: str) -> str:
-    """A caption whose words alone count."""
+    """A caption in lower case, with single spaces."""
     return " ".join(caption.lower().split())
 
 

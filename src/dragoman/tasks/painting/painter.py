@@ -1,19 +1,19 @@
-"""The predictor of pictures: a caption in, a picture out.
+"""The predictor of pictures: it reads captions and paints pictures.
 
     painter = dragoman.Painter(dragoman.Run.open("runs/shapes"))
     (picture,) = painter.paint("a small red circle above a large blue square")
     picture.save("circle.png", scale=8)
 
-A search writes the codes of a picture, from left to right and from top to bottom; what has learned
-the codes tells the picture from them.
+A search writes the codes of a picture, from left to right and from top to bottom; the network that
+has learned the codes decodes them.
 
     judge = dragoman.Judge(dragoman.Run.open("runs/captions"))
     best, *others = painter.paint("a small red circle", count=8, sampling=draw, judge=judge)
 
-A judge is another run, which reads a picture and says what it shows: it writes the caption, or it
-has a label for each caption. Of several pictures of a caption, the best is the one of which the
-judge finds the caption the most probable (Ramesh et al., 2021, "Zero-Shot Text-to-Image
-Generation", section 2.6, with a model of captions in the place of CLIP).
+A judge is another run, which reads a picture and writes its caption, or has a label for each
+caption. The best of several pictures of a caption is the one for which the caption is the most
+probable to the judge (Ramesh et al., 2021, "Zero-Shot Text-to-Image Generation", section 2.6, with
+a model of captions in the place of CLIP).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.sources.picture.codes_form import CodesForm
 
 MOST = 64
-"""Pictures of one caption."""
+"""The most pictures of one caption."""
 LARGEST_SCALE = 64
 
 Bytes = npt.NDArray[np.uint8]
@@ -53,32 +53,32 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class PaintedPicture:
-    """A picture, and the codes that it was told from. ``str(picture)`` is its caption."""
+    """A picture and its codes. ``str(picture)`` gives its caption."""
 
     caption: str
     pixels: Bytes = field(repr=False, compare=False)
     """(H, W, C), one channel or three."""
     ids: tuple[int, ...]
-    """The symbols that were written."""
+    """The symbols that the model wrote."""
     codes: tuple[int, ...]
-    """The same as codes, from 0."""
+    """The codes of these symbols, from 0."""
     score: float
-    """Their log-probability, in nats."""
+    """The log-probability of the symbols, in nats."""
     token_log_probabilities: tuple[float, ...] = field(repr=False)
-    """That of each code."""
+    """The log-probability of each code."""
 
     @property
     def text(self) -> str:
-        """The codes, as words."""
+        """The codes as numbers, separated by spaces."""
         return " ".join(map(str, self.codes))
 
     def png(self, scale: int = 1) -> bytes:
-        """A PNG file, each pixel ``scale`` x ``scale``. Errors: ``DataError`` for a scale that
-        is not from 1 to 64."""
+        """The picture as a PNG file, each pixel ``scale`` x ``scale``. Errors: ``DataError`` for a
+        scale that is not from 1 to 64."""
         return png_of(enlarged(self.pixels, scale))
 
     def save(self, path: str | Path, scale: int = 1) -> None:
-        """Write ``png`` to a file. Raises FileError if that fails."""
+        """Write ``png`` to a file. Errors: ``FileError`` if that fails."""
         write_bytes(Path(path), self.png(scale))
 
     def __str__(self) -> str:
@@ -86,13 +86,13 @@ class PaintedPicture:
 
 
 class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
-    """A trained painter, ready to paint. Not for several threads at once."""
+    """A trained painter. Do not use it from several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("painting", "which does not paint")
 
     @property
     def form(self) -> CodesForm:
-        """What a painter writes."""
+        """The form of its output."""
         return CodesForm.of(self.engine.target)
 
     def paint(self, caption: str, **options: Any) -> list[PaintedPicture]:
@@ -108,10 +108,10 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         sampling: SamplingSettings | None = None,
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
-        """The most probable picture of each caption, or its ``count`` most probable ones; with
-        ``sampling`` so many that are drawn. With a ``judge``, the one that it likes best comes
-        first. Errors: ``DataError`` for a caption that cannot be read, ``RecipeError`` for a beam
-        that cannot be searched with."""
+        """The most probable picture of each caption, or the ``count`` most probable ones; with
+        ``sampling``, ``count`` pictures drawn at random. A ``judge`` sorts them, best first.
+        Errors: ``DataError`` for a caption that cannot be read, ``RecipeError`` for a beam that the
+        search refuses."""
         settings = painting_settings(self.engine.search_settings, count, beam, sampling)
         return self.stream(given, settings, judge)
 
@@ -121,15 +121,15 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         settings: SearchSettings | None = None,
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
-        """The pictures of each caption, in their order, the most probable first, or the one that a
-        ``judge`` likes best. Where they are drawn, a caption that comes again is drawn anew."""
+        """The pictures of each caption, in their order; the most probable first, or the best to the
+        ``judge``. If pictures are drawn at random, a repeated caption gets new ones."""
         anew = Anew(settings or self.engine.search_settings)
         for part in parts(given, self.together):
             found = self.answers(part, (self.ask(one, anew(one)) for one in part))
             yield from found if judge is None else by_judge(list(found), judge)
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
-        """The search for a caption. Errors: ``DataError`` for one that is empty or too long."""
+        """The search for a caption. Errors: ``DataError`` if it is empty or too long."""
         shown, longest = repr(shortened(given, 60)), self.engine.longest
         if not given.strip():
             raise DataError("the caption is empty: say what is to be painted")
@@ -156,19 +156,20 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     # ---- looking
 
     def unknown(self, captions: Sequence[str]) -> list[str]:
-        """The words of some captions that no caption of the training has, each once: what to paint
-        for them is not known. Errors: ``RunError`` for a damaged list of words."""
+        """The words of some captions that no training caption has, each once: the model does not
+        know what to paint for them. Errors: ``RunError`` for a damaged list of words."""
         return unknown_words(self.run.lexicon(), captions)
 
     def shown(self, text: str, prefix: str = "") -> PaintedPicture:
-        """Its picture. Errors: ``DataError`` for a prefix."""
+        """The picture of a caption, for figures. Errors: ``DataError`` for a prefix."""
         if prefix:
             raise DataError("a picture is given no beginning: leave the prefix out")
         return self(text)[0]
 
 
 def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]:
-    """As ``Painter.unknown``; none where a run has no list of words."""
+    """The words that are not in ``lexicon``, each once (``Painter.unknown``); empty without a
+    lexicon."""
     if lexicon is None:
         return []
     words = (caption[slice(*span)] for caption in captions for span in words_in(caption))
@@ -190,15 +191,15 @@ def painting_settings(
 
 
 class Anew:
-    """The settings of the search for each of some captions. A draw depends on its seed and its
-    caption, so a caption that comes again gets the seeds after those that it has had."""
+    """The search settings for each of some captions. A random picture depends on the seed and the
+    caption, so a repeated caption gets the next seed."""
 
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
         self._times: Counter[str] = Counter()
 
     def __call__(self, caption: str) -> SearchSettings:
-        """For the next caption."""
+        """The settings for the next caption."""
         own, times = self._settings, self._times[caption]
         self._times[caption] += 1
         if own.sampling is None or not times:
@@ -210,7 +211,7 @@ class Anew:
 def by_judge(
     painted: Sequence[Sequence[PaintedPicture]], judge: Judge
 ) -> list[list[PaintedPicture]]:
-    """The pictures of some captions, in the order in which a judge likes them. Errors:
+    """Sort the pictures of each caption by their score from a judge, best first. Errors:
     ``DataError`` for a caption that the judge cannot read."""
     every = [one for pictures in painted for one in pictures]
     liked = iter(
@@ -225,24 +226,25 @@ def by_judge(
 
 
 def enlarged(pixels: Bytes, scale: int) -> Bytes:
-    """Each pixel as a square of ``scale`` x ``scale``. Errors: ``DataError``."""
+    """Repeat each pixel as a square of ``scale`` x ``scale``. Errors: ``DataError`` for a wrong
+    scale."""
     if not 1 <= scale <= LARGEST_SCALE:
         raise DataError(f"a scale of {scale}: it is from 1 to {LARGEST_SCALE}")
     return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
 def in_a_row(pictures: Sequence[Bytes], gap: int = 2) -> Bytes:
-    """Pictures of one size beside each other, with white between them."""
+    """Join pictures of one height in a row, with white between them."""
     height, _, channels = pictures[0].shape
     white = np.full((height, gap, channels), 255, np.uint8)
     return np.concatenate([part for one in pictures for part in (one, white)][:-1], axis=1)
 
 
 class Judge:
-    """A finished run that reads pictures. Not for several threads at once."""
+    """A finished run that reads pictures. Do not use it from several threads at once."""
 
     def __init__(self, run: Run, precision: str = "auto") -> None:
-        """Errors: ``RunError``, also for a run that does not say what a picture shows."""
+        """Errors: ``RunError``, also for a run that does not read pictures."""
         self.run = run
         task, patches = self.run.task, self.run.recipe.source.patches
         if task.name not in ("translation", "classification") or not patches:
@@ -255,7 +257,7 @@ class Judge:
         self._reads = run.opened(None if self._labels else settings)
 
     def captions(self, pictures: Sequence[Bytes]) -> list[str]:
-        """What it says that each picture (H, W, C) shows."""
+        """The caption that the judge gives each picture (H, W, C)."""
         with tempfile.TemporaryDirectory() as folder:
             files = _written(pictures, Path(folder))
             if self._labels:
@@ -263,8 +265,8 @@ class Judge:
             return [one.text for one in self._reads.stream(files)]
 
     def log_probabilities(self, pictures: Sequence[Bytes], captions: Sequence[str]) -> list[float]:
-        """log P of a caption for each picture (H, W, C), in nats; of one that is no label, minus
-        infinity. Errors: ``DataError`` for a caption that cannot be read."""
+        """log P of a caption for each picture (H, W, C), in nats; minus infinity for a caption that
+        is not a label. Errors: ``DataError`` for a caption that cannot be read."""
         with tempfile.TemporaryDirectory() as folder:
             files = _written(pictures, Path(folder))
             if not self._labels:
@@ -278,7 +280,8 @@ class Judge:
 
 
 def _written(pictures: Sequence[Bytes], folder: Path) -> list[str]:
-    """The names of files with these pictures: what reads pictures reads files."""
+    """Write pictures into ``folder``, because a run reads pictures from files. Returns their
+    names."""
     files = []
     for number, picture in enumerate(pictures):
         file = folder / f"{number}.png"

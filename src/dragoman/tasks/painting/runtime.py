@@ -1,4 +1,4 @@
-"""Painting at work."""
+"""The runtime of painting: it connects the task to training, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dragoman.tasks.shared.progress_made import (
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
 
 BEGUN = 0.02
-"""The share of exact pictures below which hardly a caption is painted as it says."""
+"""The share of exact pictures below which hardly any picture fits its caption."""
 
 
 class PaintingRuntime(Runtime):
@@ -44,7 +44,7 @@ class PaintingRuntime(Runtime):
         return Parts(Pairs, next_token, PaintingValidation, PaintingEvaluation(), Painter)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """Of the next picture in place of each."""
+        """The scores of guessing the next picture for each caption."""
         from dragoman.tasks.painting.evaluation import code_scores
 
         if len(pairs) < MIN_ANSWERS:

@@ -1,7 +1,7 @@
-"""A sane model, size and schedule of a painter, when a user gives nothing but pictures, their
-captions and a run that has learned codes.
+"""A sensible model, size and schedule for a painter, if a user gives only pictures, their captions
+and a run that has learned codes.
 
-``PAINTING_TABLE`` is what is chosen: the number of captions chooses a row.
+The number of captions chooses a row of ``PAINTING_TABLE``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ PAINTING_TABLE = (
 """``tokens_per_update`` counts codes. A first choice, tried on pictures of shapes."""
 
 _CAPTION = 128
-"""Tokens of a caption."""
+"""The most tokens of a caption."""
 _MANY = 4
-"""Pictures of a caption, on average, from which on paintings are drawn and not searched for."""
+"""From this mean number of pictures per caption on, paintings are drawn at random, not searched
+for."""
 
 
 class PaintingBuilder(PicturesBuilder):
-    """Pictures and their captions."""
+    """Builds the recipe for pictures and their captions."""
 
     table = PAINTING_TABLE
     name_tells = False
@@ -54,8 +55,8 @@ class PaintingBuilder(PicturesBuilder):
         return ()
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        # Where a caption has many pictures, each as right as another, no picture is exact, and the
-        # most probable one says little.
+        # If a caption has many pictures, all equally right, then no picture is exact, and the most
+        # probable one says little.
         is_open = _MANY * len(set(seen.texts)) <= len(seen.texts)
         training: dict[str, Any] = {"label_smoothing": 0.0, "average_last": 5}
         search = {"beam": 1, "sampling": {"temperature": 1.0}} if is_open else {"beam": 4}
@@ -70,7 +71,8 @@ class PaintingBuilder(PicturesBuilder):
         }
 
     def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
-        """With the codes that are named, and room for those of a picture."""
+        """The recipe with the codes that ``--codes`` names, and positions for all codes of a
+        picture."""
         recipe, epochs = super().begun(recipe, epochs)
         if self.options.codes is None:  # the recipe may name some
             return recipe, epochs

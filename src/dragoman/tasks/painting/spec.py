@@ -28,16 +28,16 @@ from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.codes_form import CODES, WEIGHTS, Coder, CodesForm, CodeSymbols
 
 LEARNED = "codes.learned"
-"""In a painter's run: hashes of the pictures that its codes were learned from."""
+"""The file in a painter's run with hashes of the pictures that its codes were learned from."""
 _OWN_WEIGHTS, _OWN_LEARNED = "model.safetensors", Path("learned") / "0-source"
-"""The same of the run that has learned the codes."""
+"""The corresponding files in the run that has learned the codes."""
 _MOST = 1 << 32
-"""Bytes of a file of hashes."""
+"""The most bytes of a file of hashes."""
 
 
 @dataclass(frozen=True)
 class PaintingSpec(Spec):
-    """A caption and its picture, which a search writes as codes."""
+    """Captions and pictures. A search writes a picture as codes."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "painting"})
     target_file: ClassVar[str] = CODES
@@ -72,14 +72,13 @@ class PaintingSpec(Spec):
             )
 
     def check_vocabularies(self, recipe: Sections) -> None:
-        """There is one."""
+        """Accept everything: there is only one vocabulary."""
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
         return Forms(given["source"], painted_codes(folder))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        """Takes over the codes that another run has learned. Errors: ``RunError`` for one that has
-        none."""
+        """Copy the codes of another run. Errors: ``RunError`` if it has none."""
         run = codes_run(recipe.painting.codes)
         symbols = CodeSymbols.load(run / CODES)
         own = run / _OWN_WEIGHTS if not symbols.weights else run / WEIGHTS
@@ -100,7 +99,7 @@ class PaintingSpec(Spec):
         if learned.is_file():
             _copy(learned, folder / LEARNED)
         symbols.with_weights(digest).save(folder / CODES)
-        painted_codes(folder).coder  # noqa: B018, damaged weights are told of now
+        painted_codes(folder).coder  # noqa: B018, damaged weights are refused now
         codes = plural(symbols.places, "code")
         return [f"{codes} a picture, each one of {symbols.count:,}, as learned by {run}"]
 
@@ -111,7 +110,7 @@ class PaintingSpec(Spec):
         known, data = target.seen, recipe.data
         for side, pairs in held.items():
             with naming_lines(data.dev, data.test, *data.train):
-                for pair in pairs:  # which would be told after the training
+                for pair in pairs:  # else an error would show only after the training
                     target.picture_at(pair.target)
             count = count_seen(known, pairs)
             if count:
@@ -123,12 +122,14 @@ class PaintingSpec(Spec):
         return said
 
     def as_learned(self, pair: Pair) -> Pair:
-        """The caption of this picture: another picture of it is another example."""
+        """An example whose source names the picture as well: another picture of the caption is
+        another example."""
         return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
 
 
 def codes_run(name: str | None) -> Path:
-    """The run that is named. Errors: ``DataError`` where none is, ``RunError`` for another one."""
+    """The run folder with the codes. Errors: ``DataError`` without a name, ``RunError`` for a
+    folder without codes."""
     if name is None:
         raise DataError(
             "a painter writes codes that another run has learned: dragoman train FILES --task "
@@ -146,7 +147,7 @@ def codes_run(name: str | None) -> Path:
 
 
 def painted_codes(folder: Path) -> CodesForm:
-    """What a painter writes, from its run folder. Errors: ``RunError``."""
+    """The form of a painter's output, from its run folder. Errors: ``RunError``."""
     symbols, weights = CodeSymbols.load(folder / CODES), folder / WEIGHTS
     return CodesForm(symbols, partial(_coder, symbols, weights), weights, folder / LEARNED)
 
@@ -167,8 +168,7 @@ def _coder(symbols: CodeSymbols, weights: Path) -> Coder:
 
 
 def count_seen(known: Path | None, pairs: Sequence[Pair]) -> int:
-    """How many of the pictures are among those whose hashes a file has. Errors: ``RunError`` if it
-    is damaged."""
+    """The number of pictures whose hashes are in a file. Errors: ``RunError`` if it is damaged."""
     if known is None or not known.is_file() or not pairs:
         return 0
     content = read_bytes(known, _MOST)

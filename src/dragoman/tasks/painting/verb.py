@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
 
 _ROWS = 256
-"""Captions of one picture file."""
+"""The most captions of one picture file."""
 
 
 @arguments
 class PaintArguments:
-    """What ``dragoman paint`` takes."""
+    """The arguments of ``dragoman paint``."""
 
     run: RunFolder = argument("RUN")
     captions: list[str] = argument("CAPTION", None)
@@ -114,7 +114,7 @@ def paint(args: PaintArguments) -> None:
 
 
 def _tell_unknown(unknown: Sequence[str]) -> None:
-    """Words that no caption of the training has."""
+    """Warn about words that no training caption has."""
     if unknown:
         more = f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""
         told = ", ".join(map(repr, unknown[:8])) + more

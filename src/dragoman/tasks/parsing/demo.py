@@ -1,4 +1,4 @@
-"""What ``dragoman demo --task parse`` shows of its parser."""
+"""The demo of ``dragoman demo --task parse``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PICTURES = ("tree-1.svg", "tree-2.svg")
 
 
 def show_trees(run: Run, found: Any, console: Console) -> str:
-    """Constituency trees of English sentences, drawn."""
+    """Show English sentences and their constituency trees."""
     from dragoman.base.atomic import write_text
     from dragoman.demo.trees import SHOWN, demo_trees
     from dragoman.pictures.labels import plain_table
@@ -63,8 +63,8 @@ def show_trees(run: Run, found: Any, console: Console) -> str:
 
 
 def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
-    """How many phrases of "with" hang below the right label, how many there are, and how many hang
-    below a noun phrase."""
+    """Count the phrases with "with": those below the right label, all, and those below a noun
+    phrase."""
     from dragoman.demo.trees import with_phrases
 
     right = phrases = nouns = 0

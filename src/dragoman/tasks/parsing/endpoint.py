@@ -93,7 +93,7 @@ class ParseAnswer(Message):
 
 
 Looks = npt.NDArray[np.float64]
-"""(T, W): how much each symbol of a tree looked at each word when it was chosen."""
+"""(T, W): the attention of each symbol of a tree to each word, when the symbol was chosen."""
 
 
 class ServedParser(AskedRun[Parser]):
@@ -106,7 +106,7 @@ class ServedParser(AskedRun[Parser]):
     has_figures = False
 
     def search_settings(self, sentences: int, request: ParseRequest) -> SearchSettings:
-        """How so many are searched. Raises Refusal 400."""
+        """The search settings of a request. Raises Refusal 400."""
         chosen = self.beam_search(request.beam, request.n_best)
         self.check_search(chosen)
         check_total(
@@ -121,8 +121,8 @@ class ServedParser(AskedRun[Parser]):
     def sentences(
         self, texts: Sequence[str], settings: SearchSettings
     ) -> Iterator[tuple[str, Request]]:
-        """Each sentence, its words as treebanks write them, and the search for it. Raises Refusal
-        400."""
+        """Each sentence, with its words as treebanks write them, and the search for it. Raises
+        Refusal 400."""
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
             if not text.strip():
@@ -142,14 +142,14 @@ class ServedParser(AskedRun[Parser]):
     # ---- what was found
 
     def pair(self, sentence: str, found: Hypothesis) -> TokenPair:
-        """What is asked where the model looked."""
+        """The source and target tokens whose alignment is computed."""
         ((tokens, _),) = self.engine.source.tokens_of_words([sentence])
         return tokens, found.tokens
 
     def to_schema(
         self, sentence: str, found: Sequence[Hypothesis], alignment: Alignment | None
     ) -> ParsedSentence:
-        """The trees of a sentence; ``alignment``: of the best, by tokens of the source."""
+        """The trees of a sentence. ``alignment``: that of the best tree, by source tokens."""
         looks = None
         if alignment is not None:
             ((_, numbers),) = self.engine.source.tokens_of_words([sentence])

@@ -1,7 +1,7 @@
-"""What is measured of a parser: while it trains, and of a finished run.
+"""Evaluation of a parser, during training and of a finished run.
 
-Parses are scored against reference trees as EVALB does (``metrics.py``). Tags count only where they
-are learned (``trees.tags``).
+Parses are scored against reference trees as EVALB does (``metrics.py``). Tags are scored only if
+they are learned (``trees.tags``).
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHOR
 
 
 class ParsingValidation(PairsValidation):
-    """``loss`` (nats per symbol) and ``perplexity`` on all of dev; ``f1``, ``precision``,
-    ``recall``, ``exact`` and ``tags`` of real parses of a part of it, in percent."""
+    """Scores on dev: ``loss`` (nats per symbol) and ``perplexity`` on all of it; ``f1``,
+    ``precision``, ``recall``, ``exact`` and ``tags`` of full searches on a part of it, in
+    percent."""
 
     without = "longer than plan.max_source, plan.max_target or what the model has positions for"
 
@@ -85,12 +86,12 @@ class ParsingValidation(PairsValidation):
 
 
 def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:
-    """Parses against the trees of their pairs."""
+    """Score all parses together against the trees of their pairs."""
     return Parseval.of(score_each(pairs, parses))
 
 
 def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[ScoredSentence]:
-    """Each parse against the tree of its pair."""
+    """Score each parse against the tree of its pair."""
     return [
         score_parse(tree_of(pair.target), parse.tree)
         for pair, parse in zip(pairs, parses, strict=True)
@@ -99,7 +100,7 @@ def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[ScoredSen
 
 @dataclass(frozen=True)
 class ParsingReport(SearchReport):
-    """What a run makes of the sentences of some trees."""
+    """The result of a run on the sentences of some trees."""
 
     found: Parseval
     with_tags: bool
@@ -107,14 +108,14 @@ class ParsingReport(SearchReport):
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name, in percent."""
+        """Scores by name, in percent."""
         scores = dict(self.found.scores)
         if not self.with_tags:
             del scores["tags"]
         return scores
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
         amount = self.amount(f"{plural(self.found.sentences, 'sentence')}{skipped}")
         notes = [self.found.tables(), "", _COUNTED]
@@ -133,7 +134,7 @@ class ParsingReport(SearchReport):
 
 
 class ParsingEvaluation(PairsEvaluation[ParsingReport]):
-    """Parses the sentences of some trees, a file or folder of them, and scores the parses."""
+    """Parses the sentences of a file or folder of trees, and scores the parses."""
 
     wanted = "are no trees", "a file of them", "test.mrg"
     one_of = "trees"
@@ -154,8 +155,8 @@ class ParsingEvaluation(PairsEvaluation[ParsingReport]):
 
 
 def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
-    """The trees of a file or a folder of files, and their words; labels end where those that
-    ``like`` has learned do. Errors: ``DataError``."""
+    """Read the trees of a file or a folder, and their words. ``like``: the run whose rule for the
+    ends of labels is used. Errors: ``DataError``."""
     return list(read_pairs(_trees_at(like, path)))
 
 
@@ -165,8 +166,8 @@ def _trees_at(like: Run | None, path: Path) -> CorpusSettings:
 
 
 def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
-    """Both as they are drawn beside each other; None if one of them is no whole tree, as that of a
-    long sentence among a run's samples. ``no_tag``: see ``TreeForm.no_tag``."""
+    """The reference and the parse for a drawing; None if one of them is not a whole tree, such as a
+    long sentence in the samples of a run. ``no_tag``: see ``TreeForm.no_tag``."""
     try:
         wanted, given = tree_of(reference), tree_of(parse)
     except DataError:
@@ -176,14 +177,14 @@ def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
 
 
 def _tagged(tree: Tree, tag: str) -> Tree:
-    """With this tag on every word."""
+    """The tree with this tag on every word."""
     if tree.is_leaf:
         return replace(tree, label=tag)
     return replace(tree, children=tuple(_tagged(child, tag) for child in tree.children))
 
 
 _MAX_TOKENS = 10_000
-"""Tokens of a sentence that is measured: none is left out."""
+"""The most tokens of a sentence: high enough to leave none out."""
 
 
 _BESIDE = {
@@ -193,18 +194,18 @@ _BESIDE = {
     "f1_40": f"F1 (<= {SHORT})",
     "exact_40": f"exact (<= {SHORT})",
 }
-"""Scores that no test of a comparison is made of, and what its table calls them."""
+"""Scores without a significance test in a comparison, and their titles in its table."""
 
 
 def compared(
     systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
 ) -> ComparedRuns:
-    """Parsers on the same trees, by labelled F1 and exact parses; with tags and without they are
-    compared by brackets alone.
+    """Compare parsers on the same trees by labelled F1 and exact parses, that is by brackets only:
+    some runs may have learned tags, others not.
 
-    F1 is that of all brackets together, so what is drawn are sentences with the counts of their
-    brackets, matched, in the reference and in the parse (``metrics.py``). ``source``: a file or
-    folder of trees; left out, the test set of the runs' recipes, which must be the same.
+    F1 is computed over the brackets of all sentences, so the test draws sentences with the counts
+    of their brackets: matched, in the reference and in the parse (``metrics.py``). ``source``: a
+    file or folder of trees; without it, the test set of the runs' recipes, which must be the same.
     """
     if references:
         raise DragomanError("trees hold their sentences: name them with --source alone")
@@ -227,8 +228,8 @@ def compared(
 def _not_tested(
     evaluated: Mapping[str, Sequence[ParsingReport]],
 ) -> tuple[list[str], dict[str, Any]]:
-    """The scores that no test is made of, and F1 by length, of each system the means over its runs:
-    as tables, and as plain values for JSON."""
+    """The scores without a significance test and F1 by length, as means over the runs of each
+    system: as tables, and as plain values for JSON."""
     (first, *_), *_ = evaluated.values()
     scores = [
         {name: fmean(run.scores[name] for run in one) for name in one[0].scores}
@@ -262,8 +263,8 @@ def _not_tested(
 def parse_statistics(
     sentences: Sequence[Sequence[Sequence[ScoredSentence]]],
 ) -> dict[str, MeasuredSystem]:
-    """What F1 and exact parses are made of. ``sentences``: of each run of each system, all parses
-    of the same trees."""
+    """The statistics of F1 and exact parses. ``sentences``: all parses of the same trees, for each
+    run of each system."""
     statistics = [[statistics_of(one) for one in runs] for runs in sentences]
     return {
         "f1": MeasuredSystem(statistics, f1s, SIGNATURE),
@@ -272,7 +273,7 @@ def parse_statistics(
 
 
 def _own_trees(runs: Sequence[Run]) -> tuple[Sequence[Pair], str]:
-    """The one test set that all runs have, and what it is called. Errors: ``DataError``."""
+    """The test set that all runs share, and its name. Errors: ``DataError``."""
     first, *others = runs
     pairs, name = own_test_set(first)
     if not pairs:

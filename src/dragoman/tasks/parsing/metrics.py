@@ -25,26 +25,26 @@ from dragoman.base.errors import DataError
 from dragoman.forms.tree import EMPTY, TOPS, Tree
 
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
-"""Tags of the words that are taken out; brackets with such a label do not count."""
+"""Tags of punctuation, whose words are taken out; brackets with such a label do not count."""
 SHORT = 40
-"""Words, punctuation included, of the sentences that are also scored by themselves."""
+"""The most words, punctuation included, of sentences that are also scored separately."""
 
 _BINS = (10, 20, 30, SHORT)
 LENGTHS = (*_BINS, 0)
-"""Bins of sentences by the most words of each; 0 stands for those above all others."""
+"""The most words in each bin of sentences; 0 stands for the last bin, which has no limit."""
 _SAME = {"PRT": "ADVP"}
 
 Statistics = npt.NDArray[np.float64]
 Bracket = tuple[str, int, int]
-"""A label, the first word that it holds, and the one behind the last."""
+"""The label of a bracket, its first word, and the word after its last."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Brackets of some trees."""
+    """Counts of the brackets of some trees."""
 
     matched: int = 0
-    """That reference and parse have in common."""
+    """Brackets that reference and parse have in common."""
     reference: int = 0
     parse: int = 0
 
@@ -57,47 +57,47 @@ class Matched:
 
     @property
     def precision(self) -> float:
-        """In percent; 0 where there is nothing to be right about, as with the other two."""
+        """In percent; 0 if there are no brackets, as in the other two."""
         return 100 * self.matched / self.parse if self.parse else 0.0
 
     @property
     def recall(self) -> float:
-        """In percent."""
+        """The share of the reference's brackets that were matched, in percent."""
         return 100 * self.matched / self.reference if self.reference else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both, in percent."""
+        """The harmonic mean of precision and recall, in percent."""
         both = self.reference + self.parse
         return 200 * self.matched / both if both else 0.0
 
     @property
     def is_exact(self) -> bool:
-        """Whether all of them are the same."""
+        """Return whether reference and parse have the same brackets."""
         return self.matched == self.reference == self.parse
 
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """One parse against its reference."""
+    """The score of one parse against its reference."""
 
     words: int
-    """Punctuation included."""
+    """All words, punctuation included."""
     scored: int
-    """Words that are not punctuation; where there are none, nothing is scored."""
+    """Words that are not punctuation; a sentence without any is not scored."""
     labels: Mapping[str, Matched]
-    """Brackets by their label."""
+    """Counts of brackets by label."""
     tags: int
-    """How many of the words that are scored have the reference's tag."""
+    """The number of scored words with the reference's tag."""
 
     @property
     def brackets(self) -> Matched:
-        """All of them."""
+        """The brackets of all labels together."""
         return sum(self.labels.values(), Matched())
 
 
 def score_parse(reference: Tree, parse: Tree) -> ScoredSentence:
-    """Errors: ``DataError`` if they are not over the same words."""
+    """Score a parse. Errors: ``DataError`` if the trees have different words."""
     expected, found = _spoken(reference), _spoken(parse)
     words = [[leaf.word for leaf in leaves] for leaves in (expected, found)]
     if words[0] != words[1]:
@@ -145,7 +145,7 @@ def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[i
 
 
 def _spoken(tree: Tree) -> list[Tree]:
-    """Its leaves that are no empty elements."""
+    """The leaves of a tree that are not empty elements."""
     return [leaf for leaf in tree.leaves() if leaf.label != EMPTY]
 
 
@@ -154,8 +154,8 @@ def _of(label: str, brackets: Counter[Bracket]) -> Counter[Bracket]:
 
 
 def _brackets(tree: Tree, behind: list[int]) -> list[tuple[int, Bracket]]:
-    """Those that count, outermost first, each with its place in ``Tree.brackets()``.
-    ``behind[n]``: how many words count among the first n."""
+    """The brackets that count, outermost first, each with its place in ``Tree.brackets()``.
+    ``behind[n]``: the number of counted words among the first n."""
     found: list[tuple[int, Bracket]] = []
     places = count()
 
@@ -195,34 +195,34 @@ def _difference(expected: list[str | None], found: list[str | None]) -> str:
 
 @dataclass
 class Parseval:
-    """Figures of many parses. ``add`` takes in one."""
+    """The scores of many parses. ``add`` takes one parse."""
 
     sentences: int = 0
-    """That have words other than punctuation; only they count."""
+    """Sentences with words other than punctuation; only these count."""
     skipped: int = 0
-    """That have none."""
+    """Sentences of punctuation only."""
     exact: int = 0
     """Sentences whose brackets are all right."""
     scored: int = 0
     """Words that are not punctuation."""
     tags: int = 0
-    """Of these, how many have the right tag."""
+    """The number of these words with the right tag."""
     short_sentences: int = 0
     short_exact: int = 0
     by_length: dict[int, Matched] = field(default_factory=dict)
-    """By the most words of a bin; 0 stands for those above all bins."""
+    """Brackets by the most words of a bin; 0 stands for the last bin."""
     by_label: dict[str, Matched] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sentences: Iterable[ScoredSentence]) -> Parseval:
-        """All of these."""
+        """Add up the scores of some sentences."""
         total = cls()
         for sentence in sentences:
             total.add(sentence)
         return total
 
     def add(self, sentence: ScoredSentence) -> None:
-        """One more."""
+        """Add the score of one sentence."""
         if not sentence.scored:
             self.skipped += 1
             return
@@ -241,17 +241,17 @@ class Parseval:
 
     @property
     def brackets(self) -> Matched:
-        """All of them."""
+        """The brackets of all sentences."""
         return sum(self.by_length.values(), Matched())
 
     @property
     def short(self) -> Matched:
-        """Those of sentences of at most ``SHORT`` words."""
+        """The brackets of sentences with at most ``SHORT`` words."""
         return sum((m for length, m in self.by_length.items() if length), Matched())
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name, in percent."""
+        """Scores by name, in percent."""
         every, count = self.brackets, max(1, self.sentences)
         return {
             "f1": every.f1,
@@ -264,7 +264,7 @@ class Parseval:
         }
 
     def tables(self) -> str:
-        """By length and by label, in plain text: the most frequent labels first."""
+        """The scores by length and by label as plain text, the most frequent labels first."""
         rows = [
             (length_name(most), self.by_length[most]) for most in LENGTHS if most in self.by_length
         ]
@@ -284,18 +284,18 @@ class Parseval:
 
 
 def length_name(most: int) -> str:
-    """What a bin of ``LENGTHS`` is called."""
+    """The name of a bin of ``LENGTHS``."""
     place = LENGTHS.index(most)
     least = LENGTHS[place - 1] + 1 if place else 1
     return f"{least}-{most} words" if most else f"{least} words and more"
 
 
-# What is summed over sentences before it is scored, for tests of significance.
+# Statistics that are summed over sentences and then scored, for tests of significance.
 
 
 def statistics_of(sentences: Sequence[ScoredSentence]) -> Statistics:
-    """(N, 4) of each sentence: brackets matched; those of reference and parse together; 1 if it has
-    words that are scored; 1 if all its brackets are right, too."""
+    """(N, 4) for each sentence: matched brackets; brackets of reference and parse together; 1 if it
+    has scored words; 1 if all its brackets are right, too."""
     found = np.zeros((len(sentences), 4))
     for place, sentence in enumerate(sentences):
         brackets, counts = sentence.brackets, sentence.scored > 0
@@ -326,7 +326,7 @@ class RightBranching:
 
     def __init__(self, trees: Sequence[Tree]) -> None:
         self._top = Counter(tree.label for tree in trees).most_common(1)[0][0]
-        # Of brackets that end where the sentence does, but for its stop.
+        # Labels of brackets that end where the sentence ends, final punctuation aside.
         labels: Counter[str] = Counter()
         for tree in trees:
             node = tree
@@ -339,7 +339,7 @@ class RightBranching:
         self._label = labels.most_common(1)[0][0] if labels else self._top
 
     def parse(self, words: Sequence[str]) -> Tree:
-        """The tree of a sentence."""
+        """The right-branching tree of a sentence."""
         leaves = [Tree("XX", word=word) for word in words]
         stop = [leaves.pop()] if len(leaves) > 1 and not words[-1].isalnum() else []
         node = leaves.pop()

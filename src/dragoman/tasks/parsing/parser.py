@@ -1,7 +1,7 @@
-"""The predictor of a parser: sentences in, trees over exactly their words out.
+"""The predictor of a parser: it reads sentences and gives trees over exactly their words.
 
-Words are what stands between spaces, cut as in the treebank that the run has learned from (the Penn
-Treebank parts ``do n't`` and ``sleeps .``).
+Words must be separated by spaces as in the treebank of the run (the Penn Treebank writes ``do n't``
+and ``sleeps .``).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from dragoman.pictures.records import AttentionRecord
 
 MAX_TOKENS = 1000
-"""Tokens of a sentence that are read, if the settings do not say otherwise: there is no half of a
-parse, so it is not cut."""
+"""The most tokens of a sentence, unless the settings give another limit. A longer sentence is
+refused: half a parse would be useless."""
 
 
 @dataclass(frozen=True)
 class Parse:
-    """One tree of a sentence. ``str(parse)`` is it, on one line."""
+    """One tree of a sentence. ``str(parse)`` gives it on one line."""
 
     tree: Tree
     score: float
@@ -40,11 +40,10 @@ class Parse:
     token_log_probabilities: tuple[float, ...]
     """log P of each symbol, in nats, and of the end symbol."""
     ids: tuple[int, ...] = ()
-    """The symbols as ids."""
+    """The ids of its symbols."""
 
     @property
     def text(self) -> str:
-        """The tree on one line."""
         return str(self.tree)
 
     def __str__(self) -> str:
@@ -52,7 +51,7 @@ class Parse:
 
 
 class Parser(SearchingPredictor[Parse, list[Parse]]):
-    """A trained parser, ready to parse. Not for several threads at once."""
+    """A trained parser. Do not use it from several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("parsing", "which does not parse")
     usual: ClassVar[EngineSettings] = EngineSettings(longest=MAX_TOKENS)
@@ -60,16 +59,16 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
 
     @cached_property
     def form(self) -> TreeForm:
-        """What a parser writes."""
+        """The form of its output."""
         return TreeForm.of(self.engine.target)
 
     @property
     def no_tag(self) -> str:
-        """See ``TreeForm.no_tag``."""
+        """The tag of words if no tags were learned (``TreeForm.no_tag``)."""
         return self.form.no_tag
 
     def each(self, given: Iterable[str], settings: SearchSettings | None = None) -> Iterator[Parse]:
-        """The best tree of each sentence, in their order. ``settings`` replace the run's own.
+        """The best tree of each sentence, in their order. ``settings`` replace those of the run.
         Errors: ``DataError`` for a sentence that has no words or too many."""
         for found in self.stream(given, settings):
             if not found:
@@ -79,10 +78,10 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
     def stream(
         self, given: Iterable[str], settings: SearchSettings | None = None
     ) -> Iterator[list[Parse]]:
-        """The n best trees of each sentence, in their order; none of a line without words.
+        """The n best trees of each sentence, in their order; a line without words has none.
 
-        Errors: ``DataError`` that says which line (from 1) is too long, when all before it have
-        been parsed.
+        Errors: ``DataError`` with the number of a line (from 1) that is too long, after the results
+        of all lines before it.
         """
         for part in parts(enumerate(given, 1), self.together):
             asked = [line for _, line in part if line.strip()]
@@ -96,12 +95,12 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
                         "spaces: cut it into sentences"
                     ) from error
                 yield trees
-            next(found, None)  # the search has ended, and its places serve the next one
+            next(found, None)  # end the search, which frees its places for the next one
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
-        """The search for the trees of a sentence: whatever the model would rather write, each is a
-        tree over exactly its words. Errors: ``DataError`` for a sentence without words;
-        ``TooLongError``, whose message goes on from the sentence's name ("line 3")."""
+        """The search for the trees of a sentence, limited to trees over exactly its words. Errors:
+        ``DataError`` for a sentence without words; ``TooLongError``, whose message follows the name
+        of the sentence ("line 3")."""
         longest = self.engine.longest
         if self.engine.source.far_too_long(given, longest):
             told = f"has {len(given):,} characters, and {longest:,} tokens are read at once"
@@ -127,20 +126,20 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> Parse:
-        """Its best tree. Errors: ``DataError`` for a prefix."""
+        """The best tree of a sentence. Errors: ``DataError`` for a prefix."""
         if prefix:
             raise DataError("a tree is given no beginning: leave the prefix out")
         return self(text)
 
     def source_ids(self, text: str) -> list[int]:
-        """What the model reads: the words as treebanks write them, the end symbol behind."""
+        """The ids that the model reads: the words as treebanks write them, and the end symbol."""
         return self.engine.source.values([" ".join(words_of(text))])[0]
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
-        """Every attention weight of a tree, whose symbols are shown with the words that stand
-        there (``TreeForm.shown_for``)."""
+        """All attention weights of a tree. Its symbols are shown with the words that they stand for
+        (``TreeForm.shown_for``)."""
         record = super().look(source, target_ids, through)
         shown = self.form.shown_for(source, [*target_ids, self.form.eos])
         return replace(record, target=shown)

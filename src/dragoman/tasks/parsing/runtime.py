@@ -1,4 +1,4 @@
-"""Parsing at work."""
+"""The runtime of parsing: it connects the task to training, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from dragoman.tasks.shared.progress_made import MIN_ANSWERS, learned_answers, of
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 BEGUN_F1 = 40.0
-"""Below it a parser has hardly begun (docs/experiments/tokens-before-parsing.md)."""
+"""The F1 below which a parser has hardly begun (docs/experiments.md, "Minutes that do not
+teach")."""
 
 
 class ParsingRuntime(Runtime):
@@ -57,7 +58,8 @@ class ParsingRuntime(Runtime):
         return f"{tokens_in(run)}, {run.target.size:,} symbols of trees"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
-        """Trees are drawn; one that is too long to be recorded whole is left out beside them."""
+        """The samples as drawings, and the number of samples that were recorded only in part and
+        are left out."""
         from dragoman.tasks.parsing.evaluation import tree_pair
 
         no_tag = run.forms.trees.no_tag
@@ -70,8 +72,8 @@ class ParsingRuntime(Runtime):
 
 
 def chance_of_trees(pairs: Sequence[Pair], learned: Sequence[str]) -> dict[str, float]:
-    """Of the trees of some sentences; nothing where these are too few, or where the trees of
-    training (``learned_answers``) are not known."""
+    """The scores of right-branching trees on some sentences; empty if there are too few, or if the
+    training trees (``learned_answers``) are unknown."""
     if len(pairs) < MIN_ANSWERS or not learned:
         return {}
     trees = [tree_of(pair.target) for pair in pairs]

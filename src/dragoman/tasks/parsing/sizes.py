@@ -1,8 +1,8 @@
-"""A sane model, size and schedule of a parser, when a user gives nothing but trees.
+"""A sensible model, size and schedule for a parser, if a user gives only trees.
 
-``TREE_TABLE`` is what is chosen: the number of trees chooses a row. From few trees LSTMs with
-attention learn more than a Transformer (``docs/results.md``), so it also chooses which of the two.
-How much is held out follows from it too; all of it is written into the recipe.
+The number of trees chooses a row of ``TREE_TABLE``. On few trees LSTMs with attention learn more
+than a Transformer (``docs/results.md``), so it also chooses between the two, and how much is held
+out. All choices are written into the recipe.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, chec
 from dragoman.sizing.size import Size
 
 FEW = 10_000
-"""For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe
-wsj-sample-lstm has them; for more a Transformer."""
+"""Below this number of trees, LSTMs with attention (Vinyals et al., 2015) as in the recipe
+wsj-sample-lstm; above it, a Transformer."""
 
 TREE_TABLE = (
     Size(1_000, 1_000, 128, 1, 2, 0.3, 2_048, 200, 3e-3, 100),
@@ -66,7 +66,7 @@ class ParsingBuilder(RecipeBuilder):
 
 
 def label_ends_of(learned: Recipe | None) -> str:
-    """The characters at which labels end in the trees that a recipe learns from."""
+    """The characters that end the labels in the training trees of a recipe."""
     corpora = learned.data.train if learned is not None else ()
     return corpora[0].label_ends if corpora else LABEL_ENDS
 
@@ -83,13 +83,15 @@ def _recurrent(row: Size) -> dict[str, Any]:
 
 def _transformer(row: Size) -> dict[str, Any]:
     training = {**row.training("inverse_square_root"), "average_last": 5}
-    row = replace(row, heads=max(row.heads, row.model_dim // 64))  # few trees: an LSTM's has one
+    row = replace(
+        row, heads=max(row.heads, row.model_dim // 64)
+    )  # rows for few trees have one head, for an LSTM
     model = {**row.both, "tie": "target", "next_word": True}
     return {"model": model, "training": training}
 
 
 _MADE = {"lstm": _recurrent, "transformer": _transformer}
-"""Of each family what parses best (docs/results.md), with its training."""
+"""The best settings of each family for parsing (docs/results.md), with its training."""
 
 CLEANING = {"max_length": 0, "max_length_ratio": 0}
-"""A tree is much longer than its sentence, and none is too long for being written out."""
+"""No limits: a tree is much longer than its sentence."""

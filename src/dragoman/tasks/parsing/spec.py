@@ -75,7 +75,7 @@ class ParsingSpec(Spec):
 
 
 def trees_of_demo(*parts: str) -> Iterator[Pair]:
-    """Sentences and their trees."""
+    """The sentences and trees of parts of the demo corpus."""
     trees = demo_trees()
     every = enumerate((tree for part in parts for tree in getattr(trees, part)), 1)
     return (Pair(line, " ".join(tree.words), str(tree)) for line, tree in every)

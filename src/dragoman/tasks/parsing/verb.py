@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ParseArguments(LinesArguments):
-    """What ``dragoman parse`` takes."""
+    """The arguments of ``dragoman parse``."""
 
     sentence: str | None = argument("SENTENCE | FILE", None)
     """A sentence with its words separated by spaces, or a file with one sentence per line. Default:
@@ -68,7 +68,7 @@ def parse(args: ParseArguments) -> None:
 
 
 def parsing(args: ParseArguments, run: Run, precision: str) -> LineWork:
-    """What is done to lines."""
+    """Make the work of ``dragoman parse`` on lines."""
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.tasks.parsing.parser import Parser
 
@@ -87,7 +87,7 @@ def parsing(args: ParseArguments, run: Run, precision: str) -> LineWork:
 
 
 def _draws_into_folder(args: ParseArguments, svg: Path) -> bool:
-    """Whether each tree is drawn into a file of its own. Errors: ``FileError``."""
+    """Return whether each tree gets a file of its own in a folder. Errors: ``FileError``."""
     is_file = args.sentence is not None and not args.text and Path(args.sentence).exists()
     into_folder = args.sentence is None or is_file or svg.is_dir()
     if into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
@@ -99,7 +99,7 @@ def _draws_into_folder(args: ParseArguments, svg: Path) -> bool:
 
 
 def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
-    """The trees of one line."""
+    """The trees of one line, as text."""
     from dragoman.base.wording import decimals
     from dragoman.pictures.tree import tree_text
 
@@ -111,7 +111,7 @@ def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
 
 
 def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:
-    """One picture; ``number``: of those in a folder."""
+    """Write one drawing. ``number``: its number in the folder, if ``path`` is one."""
     from dragoman.base.atomic import write_text
     from dragoman.pictures.tree import tree_svg
 

@@ -86,31 +86,32 @@ class TagAnswer(Message):
 
 
 TOKENS_AT_ONCE = 1024
-"""Tokens that are read in one turn, or one part of a text: others wait no longer than it takes."""
+"""Tokens that are read in one turn, unless one part of a text has more: the longest that other
+requests wait."""
 WORDS_AT_ONCE = 64
-"""Words that are told at once: of what is made and written in one go others are held up."""
+"""Words that are answered in one turn: the longest that other requests wait."""
 MAX_PROBABILITIES = 100_000
-"""Tags in one answer, those of all words together."""
+"""The most tags in one answer, those of all words together."""
 
 _WORD = re.compile(r"\S+")
 
 
 class TaggedPart(NamedTuple):
-    """Some words of a text, as many as are told at once."""
+    """Some words of a text, as many as are answered in one turn."""
 
     text: int
-    """The number of the text."""
+    """The number of the text in the request."""
     first: int
-    """The number of the first of them."""
+    """The number of the first of these words in the text."""
     tags: list[str]
     written: str
-    """The words, as the API tells them."""
+    """The words as JSON, separated by commas."""
     begins: bool
-    """Whether what was read together begins with them."""
+    """True for the first words of a part that was read together."""
 
 
 class ServedTagger(AskedRun[Tagger]):
-    """A run that tags and is served."""
+    """A tagging run that is served."""
 
     task, does, path = "tagging", "tags words", "/v1/tag"
     trained = "dragoman train my.tsv --task tagging"
@@ -123,8 +124,8 @@ class ServedTagger(AskedRun[Tagger]):
         return has_spans(self.predictor.tags.counts)
 
     def tag(self, texts: Sequence[str], top: int) -> Iterator[TaggedPart]:
-        """Parts of texts as they come: a turn's worth is read at once. Raises Refusal 400 for more
-        tags than one answer holds, and for what costs too much."""
+        """Yield parts of texts as they are tagged, one turn at a time. Raises Refusal 400 for more
+        tags than one answer holds, and for a request that costs too much."""
         found = [list(_WORD.finditer(text)) for text in texts]
         count = sum(map(len, found))
         check_total(
@@ -174,7 +175,7 @@ class ServedTagger(AskedRun[Tagger]):
             end = word.end()
 
     def answer(self, texts: int, found: Iterable[TaggedPart]) -> Iterator[bytes]:
-        """The parts of so many texts, as the API tells them: JSON, part by part."""
+        """The answer for ``texts`` texts as JSON, in chunks."""
         of_texts: list[list[TaggedPart]] = [[] for _ in range(texts)]
         for part in sorted(found, key=lambda part: part[:2]):
             of_texts[part.text].append(part)

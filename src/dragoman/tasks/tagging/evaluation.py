@@ -1,8 +1,8 @@
-"""What is measured of a tagger: while it trains, and of a finished run.
+"""Evaluation of a tagger, during training and of a finished run.
 
-Of the latter: accuracy over all words, over those that training has read and over new ones, F1 of
-spans where tags have them, which tag is taken for which, and the surest mistakes. The loss is -log
-P of the right tag, in nats a word.
+A finished run gets accuracy over all words, over known words (those in the training text) and over
+unknown ones, F1 of spans if the tags have spans, the most frequent confusions, and the mistakes
+with the highest probability. The loss is -log P of the right tag, in nats per word.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _AROUND = 4
-"""Words that are shown before and behind a mistake."""
+"""The number of words that are shown before and after a mistake."""
 
 
 @dataclass(frozen=True)
 class TaggingReport(LabelReport):
-    """How a run tags some sentences. Its labels are all tags, those behind them that the sentences
-    have and training had not; of a mistake the word is shown in brackets, between others."""
+    """The result of a run on some sentences. Its labels are all tags, followed by tags that only
+    these sentences have; a mistake is shown as the word in brackets, with the words around it."""
 
     one_label: ClassVar[str] = "tag"
     counted: ClassVar[str] = "words"
@@ -67,21 +67,21 @@ class TaggingReport(LabelReport):
     tagged: Sequence[Tagged]
     found: TagScores
     usual: TagScores
-    """Of the most frequent tag of each word."""
+    """The scores of always choosing the most frequent tag of each word."""
     new: int
-    """Words whose tag training had not."""
+    """The number of words whose tag is not in the training text."""
     shown: dict[str, Any]
-    """Samples, for reports."""
+    """Samples for the report of a run."""
     words_of: str
-    """The run by whose training text words are known, where it is one that this was begun from."""
+    """The name of the run whose training text defines the known words, if this run continued from
+    it."""
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name."""
         return self.found.figures() | {"loss": self.nll / max(self.found.words - self.new, 1)}
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
             f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
@@ -151,7 +151,7 @@ class TaggingReport(LabelReport):
 
 
 class TaggingEvaluation(LabelEvaluation[TaggingReport]):
-    """Measures runs on tagged sentences."""
+    """Evaluates runs on tagged sentences."""
 
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
@@ -162,7 +162,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         return tagged_corpus(path, columns, keys)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """Those with words."""
+        """The examples that have words."""
         return [pair for pair in examples.pairs if words_and_tags(pair, examples.name)[0]]
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:
@@ -175,8 +175,8 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
 
 
 def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
-    """Of always answering the most frequent tag of each word in training, of an unknown word the
-    most frequent tag of all."""
+    """The scores of always choosing the most frequent tag of each word in training, and for unknown
+    words the most frequent tag of all."""
     words = [pair.source.split() for pair in pairs]
     return TagScores.of(
         [pair.target.split() for pair in pairs],
@@ -187,8 +187,8 @@ def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
 
 
 def _words_of(run: Run) -> str:
-    """The name of the run that its tags and the words it knows come from; empty: its own text. One
-    that goes on from all of another (``--from``) keeps them."""
+    """The name of the run that tags and known words come from; empty for the run itself. A run that
+    continues from another one (``--from``) keeps them."""
     name = ""
     for base in run.notes().get(BASES, []):
         if base.get("part") is not None:
@@ -198,7 +198,7 @@ def _words_of(run: Run) -> str:
 
 
 def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
-    """What a report holds of them, in its order."""
+    """The fields of a ``TaggingReport`` after the first ones, in their order."""
     spans = has_spans(tags.counts)
     true = [pair.target.split() for pair in pairs]
     new = sorted({tag for own in true for tag in own} - tags.counts.keys())
@@ -237,7 +237,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
 
 
 def _shown(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs with each tag below its word."""
+    """The pairs with the tags in the target as ``word_TAG``."""
     return [
         pair._replace(target=underscored(pair.source.split(), pair.target.split()))
         for pair in pairs
@@ -245,7 +245,7 @@ def _shown(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _around(words: Sequence[str], place: int) -> str:
-    """A word in brackets, between some of those around it."""
+    """A word in brackets, with some of the words around it."""
     begin, end = max(0, place - _AROUND), place + 1 + _AROUND
     shown = [*words[begin:place], f"[{words[place]}]", *words[place + 1 : end]]
     return " ".join(word[:40] for word in shown)
@@ -255,8 +255,8 @@ _SAMPLES = 5
 
 
 class TaggedValidation(Validation[TaggedBatch]):
-    """``accuracy`` and ``loss``, and ``f1`` of spans where tags have them; some sentences are shown
-    with the tags that were chosen. Of a long sentence the beginning is measured."""
+    """Scores on dev: ``accuracy``, ``loss``, and ``f1`` if the tags have spans; some sentences are
+    shown with the tags that the model chose. Only the beginning of a long sentence is measured."""
 
     without = "without words"
 
@@ -281,7 +281,7 @@ class TaggedValidation(Validation[TaggedBatch]):
             batch = batch.to(self.device)
             rows = self.model.encode(batch.read.source).rows
             logits = self.model.project(batch.read.windows(rows))  # (W, K)
-            has_one = batch.tags >= 0  # others training had not: no tag is right
+            has_one = batch.tags >= 0  # the training text lacks the others: no tag is right
             total += float(smoothed_cross_entropy(logits[has_one], batch.tags[has_one], 0.0)[1])
             known += int(has_one.sum())
             names = iter(form.shown(logits.argmax(dim=-1).tolist()))
@@ -316,10 +316,10 @@ _Statistics = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 def compared(
     systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
 ) -> ComparedRuns:
-    """Runs that tag the same sentences, by accuracy, and by F1 of spans where tags have them.
+    """Compare taggers on the same sentences by accuracy, and by F1 of spans if the tags have spans.
 
-    ``source``: tagged words in the format of those that the first run has learned from, or
-    sentences beside tags (``references``). Errors: as ``LabelEvaluation.known``.
+    ``source``: tagged words in the format of the first run's training files, or sentences whose
+    tags are in ``references``. Errors: as ``LabelEvaluation.known``.
     """
     (first, *_), *_ = systems.values()
     files = [*([source] if source else []), *references]
@@ -358,7 +358,7 @@ def _spans(true: Sequence[str], chosen: Sequence[str]) -> list[int]:
 def _statistics(
     pairs: Sequence[Pair], found: Sequence[Tagged], count: Callable[..., list[int]]
 ) -> _Statistics:
-    """(N sentences, 2): what is summed before it is divided."""
+    """(N sentences, 2): numerators and denominators, which are summed and then divided."""
     rows = [count(pair.target.split(), one.tags) for pair, one in zip(pairs, found, strict=True)]
     return np.array(rows, np.float64).reshape(-1, 2)
 

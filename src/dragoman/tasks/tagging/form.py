@@ -1,9 +1,9 @@
 """The form of a target that has one tag for each word that is read: parts of speech, names.
 
-Its raw is a line of tags, separated by spaces; its values are their places in the list of all tags,
-which is in alphabetical order. Beside it stands what training has told of single words: which it
-has read, and the most frequent tag of each. All of it lies in the run folder as ``tags.txt``: a
-line for each tag and how often it is there, a blank line, a line for each word and its tag.
+A raw target is a line of tags, separated by spaces; its values are their places in the list of all
+tags, which is in alphabetical order. The form also has the words of the training text and the most
+frequent tag of each. The run folder contains all this as ``tags.txt``: a line for each tag and its
+frequency, a blank line, a line for each word and the number of its tag.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dragoman.forms.labels import LONGEST, MOST, Labels
 
 _MOST_WORDS = 200_000
 _LONGEST_WORD = 60
-"""Letters of a word that is kept: longer ones are addresses and accidents."""
+"""The most letters of a word that is kept: longer ones are addresses or mistakes."""
 _MOST_BYTES = 32 << 20
 _LINE = re.compile(r"(\S+)\t(0|[1-9]\d{0,14})\Z")
 _NO_TEXT = re.compile("[\ud800-\udfff]")
-"""Bytes that were not UTF-8."""
+"""Bytes that are not valid UTF-8."""
 
 
 def _composed(word: str) -> str:
-    """A word with its accents and syllables in one way: files of macOS have another."""
+    """A word in Unicode normal form C: files of macOS have another form."""
     return unicodedata.normalize("NFC", word)
 
 
 class Tags(Form):
-    """All tags of a task."""
+    """All tags of a task, and the words of the training text."""
 
     def __init__(self, counts: Mapping[str, int], usual: Mapping[str, int]) -> None:
-        """``counts``: of different tags, two at least; their order is their values'. ``usual``: the
-        value of the most frequent tag of each word that training has read."""
+        """``counts``: the frequency of each tag, at least two tags; their order gives their values.
+        ``usual``: the value of the most frequent tag of each word in the training text."""
         self.labels = Labels(list(counts))
         self.counts = counts
         self._usual = usual
@@ -48,9 +48,9 @@ class Tags(Form):
 
     @classmethod
     def learn(cls, examples: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Tags:
-        """Those of some sentences, each with its words and their tags.
+        """Make the form from some sentences, each with its words and their tags.
 
-        Errors: ``DataError`` where they are all the same, or more than tags can be.
+        Errors: ``DataError`` if there is only one tag, or too many tags.
         """
         counts: Counter[str] = Counter()
         of_words: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -78,7 +78,7 @@ class Tags(Form):
         return cls(
             ordered,
             {
-                # Of two that are equally frequent the one that comes first.
+                # If two tags are equally frequent, the one that comes first in the alphabet.
                 word: value[min(of_words[word], key=lambda tag: (-of_words[word][tag], tag))]
                 for word in often[:_MOST_WORDS]
                 if len(word) <= _LONGEST_WORD and not _NO_TEXT.search(word)
@@ -87,7 +87,7 @@ class Tags(Form):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tags:
-        """Errors: ``RunError`` if the file is missing or damaged."""
+        """Read ``tags.txt``. Errors: ``RunError`` if the file is missing or damaged."""
         try:
             lines = read_bytes(Path(path), _MOST_BYTES).decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
@@ -108,7 +108,7 @@ class Tags(Form):
         return cls(counts, usual)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write them, whole or not at all."""
+        """Write ``tags.txt``, whole or not at all."""
         parts = (self.counts, self._usual)
         text = "\n".join("".join(f"{k}\t{v}\n" for k, v in part.items()) for part in parts)
         write_text(Path(path), text)
@@ -116,21 +116,21 @@ class Tags(Form):
     # ---- single words
 
     def knows(self, word: str) -> bool:
-        """Whether training has read a word, however its accents and syllables are composed."""
+        """Return whether the training text has a word, in any Unicode form."""
         return self._value(word) is not None
 
     def usual(self, words: Iterable[str]) -> list[str]:
-        """The most frequent tag of each word, for unknown ones the most frequent of all."""
+        """The most frequent tag of each word; for unknown words, the most frequent tag of all."""
         names = self.labels.names
         values = map(self._value, words)
         return [names[self._most if value is None else value] for value in values]
 
     def _value(self, word: str) -> int | None:
-        """Of the most frequent tag of a word that training has read."""
+        """The value of the most frequent tag of a word; None for an unknown word."""
         return self._usual.get(word, self._usual.get(_composed(word)))
 
     def numbers(self, raws: Sequence[str]) -> list[list[int]]:
-        """Of lines of tags; -1 for a tag that training had not."""
+        """The values of lines of tags; -1 for a tag that the training text does not have."""
         found = [[self.labels.value(tag) for tag in raw.split()] for raw in raws]
         return [[-1 if value is None else value for value in line] for line in found]
 
@@ -145,7 +145,7 @@ class Tags(Form):
         return self.labels.fingerprint
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        """All tags must be known."""
+        """The values of lines of tags, which must all be known."""
         return [[value for (value,) in self.labels.tokens(raw.split())] for raw in raws]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:

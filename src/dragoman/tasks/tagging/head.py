@@ -23,10 +23,10 @@ from dragoman.nn.layout import Sequences
 
 
 class WordTagger(Classifier):
-    """A body, which is a network of any kind that is one stack, and a head over it.
+    """A network of one stack, of any kind, with a tagging head.
 
-    ``encode`` gives the rows of all tokens; ``project`` takes those of words (W, 3 D), which
-    ``data.labelled.WordRows`` makes of them, to logits (W, K).
+    ``encode`` returns the rows of all tokens. ``data.labelled.WordRows`` turns them into the rows
+    of words (W, 3 D), and ``project`` maps these to logits (W, K).
     """
 
     def __init__(self, body: Network, labels: int) -> None:
@@ -37,10 +37,10 @@ class WordTagger(Classifier):
         memory = self.body.encode(source)
         if self.settings.reads:
             return memory
-        # What it is given it takes for what it has written.
+        # The source is fed to the decoder as if the model had written it.
         return Memory(writing(self.body).decode(source, memory), source.layout)
 
 
 def new_tagger(settings: ModelSettings, vocabulary: int, tags: int) -> WordTagger:
-    """One with fresh weights, drawn from torch's generator."""
+    """Make a tagger with random weights from torch's generator."""
     return WordTagger(new_network(settings, vocabulary, vocabulary), tags)

@@ -1,4 +1,4 @@
-"""What a tagger learns from at once, and what is minimised: -log P of the tag of each word."""
+"""The training examples and the loss of a tagger: -log P of the tag of each word."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.losses.objectives import Sums
 
 _STREAM = 6
-"""Which random numbers the sampling of pieces takes (``tasks/shared/examples.py`` has others)."""
+"""The stream of random numbers for subword sampling (``tasks/shared/examples.py`` uses others)."""
 
 
 class TaggedSentences:
-    """Sentences, each read whole up to ``plan.context``, and the tags of their words."""
+    """Sentences, each cut at ``plan.context`` tokens, and the tags of their words."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
@@ -29,13 +29,13 @@ class TaggedSentences:
         self._reading = reading_of(recipe, forms)
         self._cut = WordCutter(forms.source)
         self._seed = recipe.seed if recipe.text.sampling else None
-        # None is too long: what lies behind is not read. So a plan counts tokens that are read.
+        # Longer sentences are cut, so a plan counts only the tokens that are read.
         read = np.minimum(store.lengths["source"], self._reading.longest - 1)
         self.lengths = {"target": read.astype(np.int32)}
         self.sums = None
 
     def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
-        """The examples with these numbers, as a batch of update ``update``."""
+        """Make a batch of the given examples for update ``update``."""
         sentences = [self._store.text("source", one).split() for one in examples]
         if self._seed is None:
             pieces = self._cut(sentences)
@@ -49,7 +49,7 @@ class TaggedSentences:
 
 
 class TagOfEachWord:
-    """The tag of each word; what is counted are words."""
+    """The cross-entropy of the tag of each word; words are counted."""
 
     def __init__(self, network: Network, smoothing: float) -> None:
         """``network``: a ``WordTagger`` (``head.py``), whose logits are few: no kernel is

@@ -1,15 +1,16 @@
-"""How often a tag is the right one: over all words, over known and unknown ones, and over spans.
+"""Accuracy of tags over all words and over known and unknown words; precision, recall and F1 of
+spans.
 
-Where tags are of spans, a span counts as found if its kind, its first and its last word are right.
-IOB tags (``B-X`` begins a span of the kind X, ``I-X`` goes on with it, ``O`` is outside) are read
-as ``conlleval`` of CoNLL 2000 reads them: an ``I-X`` behind ``O``, or behind a span of another
-kind, begins one too. BIOES tags, also called IOBES (``E-X`` is the last word of a span, ``S-X`` the
-only one), and BILOU tags (``L-X`` and ``U-X`` in their place) are read as ``seqeval`` reads
-them: nothing goes on behind ``E-X`` or ``S-X``.
+A span counts as right if its kind, its first and its last word are right. IOB tags (``B-X`` begins
+a span of the kind X, ``I-X`` continues it, ``O`` is outside) are read as ``conlleval`` of CoNLL
+2000 reads them: an ``I-X`` after ``O``, or after a span of another kind, begins a span too. BIOES
+tags, also called IOBES (``E-X`` is the last word of a span, ``S-X`` the only one), and BILOU tags
+(``L-X`` and ``U-X`` in their place) are read as ``seqeval`` reads them: no span continues after
+``E-X`` or ``S-X``.
 
     precision = right / found,  recall = right / there,  F1 = 2 right / (found + there)
 
-Values are shares, 0 to 1; what is divided by nothing is 0.
+Values are shares, 0 to 1; a share of nothing is 0.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Span = tuple[str, int, int]
-"""Its kind, its first word and the one behind its last."""
+"""The kind of a span, its first word, and the word after its last."""
 
 
 _MARKS = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
-"""What stands before the kind: begins, goes on, ends, is one word; by the names of each scheme."""
+"""Prefixes of tags in all schemes, as those of BIOES: B begins a span, I continues it, E ends it, S
+is a span of one word."""
 
 
 def has_spans(tags: Iterable[str]) -> bool:
-    """Whether tags are of spans: ``O`` and ``B-X``, ``I-X`` and so on, and at least one of the
-    latter."""
+    """Return whether tags mark spans: ``B-X``, ``I-X`` and so on, and no other tag than ``O``."""
     different = set(tags)
     of_spans = {tag for tag in different if tag[:1] in _MARKS and tag[1:2] == "-" and len(tag) > 2}
     return bool(of_spans) and different - of_spans <= {"O"}
@@ -54,7 +55,7 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
 
 @dataclass(frozen=True)
 class SpanCounts:
-    """Spans of one kind, or of all."""
+    """Counts of spans of one kind, or of all kinds."""
 
     right: int = 0
     found: int = 0
@@ -62,31 +63,31 @@ class SpanCounts:
 
     @property
     def precision(self) -> float:
-        """Of those that were found, the share that is there."""
+        """The share of the found spans that are right."""
         return self.right / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """Of those that are there, the share that was found."""
+        """The share of the true spans that are found."""
         return self.right / self.there if self.there else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both."""
+        """The harmonic mean of precision and recall."""
         both = self.found + self.there
         return 2 * self.right / both if both else 0.0
 
 
 @dataclass
 class SpanScores:
-    """Spans of some sentences, counted by kind."""
+    """Counts of the spans of some sentences, by kind."""
 
     right: Counter[str] = field(default_factory=Counter)
     found: Counter[str] = field(default_factory=Counter)
     there: Counter[str] = field(default_factory=Counter)
 
     def add(self, true: Sequence[str], chosen: Sequence[str]) -> None:
-        """Count those of one more sentence."""
+        """Count the spans of one more sentence."""
         there, found = spans_of(true), spans_of(chosen)
         self.there.update(kind for kind, _, _ in there)
         self.found.update(kind for kind, _, _ in found)
@@ -94,24 +95,24 @@ class SpanScores:
 
     @property
     def all(self) -> SpanCounts:
-        """Of all kinds."""
+        """The counts of all kinds together."""
         return SpanCounts(self.right.total(), self.found.total(), self.there.total())
 
     def by_kind(self) -> Iterator[tuple[str, SpanCounts]]:
-        """In alphabetical order."""
+        """The counts of each kind, in alphabetical order."""
         for kind in sorted({*self.there, *self.found}):
             yield kind, SpanCounts(self.right[kind], self.found[kind], self.there[kind])
 
 
 @dataclass
 class TagScores:
-    """How right the tags of some sentences are."""
+    """Counts of right tags in some sentences."""
 
     known: list[int] = field(default_factory=lambda: [0, 0])
-    """Of words that training has read: right ones, and all."""
+    """Known words (those in the training text): right ones, and all."""
     unknown: list[int] = field(default_factory=lambda: [0, 0])
     spans: SpanScores | None = None
-    """Where tags are of spans."""
+    """None if the tags do not mark spans."""
 
     @classmethod
     def of(
@@ -121,7 +122,7 @@ class TagScores:
         known: Iterable[Sequence[bool]],
         spans: bool,
     ) -> TagScores:
-        """Of sentences: their tags, those that were chosen, and which words training has read."""
+        """Score some sentences: their tags, the chosen tags, and whether each word is known."""
         scores = cls(spans=SpanScores() if spans else None)
         for own, found, are_known in zip(true, chosen, known, strict=True):
             for one, other, is_known in zip(own, found, are_known, strict=True):
@@ -134,16 +135,16 @@ class TagScores:
 
     @property
     def words(self) -> int:
-        """How many there are."""
+        """The number of words."""
         return self.known[1] + self.unknown[1]
 
     @property
     def accuracy(self) -> float:
-        """The share of words whose tag was chosen."""
+        """The share of words with the right tag."""
         return (self.known[0] + self.unknown[0]) / max(1, self.words)
 
     def figures(self) -> dict[str, float]:
-        """In percent, by name; what there is nothing of is left out."""
+        """Scores by name, in percent; scores of nothing are left out."""
         found = {"accuracy": self.accuracy}
         for name, (right, every) in (("known", self.known), ("unknown", self.unknown)):
             if every:

@@ -1,4 +1,4 @@
-"""Tagging at work."""
+"""The runtime of tagging: it connects the task to training, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
 
 _CONFUSED = 15
-"""Rows of a table of confusions."""
+"""The most rows of a table of confusions."""
 
 
 class TaggingRuntime(LabelRuntime):
@@ -67,7 +67,7 @@ class TaggingRuntime(LabelRuntime):
         return f"{tokens_in(run)}; {plural(run.forms.target.size, 'tag')}"
 
     def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        """Also how well spans are found, and which tags are confused most often."""
+        """The tables of labels, also with the scores of spans and the most frequent confusions."""
         labels = scores.get("labels", [])
         tables = super().label_tables({"labels": [one for one in labels if one["texts"]]})
         if spans := scores.get("spans", {}):
@@ -86,7 +86,7 @@ class TaggingRuntime(LabelRuntime):
 
 
 def chance_of_tags(tags: Tags, pairs: Sequence[Pair]) -> dict[str, float]:
-    """Of the right tags of some sentences; nothing where these are too few."""
+    """The scores of guessing the tags of some sentences; empty if there are too few words."""
     counts = Counter(tag for pair in pairs for tag in pair.target.split())
     if counts.total() < MIN_TOKENS:
         return {}
@@ -98,8 +98,8 @@ def chance_of_tags(tags: Tags, pairs: Sequence[Pair]) -> dict[str, float]:
 
 
 def by_usual_tag(run: Run) -> str | None:
-    """Why a run has hardly learned: it is worse than the most frequent tag of each word. None if it
-    is not, or that is not known."""
+    """The reason why a run has hardly learned: it is worse than the most frequent tag of each word.
+    None if it is not worse, or if that is unknown."""
     scores: dict[str, Any] = run.scores()
     found, guess = scores.get("scores", {}).get("accuracy"), scores.get("usual", {}).get("accuracy")
     words = sum(one["texts"] for one in scores.get("labels", []))

@@ -1,6 +1,6 @@
-"""A sane size and schedule of a tagger, when a user gives nothing but tagged words.
+"""A sensible size and schedule for a tagger, if a user gives only tagged words.
 
-``TAG_TABLE`` is what is chosen: the number of sentences chooses a row.
+The number of sentences chooses a row of ``TAG_TABLE``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CALLED: dict[Layout, str] = {
     "underscore": "lines of word_TAG",
     "trees": "bracketed trees",
 }
-"""What a file in each layout holds."""
+"""The contents of a file in each layout, in words."""
 
 TAG_TABLE = (
     Size(1_000, 1_000, 128, 4, 2, 0.3, 1_024, 50, 2e-3, 60),
@@ -65,13 +65,12 @@ def tagged_corpus(
     keys: tuple[str, str] | None,
     label_ends: str | None = None,
 ) -> CorpusSettings:
-    """A file of tagged words, or a folder of such files, and where in it words and tags are.
+    """Describe a file or folder of tagged words: its layout, and the places of words and tags.
 
     ``columns``: the numbers of both; None: the first and the last, in CoNLL-U those of words and
-    parts of speech. ``keys``: of JSON Lines, where a line of words and where their tags are.
-    ``label_ends``: of trees, as ``CorpusSettings`` has it.
-    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, and for
-    what the layout of the file has no place for.
+    parts of speech. ``keys``: the keys of words and of tags in JSON Lines. ``label_ends``: for
+    trees, see ``CorpusSettings``. Errors: ``DataError`` for a file that cannot be used,
+    ``RecipeError`` for wrong columns, and for options that the layout of the file does not use.
     """
     if keys is not None:
         _refuse(path, "lines of JSON", ("--columns", columns), ("--label-ends", label_ends))
@@ -99,7 +98,7 @@ def tagged_corpus(
 
 
 def _refuse(path: str, holds: str, *options: tuple[str, str | None]) -> None:
-    """Errors: ``RecipeError`` for options that are given."""
+    """Errors: ``RecipeError`` for the first option that is given."""
     for option, value in options:
         if value is not None:
             raise RecipeError(f"{option}: {path} holds {holds}, which have no use for it")

@@ -63,7 +63,7 @@ class TaggingSpec(WithHead):
 
 
 def words_and_tags(pair: Pair, name: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Of an example. Errors: ``DataError`` where there are not as many tags as words."""
+    """The words and the tags of an example. Errors: ``DataError`` if their numbers differ."""
     words, tags = pair.source.split(), pair.target.split()
     if len(words) != len(tags):
         raise DataError(

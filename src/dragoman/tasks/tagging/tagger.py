@@ -1,6 +1,6 @@
-"""The predictor of a run that tags: sentences in, a tag and its probability for each word out.
+"""The predictor of a tagging run: it reads sentences and gives each word a tag and its probability.
 
-Nothing is searched for: all tags of a word are scored at once, by the model as it is, in fp32.
+There is no search: the model scores all tags of a word at once, in fp32.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ LogProbabilities = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Tagged:
-    """One sentence. ``str(tagged)`` is it with its tags: ``word_TAG word_TAG``."""
+    """One tagged sentence. ``str(tagged)`` gives its words with their tags: ``word_TAG
+    word_TAG``."""
 
     words: tuple[str, ...]
-    """What stands between its spaces."""
+    """The words of the sentence, separated by spaces."""
     names: tuple[str, ...]
     """The names of all tags."""
     log_probabilities: LogProbabilities
     """(words, K) log P of each tag, in nats."""
     parts: int
-    """In how many parts it was read: a sentence with more tokens than are read at once in
-    several, each without what stands around it."""
+    """The number of parts that the sentence was read in: a sentence with too many tokens is cut,
+    and each part is read without the others."""
 
     @property
     def values(self) -> list[int]:
@@ -56,7 +57,7 @@ class Tagged:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """How probable the tag of each word is."""
+        """The probability of the most probable tag of each word."""
         return tuple(np.exp(self.log_probabilities.max(axis=1)).tolist())
 
     def ranked(self, word: int) -> list[tuple[str, float]]:
@@ -64,12 +65,12 @@ class Tagged:
         return most_probable(self.names, self.log_probabilities[word])
 
     def columns(self) -> str:
-        """A word, a tab and its tag, a line each."""
+        """The sentence as lines: a word, a tab and its tag."""
         pairs = zip(self.words, self.tags, strict=True)
         return "".join(f"{word}\t{tag}\n" for word, tag in pairs)
 
     def written(self) -> str:
-        """``word_TAG word_TAG``; columns, where tags of the task hold an underscore themselves."""
+        """The sentence as ``word_TAG word_TAG``; as ``columns`` if tags contain an underscore."""
         return str(self) if read_back(self.names) else self.columns()
 
     def __str__(self) -> str:
@@ -82,7 +83,7 @@ class ScoredWords(NamedTuple):
     sentence: int
     """The number of the sentence."""
     first: int
-    """The number of the first of them."""
+    """The number of the first of these words."""
     log_probabilities: LogProbabilities
     """(words, K) log P of each tag, in nats."""
 
@@ -90,23 +91,23 @@ class ScoredWords(NamedTuple):
 def most_probable(
     names: Sequence[str], scores: LogProbabilities, top: int | None = None
 ) -> list[tuple[str, float]]:
-    """So many tags of a word, or all, each with its probability, the most probable first."""
+    """The ``top`` most probable tags of a word, or all, each with its probability, best first."""
     order = np.argsort(-scores, kind="stable")[:top]
     return [(names[k], float(np.exp(scores[k]))) for k in order]
 
 
 def read_back(tags: Iterable[str]) -> bool:
-    """Whether ``word_TAG`` can be read again: it is parted at its last underscore."""
+    """Return whether ``word_TAG`` is unambiguous: a reader splits it at the last underscore."""
     return not any("_" in tag for tag in tags)
 
 
 def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
-    """``word_TAG word_TAG``."""
+    """Join words and tags as ``word_TAG word_TAG``."""
     return " ".join(f"{word}_{tag}" for word, tag in zip(words, tags, strict=True))
 
 
 class Tagger(Predictor[Tagged]):
-    """A trained model, ready to tag. Not for several threads at once.
+    """A trained tagger. Do not use it from several threads at once.
 
     ::
 
@@ -116,7 +117,7 @@ class Tagger(Predictor[Tagged]):
     """
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
-        """Errors: ``RunError``, also for a run that does something else."""
+        """Errors: ``RunError``, also for a run of another task."""
         run.require_task("tagging", "which does not tag words")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
@@ -126,12 +127,12 @@ class Tagger(Predictor[Tagged]):
 
     @property
     def longest(self) -> int:
-        """Tokens that are read at once, a symbol before or behind them counted."""
+        """The most tokens that are read at once, including one special symbol."""
         return self.reading.longest
 
     def each(self, given: Iterable[str]) -> Iterator[Tagged]:
-        """Each sentence with a tag for each of its words, in their order; one without words has
-        none. All are read before the first is answered."""
+        """Tag sentences, in their order; a sentence without words has no tags. All sentences are
+        read before the first result."""
         sentences = [text.split() for text in given]
         parts = self.cut(sentences)
         found = [np.empty((len(words), self.tags.size), np.float32) for words in sentences]
@@ -142,18 +143,19 @@ class Tagger(Predictor[Tagged]):
             yield Tagged(tuple(words), names, scores, len(read))
 
     def cut(self, sentences: Sequence[Sequence[str]]) -> list[list[Pieces]]:
-        """The parts of each sentence that are read at once, each with the tokens of its words."""
+        """Cut each sentence into parts that are read at once, as the tokens of each word."""
         return [self._parts(pieces) for pieces in self._cut(sentences)]
 
     def tokens_read(self, sentences: Sequence[Sequence[Pieces]]) -> int:
-        """Of sentences that were cut, a symbol before or behind each part counted."""
+        """The number of tokens in sentences that were cut, with one special symbol for each
+        part."""
         return sum(_size(part) for parts in sentences for part in parts)
 
     def scored(
         self, sentences: Sequence[Sequence[Pieces]], together: int = _TOKENS_AT_ONCE
     ) -> Iterator[ScoredWords]:
-        """The tags of sentences that were cut, part by part as they come, the shortest first; so
-        many tokens are read at once."""
+        """Score the tags of sentences that were cut, part by part, the shortest first.
+        ``together``: the most tokens that are read at once."""
         flat: list[tuple[int, int, Pieces]] = []
         for number, parts in enumerate(sentences):
             first = 0
@@ -167,8 +169,8 @@ class Tagger(Predictor[Tagged]):
                 yield ScoredWords(*flat[place][:2], scores)
 
     def _parts(self, pieces: Pieces) -> list[Pieces]:
-        """A sentence in parts that are read at once; a word alone may be too long, and is then read
-        from its beginning."""
+        """Cut a sentence into parts that are read at once; a word that is too long by itself is cut
+        at its end."""
         parts: list[list[Sequence[int]]] = []
         room, most = 0, self.longest - 1
         for word in pieces:
@@ -190,7 +192,7 @@ class Tagger(Predictor[Tagged]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> Shown:
-        """Its tags. Errors: ``DragomanError`` for a prefix."""
+        """The tags of a sentence, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("tags are given no beginning: leave the prefix out")
         found = self(text)
@@ -198,8 +200,8 @@ class Tagger(Predictor[Tagged]):
         return Shown(str(found), tuple(found.values), score)
 
     def source_ids(self, text: str) -> list[int]:
-        """What the model reads of a text: the tokens of its words, up to what is read at once, and
-        a symbol before or behind them."""
+        """The ids that the model reads: the tokens of the words, up to the limit, and one special
+        symbol."""
         (pieces,) = self._cut([text.split()])
         read: list[int] = WordRows.of([pieces], self.reading).source.values.tolist()
         return read
@@ -207,7 +209,7 @@ class Tagger(Predictor[Tagged]):
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """log P of the tags of each sentence, given by their values."""
+        """log P of the tags of each sentence. ``targets``: the values of the tags."""
         return [
             hypothesis_of(
                 target,
@@ -224,5 +226,5 @@ class Tagger(Predictor[Tagged]):
 
 
 def _size(part: Pieces) -> int:
-    """Tokens that are read, a symbol before or behind them counted."""
+    """The number of tokens in a part, including one special symbol."""
     return 1 + sum(map(len, part))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class TagArguments(LinesArguments):
-    """What ``dragoman tag`` takes."""
+    """The arguments of ``dragoman tag``."""
 
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line. Default: standard input."""
@@ -62,7 +62,7 @@ def tag(args: TagArguments) -> None:
 
 
 def tagging(args: TagArguments, run: Run, precision: str) -> LineWork:
-    """What is done to lines."""
+    """Make the work of ``dragoman tag`` on lines."""
     from dragoman.engine.streaming import windows
     from dragoman.tasks.tagging.tagger import Tagger
 
@@ -89,7 +89,7 @@ def tagging(args: TagArguments, run: Run, precision: str) -> LineWork:
 
 
 def _form(args: TagArguments, tagger: Tagger) -> str:
-    """The format of the output. Errors: ``DragomanError`` where the tags cannot be written so."""
+    """The output format. Errors: ``DragomanError`` if the tags cannot be written in it."""
     from dragoman.tasks.tagging.tagger import read_back
 
     form = "json" if args.json else args.format
@@ -105,12 +105,12 @@ def _form(args: TagArguments, tagger: Tagger) -> str:
 
 
 def _rounded(probability: float) -> float:
-    """Without the digits that depend on which sentences are read together."""
+    """A probability without the digits that depend on the other sentences of the batch."""
     return round(probability, 5)
 
 
 def _written(found: Tagged, form: str, every: bool) -> str:
-    """One sentence; of a table its last line end is left to the caller."""
+    """One tagged sentence; a table ends without its last line end, which the caller adds."""
     if form == "underscore":
         return str(found)
     ranked = [found.ranked(word) for word in range(len(found.words))] if every else []
