@@ -81,7 +81,7 @@ class CorpusSummary:
     length: float = 0.0
     """About the number of tokens in a target; for boxes, the most in one picture."""
     labels: Collection[str] = ()
-    """The labels of the examples, at most as many as the program allows."""
+    """The labels of the examples, up to the limit of the program."""
     files: Sequence[str] = ()
     """Some of the files that are examples."""
     source: RowsSource | None = None
@@ -105,13 +105,13 @@ class RecipeBuilder(ABC):
     take: ModelPart | None
     say: Say
 
-    # --- what a task declares of its files --------------------------------------------------------
+    # --- declarations of a task -------------------------------------------------------------------
 
     table: ClassVar[Sequence[Size]]
     """The sizes by ``CorpusSummary.amount``."""
     fits: ClassVar[Collection[str]] = ()
-    """The options of ``FOR_FEW`` that fit the files; "columns" if they are not only for one
-    table."""
+    """The options of ``FOR_FEW`` that fit the files; "columns" if it fits more than one table of
+    pairs."""
     unfit: ClassVar[Mapping[str, str]] = {}
     """Further options that do not fit, and the reasons."""
     only_default: ClassVar[str] = ""
@@ -135,7 +135,7 @@ class RecipeBuilder(ABC):
     files_kept: ClassVar[float] = 0
     """The most files that ``look`` remembers."""
     tells_speakers: ClassVar[str] = ""
-    """Advice on other ways than ``--groups`` to name the speakers of recordings."""
+    """Another way than ``--groups`` to name the speakers of recordings, as the end of a message."""
 
     @property
     def noun(self) -> str:
@@ -200,8 +200,7 @@ class RecipeBuilder(ABC):
 
     @abstractmethod
     def file_at(self, path: str) -> CorpusSettings:
-        """One input, and where in it examples are, by the options.
-        Errors: ``DataError``, ``RecipeError``."""
+        """Describe one input by the options. Errors: ``DataError``, ``RecipeError``."""
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
         """Describe a file for dev or test like the corpus ``train``."""
@@ -218,7 +217,7 @@ class RecipeBuilder(ABC):
         given = self.options.languages, self.options.inputs[0]
         return {self.side: given_language(*given) if is_told else "und"}
 
-    # --- what a task makes of them ----------------------------------------------------------------
+    # --- steps that a task may change -------------------------------------------------------------
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         """Read the corpus and describe it. Errors: ``DataError`` if it has no examples."""
@@ -239,7 +238,7 @@ class RecipeBuilder(ABC):
         return CorpusSummary(amount, amount, texts, labels=labels, files=files, groups=groups)
 
     def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
-        """The labels of an example. Errors: ``DataError`` for one that teaches nothing."""
+        """The labels of an example. Errors: ``DataError`` for an example that cannot be learned."""
         return ()
 
     def row(self, seen: CorpusSummary) -> Size:
@@ -274,7 +273,7 @@ class RecipeBuilder(ABC):
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
         """The settings that the task adds to those of the row."""
 
-    # --- the way ----------------------------------------------------------------------------------
+    # --- the recipe -------------------------------------------------------------------------------
 
     def recipe(self) -> tuple[Recipe, float | None]:
         """Make a recipe from the files, by the table or by ``base``. Returns it with its number of

@@ -23,7 +23,7 @@ from dragoman.sources.shared.settings import RowsSource
 
 
 def source_of_files(corpus: CorpusSettings, files: Sequence[str]) -> RowsSource:
-    """The settings for reading such files."""
+    """The settings for reading the files of a corpus."""
     if is_idx(corpus.source):
         return source_of_idx(Path(corpus.source))
     paths = [Path(file) for file in files]

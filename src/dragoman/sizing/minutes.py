@@ -25,9 +25,9 @@ _SOONER_WITH_MUON = (4.35, 5.4)
 def with_updates(
     recipe: Recipe, updates: int, *, validations: int = VALIDATIONS, minutes: float = 0.0
 ) -> Recipe:
-    """The recipe for ``updates`` updates: its warm-up, validations and snapshots fit in.
+    """The recipe for ``updates`` updates, with warm-up, validations and snapshots that fit in.
 
-    ``minutes``: the time that they were counted for, if it was given.
+    ``minutes``: the time that the updates were computed from, if one was given.
     """
     training = recipe.training
     updates = max(1, updates)
@@ -36,7 +36,7 @@ def with_updates(
     if training.validate_every:
         every = -(-updates // validations)
     snapshots = training.snapshot_every
-    if snapshots:  # as many for each validation as before, so that an average spans as much
+    if snapshots:  # the same number per validation, so that an average spans the same part
         before = training.validate_every * VALIDATIONS or training.updates
         snapshots = max(1, round(updates * snapshots / before))
     elif training.average_last and every > often:  # fewer validations, but as many snapshots
@@ -58,10 +58,10 @@ def with_updates(
 def for_minutes(
     recipe: Recipe, minutes: float, measured: Throughput, validation: float
 ) -> tuple[Recipe, float]:
-    """The recipe for so many minutes, and the seconds of one of its validations.
+    """The recipe for so many minutes, and the seconds of each validation.
 
-    ``validation``: the seconds of one as the recipe is. Where the last two validations alone would
-    take more than their share of the time, fewer sentences are translated in each.
+    ``validation``: the seconds of a validation with the given recipe. If two validations would take
+    more than their share of the time, each translates fewer sentences.
     """
     seconds = 60 * minutes
     if 2 * validation > SHARE * seconds:
@@ -84,7 +84,7 @@ def for_minutes(
 def cost_summary(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     """The cost of a run as text, before it starts."""
     updates = recipe.training.updates
-    # A run that was given a time takes it; of any other, validations take about a tenth.
+    # A run with a given time takes all of it; in other runs, validations take about a tenth.
     minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
     counted = recipe.spec.counted
     return (

@@ -98,11 +98,11 @@ class Family:
     rate: float = 1.0
     """Its highest learning rate, relative to that of the row."""
     by_adam: bool = False
-    """True if it learns with Adam where the table has Muon."""
+    """True if it learns with Adam even if the table has Muon."""
 
 
 def _lstm(row: Size) -> dict[str, Any]:
-    layers = max(2, row.layers)  # or what the attention finds would reach no layer
+    layers = max(2, row.layers)  # else no layer would read the result of the attention
     return {
         "kind": "recurrent", "model_dim": row.model_dim, "encoder_layers": layers,
         "decoder_layers": layers, "attention": "additive", "attends": "first",

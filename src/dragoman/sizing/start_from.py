@@ -48,7 +48,7 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
             "languages": languages,
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
             "training": recipe.training.model_copy(
-                update={"ctc_weight": learned.training.ctc_weight}  # a part of the model goes by it
+                update={"ctc_weight": learned.training.ctc_weight}  # the CTC layer depends on it
             ),
         }
     )

@@ -154,9 +154,11 @@ class TextsBuilder(RecipeBuilder):
         rows = self.rows(seen)
         if self.minutes is None:
             return rows[0]
-        from dragoman.sizing.budget import text_size_in  # torch, which text alone does not need
+        from dragoman.sizing.budget import (
+            text_size_in,
+        )  # imports torch, which is not needed without a time
 
-        # A masked model, too, is timed as one that writes.
+        # A masked model, too, is timed as a model that writes.
         timed = replace(self.task, reads=False, writes=True, begins=BEGINS)
         return text_size_in(self.minutes, self.say, timed, self.options.model or DEFAULT, rows)
 

@@ -56,12 +56,12 @@ class _Counts:
 def fit_vocabulary(
     recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str] = ()
 ) -> Recipe:
-    """The recipe with a vocabulary that its training text supports, and that the characters of the
-    text fit into. What ``changes`` have set stays. ``say`` is told where characters decide.
-    ``known``: files of vocabularies that are there already.
+    """The recipe with a vocabulary that the training text supports, and that its characters fit
+    into. Settings in ``changes`` stay. ``say`` gets a message if the characters decide. ``known``:
+    files of existing vocabularies.
 
-    Reads the training text; where it cannot be used, the recipe stays as it is, and whoever trains
-    by it is told why.
+    The training text is read; if that fails, the recipe does not change, and training reports the
+    error.
     """
     try:
         return _fitted(recipe, changes, say, known)
@@ -81,8 +81,8 @@ def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[
         return recipe
     if not all(one.words for one in counts):
         return recipe  # no text is left to train on: training reports it
-    # All characters and half of the words: a vocabulary that knows every word of a small text
-    # learns nothing of how words are made.
+    # All characters and half of the words: a vocabulary with every word of a small text would learn
+    # nothing about how words are formed.
     limit = min(others + one.characters + one.words // 2 for one in counts)
     size, coverage = min(settings.vocabulary, limit), settings.character_coverage
     as_bytes = settings.byte_fallback and not sets(changes, "text.character_coverage")

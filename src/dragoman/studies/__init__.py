@@ -1,1 +1,1 @@
-"""Studies: several runs beside each other: seeds, sweeps, ablations, comparisons."""
+"""Studies of several runs: seeds, sweeps, ablations, comparisons."""

@@ -43,15 +43,15 @@ PLAN = "ablation.json"
 
 
 def scores_of(recipe: Recipe) -> list[str]:
-    """The names of the scores that are compared as well as the loss: the one that ranks trainings
-    comes first."""
+    """The names of the compared scores besides the loss, beginning with the score that ranks
+    trainings."""
     judged, measured = judged_by(recipe), recipe.spec.metrics
     others = [name for name in measured if name not in COSTS and name != judged]
     return others if judged in COSTS else [judged, *others]
 
 
 COSTS = ("loss", "perplexity")
-"""Two forms of the same score: either one stands for both."""
+"""Two forms of the same score: either form stands for both."""
 
 
 class AblationPlan(Stored):
@@ -182,8 +182,8 @@ def begin_ablation(
     keep: bool,
     say: Say,
 ) -> Ablation:
-    """Begin an ablation in ``folder``, or add rows and seeds to the one that is there if it has the
-    same recipe.
+    """Begin an ablation in ``folder``, or add rows and seeds to an existing ablation of the same
+    recipe.
 
     ``names``: rows or groups of rows; all if empty. ``minutes``, for all trainings, is converted
     into updates, which takes some seconds. Errors: ``DragomanError`` for unknown rows; ``RunError``
@@ -263,7 +263,7 @@ def quantile(freedom: int) -> float:
 
 
 def _between(angle: float, freedom: int) -> float:
-    """The probability of what lies between -t and t = √ν tan θ, as a finite sum (Abramowitz and
+    """The probability of the interval from -t to t = √ν tan θ, as a finite sum (Abramowitz and
     Stegun, 1964, 26.7.3 and 26.7.4): with ν odd
 
         (2 / π) (θ + sin θ (cos θ + 2/3 cos³ θ + … + 2·4…(ν-3) / (1·3…(ν-2)) cos^{ν-2} θ)),

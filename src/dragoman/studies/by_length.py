@@ -128,7 +128,7 @@ def by_length(
     tokenizer: str | None = None,
     seed: int = 12345,
 ) -> ByLength:
-    """Score each bin of sentences; no bins where there are too few sentences for two.
+    """Score each bin of sentences; no bins if there are too few sentences for two.
 
     ``outputs``: the outputs of each run of each system, as ``compare_systems`` takes them.
     """

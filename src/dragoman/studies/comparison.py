@@ -95,7 +95,7 @@ class ComparisonReport:
     """The quality of several systems on the same texts."""
 
     systems: tuple[System, ...]
-    """The first one is the baseline."""
+    """The first system is the baseline."""
     test: str
     """The name of the test texts."""
     quality: Significance

@@ -1,18 +1,18 @@
 """Several trainings of one recipe, one after another: their folder, and the small record that each
-leaves in it.
+writes into it.
 
-    FOLDER/PLAN.json          what is to be trained (sweep.json, ablation.json)
+    FOLDER/PLAN.json          the trainings (sweep.json, ablation.json)
     FOLDER/given.toml         the recipe that was given
-    FOLDER/base.toml          the same with the updates of each training, and the way to compute
-                              them that the first one has measured: what all of them change
+    FOLDER/base.toml          the recipe that trainings change: the given one with the number of
+                              updates, and the way to compute that the first training measured
     FOLDER/records/NAME.json  a training that has ended, however it ended
-    FOLDER/runs/NAME          the run of the one that is under way
+    FOLDER/runs/NAME          the run of the current training
 
-What is trained follows from the plan alone, so it matters neither when nor where: whoever copies
-plan, recipes and records to another machine goes on there with those that are missing.
+The plan alone determines the trainings, so they can run at any time and anywhere: copy plan,
+recipes and records to another machine, and it continues with the missing trainings.
 
-Several trainings are comparable by as many updates, one dev set and one score. The runs themselves
-go when their records are written, unless they are to be kept.
+Trainings are comparable if they have the same number of updates, dev set and score. A run is
+deleted when its record is written, unless it is to be kept.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def begin(
     refuse_other(folder)
     base = of_equal_length(given, say)
     if minutes is not None:
-        from dragoman.tasks.training import count_updates  # torch
+        from dragoman.tasks.training import count_updates  # imports torch
 
         base = count_updates(base, minutes, say)
     folder.mkdir(parents=True, exist_ok=True)
@@ -252,7 +252,7 @@ def train_all(
 ) -> bool:
     """Train everything that has no record yet. Returns False if the user stopped it.
 
-    ``again``: the command that continues. ``keep``: keep the runs as well as the records. A
+    ``again``: the command that continues. ``keep``: keep the runs too, not only the records. A
     training that fails (losses that are not finite, no memory) gets a record too. Errors: as
     ``training.train``, for causes that would stop every training.
     """

@@ -193,7 +193,7 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
 def sweep_beside(path: Path) -> Path | None:
     """The folder of the search for a run: ``runs/x-sweep`` for ``runs/x``. None if there is
     none."""
-    named = path if path.name else path.resolve()  # the present folder's path has no name
+    named = path if path.name else path.resolve()  # the path of the current folder has no name
     folder = named.with_name(f"{named.name}-sweep")
     return folder if (folder / PLAN).is_file() else None
 
@@ -254,10 +254,11 @@ def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:
     Errors: ``RunError`` for vocabularies that are missing.
     """
     try:
-        # The formula in place of torch's fused kernel, which is not counted everywhere.
+        # The plain formula replaces torch's fused kernel, whose operations are not counted
+        # everywhere.
         recipe = run.recipe.change(["model.attention.path=plain"])
     except RecipeError:
-        recipe = run.recipe  # no attention of that kind
+        recipe = run.recipe  # the model has no such setting
     model = writing(build_model(recipe, run.source, run.target))
     read = run.source.tokens([pair.source for pair in pairs])
     written = run.target.tokens([pair.target for pair in pairs])

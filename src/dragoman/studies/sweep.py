@@ -1,10 +1,10 @@
 """A random search of settings (Bergstra and Bengio, 2012): trials of equal cost, the best recipe.
 
 Every trial has the same seed, text and number of updates, and is measured alike: language models by
-bits per byte, since the loss of a token depends on the vocabulary. Where a time is given it is
-turned into updates once, before the first trial. Equal minutes would let a busy moment of the
-machine choose the settings; equal updates are the same trials everywhere, and where only rates and
-dropout are searched they take equal minutes too.
+bits per byte, since the loss of a token depends on the vocabulary. A given time is converted into
+updates once, before the first trial. With equal minutes, a busy moment of the machine would affect
+the result; with equal updates, trials are the same everywhere, and if only rates and dropout are
+searched, they take equal minutes too.
 
 ``--search-space section.key=RANGE`` gives the values to draw from. Each draw depends only on the
 seed, the number of the trial and the key (``data/hashing.py``): a trial does not change with the
@@ -324,7 +324,7 @@ def _setting(recipe: Recipe, key: str) -> str:
 _DRAWS = 0x5EA7C4
 """The key of these random draws; no other draws use it."""
 _TRIES = 100
-"""Draws for one trial until one differs from all before it."""
+"""The most draws for one trial, until it differs from all earlier trials."""
 
 _LENGTH = "the length of a training"
 _DATA = "the text that is learned and measured"

@@ -77,7 +77,7 @@ class System:
         self, measured: EvaluationSet, prepare: Callable[[str], str] | None = None
     ) -> list[list[str]]:
         """All sentences as translated by each run, or as the file contains them. ``prepare``
-        applies the preparation of Moses; a run that was trained on such text returns its own
+        applies the preparation of Moses; a run that was trained on prepared text returns its own
         tokens."""
         if not self.runs:
             lines = list(read_lines(self.path))
@@ -136,7 +136,8 @@ def _require_one_source(systems: Sequence[System]) -> None:
 
 def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> None:
     """Errors: ``RunError`` for a run whose own test set has other references for the same sources.
-    Only runs without a known language are checked. ``pairs``: the test set of the first run."""
+    Runs are checked only if the languages of either are unknown. ``pairs``: the test set of the
+    first run."""
     runs = [run for system in systems for run in system.runs]
     wanted = dict(_composed(pairs))
     for run in runs[1:]:
@@ -186,8 +187,8 @@ def runs_at(paths: Sequence[Path]) -> list[System]:
 
 
 def systems_at(paths: Sequence[Path]) -> list[System]:
-    """Open the systems at some paths; problems show before the first one translates, which may take
-    long. Errors: as ``compare``."""
+    """Open the systems at some paths, so that errors show before the slow translation. Errors: as
+    ``compare``."""
     if len(paths) < 2:
         raise DataError("a comparison needs two systems or more: run folders, or translations")
     systems: list[System] = []
@@ -201,7 +202,8 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
 
 
 def _name(path: Path, taken: set[str]) -> str:
-    """The last part of a path; the whole path, then a number as well, if the name is taken."""
+    """The last part of a path; if the name is taken, the whole path, or the whole path with a
+    number."""
     whole = str(path)
     numbered = (f"{whole} ({number})" for number in count(2))
     return next(name for name in chain((path.name or whole, whole), numbered) if name not in taken)

@@ -55,7 +55,7 @@ def measure_in_turns(
             process = WorkerProcess(keep_memory)
             stack.callback(process.stop)
             processes.append((folder, process))
-            # One after another: loading and warming up would slow each other down.
+            # Processes start one after another: they would slow each other down while they load.
             paths.append(_done(folder, process.ask(_warm_up, str(folder), list(sentences))))
         turns = [
             [_done(folder, process.ask(_translate)) for folder, process in processes]

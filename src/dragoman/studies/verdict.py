@@ -46,7 +46,7 @@ class Standing:
     curve: Sequence[CurvePoint] = field(default=())
     sentences_per_second: float | None = None
     dev: str = ""
-    """A fingerprint of the dev set and the search; only curves with the same one are comparable."""
+    """A fingerprint of the dev set and the search; curves are comparable only if it is the same."""
     machine: str = ""
     """The processor that trained it; "" if that was not recorded."""
 

@@ -69,7 +69,7 @@ class ServedFileClassifier(FileRun[Labeller]):
         for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
             if is_asked and not request.seen:
                 raise invalid_request(field, f"{field} goes with what is seen: set seen too")
-            if is_asked and count > 1:  # each file has layers x rows x … of numbers
+            if is_asked and count > 1:  # the answer has layers x rows x … numbers for each file
                 raise invalid_request(field, f"{field} is told of one file: send one at a time")
         if request.at is not None and not request.heads:
             raise invalid_request("at", "at goes with heads: set heads too")
@@ -152,7 +152,7 @@ def seen(
                 given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
             each = _filled(given[..., begin:], shape)
             of_heads = [[_digits(head) for head in layer] for layer in each]
-        if asked.reading and places <= _MOST_READ:  # of pictures, see check
+        if asked.reading and places <= _MOST_READ:  # only pictures, see check
             taken = labeller.reading.texts([read])
             way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, ranked)
             panels = [panel.to_dict() for panel in way]

@@ -75,7 +75,7 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
     text = labeller.looked_at(text)
     tokens, numbers = _tokens_and_words(form, text)
     source = labeller.reading.texts([np.array(tokens, np.int32)])
-    read = source.layout.total - 1  # of the text's own tokens
+    read = source.layout.total - 1  # without the special symbol
     begin = 1 if labeller.reading.before else 0
     leaf = _Leaf()
     with leaf, torch.enable_grad():
@@ -110,7 +110,7 @@ def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
         numbers = [number for number, part in enumerate(parts) for _ in part]
     else:
         ((alone, numbers),) = form.tokens_of_words([text])
-    if alone != tokens:  # Moses cuts words otherwise by themselves: a space begins one
+    if alone != tokens:  # Moses cuts single words differently: here a space begins a word
         begins = [piece.startswith("\u2581") for piece in form.shown(tokens)]
         last = len(text.split()) - 1
         numbers = [min(max(0, sum(begins[: at + 1]) - 1), last) for at in range(len(tokens))]

@@ -26,7 +26,7 @@ from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
 
 
 class ClassificationRuntime(LabelRuntime):
-    """A text is read, and one of some labels chosen."""
+    """Classification: the model reads a text and chooses a label for it."""
 
     spec: ClassVar[Spec] = CLASSIFICATION
     counts: ClassVar[str] = "labels"

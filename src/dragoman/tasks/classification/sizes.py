@@ -55,7 +55,7 @@ _CONTEXT = 3_000
 
 
 class ClassificationBuilder(HeadBuilder):
-    """Texts with one label each."""
+    """Builds the recipe for texts with one label each."""
 
     noun = "labelled texts"
     table = LABEL_TABLE
@@ -77,7 +77,7 @@ class ClassificationBuilder(HeadBuilder):
 
 
 class FilesBuilder(HeadBuilder):
-    """Recordings or pictures with one label each."""
+    """Builds the recipe for recordings or pictures with one label each."""
 
     noun = "labelled files"
     side = None
@@ -145,7 +145,7 @@ class FilesBuilder(HeadBuilder):
         return {
             "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0}},
-            "text": TextSettings().model_dump(include={"vocabulary"}),  # there is none
+            "text": TextSettings().model_dump(include={"vocabulary"}),  # rows have no vocabulary
             "model": model,
             "plan": {"context": context},
             "training": {"label_smoothing": 0.1},

@@ -1,4 +1,4 @@
-"""Classification: a text is read, and one of some labels chosen."""
+"""Classification: a text is read, and one label chosen for it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ClassificationSpec(WithHead):
             named: CorpusSettings | None = getattr(recipe.data, side)
             label = repr(shortened(readable(plain(unknown[0].target)), 60))
             if len(unknown) < len(pairs):
-                if side == "test":  # of dev it is said where the validation begins
+                if side == "test":  # the validation reports dev
                     said.append(
                         f"warning: of {len(pairs):,} test {self.noun}, "
                         f"{plural(len(unknown), 'has', 'have')} a label that training does not "
@@ -152,7 +152,8 @@ class _Contradictions:
 
 
 def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
-    """Errors: ``DataError`` for an example without a label, or with one that is too long."""
+    """The examples with their names. Errors: ``DataError`` for an empty label, or one that is too
+    long."""
     for name, pair in examples():
         if not pair.target.strip():
             raise DataError(f"{name}, line {pair.line}: the label is empty")

@@ -3,7 +3,7 @@ finished run.
 
 RMSE: the root of the mean squared error of the pixels, from 0 to 255. Perplexity: exp of the
 entropy of the codes of all pictures together, the number of equally frequent codes with the same
-entropy. A code at most places carries few bits, and is easy for a painter to guess.
+entropy. A code that fills most places carries few bits, and a painter guesses it easily.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass
 class CodesTally:
-    """What is counted of some pictures, part by part."""
+    """Counts over some pictures, added batch by batch."""
 
     count: int
     """The number of different codes."""
@@ -165,7 +165,7 @@ class CodesValidation(Validation[PictureBatch]):
 
 @dataclass(frozen=True)
 class CodesReport(EvaluationReport):
-    """What codes keep of some pictures."""
+    """The quality of the codes of some pictures."""
 
     pictures: int
     places: int

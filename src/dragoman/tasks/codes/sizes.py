@@ -100,7 +100,7 @@ class CodesBuilder(PicturesBuilder):
         return {
             "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
-            "text": TextSettings().model_dump(include={"vocabulary"}),  # there is none
+            "text": TextSettings().model_dump(include={"vocabulary"}),  # rows have no vocabulary
             "plan": {"max_source": longest, "max_target": longest},
             "training": {"label_smoothing": 0.0, "precision": "fp32"},
         }

@@ -5,9 +5,9 @@ of a picture at once.
     h = Decoder(q, Encoder(picture)), where each query looks at all others
     P(label) = softmax(h Wᵀ + b), over all labels and nothing;  centre and size = sigmoid(MLP(h))
 
-What it has found is then written as any detector writes (``forms/box_form.py``), the surest box
-first. A search reads it out symbol by symbol: coordinates are certain, rounded to their places, and
-a label has its probability. So searching, serving and measuring are the same for both kinds.
+The result is then written as by any detector (``forms/box_form.py``), the most probable box first.
+A search reads it out symbol by symbol: coordinates are certain, rounded to whole places, and a
+label has its probability. So searching, serving and measuring are the same for both kinds.
 
 Departures: the front end is whatever ``source.stem`` says, not a ResNet. Positions are added once,
 to what the first layer of the encoder reads; the paper adds them, and the queries, in each

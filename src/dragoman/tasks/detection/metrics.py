@@ -143,7 +143,7 @@ def _matched(
                 if not free[number] and not box.crowd:
                     continue
                 if at >= 0 and counts[at] and not counts[number]:
-                    break  # one that counts is preferred
+                    break  # a box that counts is preferred
                 if overlaps[place, number] >= best:
                     best, at = overlaps[place, number], number
             if at >= 0:

@@ -21,7 +21,7 @@ BEGUN_AP50 = 0.1
 
 
 class DetectionRuntime(Runtime):
-    """A picture is read, and boxes around what is in it are written."""
+    """Detection: the model reads a picture and writes boxes around the objects in it."""
 
     spec: ClassVar[Spec] = DETECTION
     begun: ClassVar[tuple[str, float]] = ("ap50", BEGUN_AP50)

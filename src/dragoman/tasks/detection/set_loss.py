@@ -145,8 +145,8 @@ def assignment(costs: Costs) -> Places:
     price_of_box, price = np.zeros(boxes), np.zeros(queries)
     owner = np.full(queries, -1)  # the box of each query
     for box in range(boxes):
-        cost = np.full(queries, np.inf)  # of the cheapest path to each query
-        before = np.full(queries, -1)  # the query before it on that path; -1: it is the first
+        cost = np.full(queries, np.inf)  # the cost of the cheapest path to each query
+        before = np.full(queries, -1)  # the previous query on that path; -1: none
         done = np.zeros(queries, np.bool_)
         at, here, reached = box, -1, 0.0
         while True:

@@ -87,7 +87,7 @@ class DetectionBuilder(RecipeBuilder):
         return {
             "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
-            "text": TextSettings().model_dump(include={"vocabulary"}),  # there is none
+            "text": TextSettings().model_dump(include={"vocabulary"}),  # rows have no vocabulary
             "boxes": {"bins": max(source.height, source.width), "most": most},
             "model": {
                 "tie": "target", "norm": "pre",

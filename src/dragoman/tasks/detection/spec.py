@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DetectionSpec(Spec):
-    """A picture and its boxes, which a search writes as symbols of places and labels."""
+    """Pictures and boxes. A search writes boxes as symbols of places and labels."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "boxes"})
     target_file: ClassVar[str] = "target.json"

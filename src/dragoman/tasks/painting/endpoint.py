@@ -125,8 +125,7 @@ class ServedPainter(AskedRun[Painter]):
         self.height, self.width = source.height, source.width
         self.lexicon = _words_of(painter.run)
         self._writing = self.executor("large pictures")
-        """The executor that writes large pictures; small ones are written where they are
-        decoded."""
+        """The executor that writes large PNG files; small files are written by ``asking``."""
 
     @property
     def why_not_inside(self) -> str:

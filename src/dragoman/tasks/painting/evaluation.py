@@ -74,7 +74,7 @@ def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -
 
 @dataclass(frozen=True)
 class PaintingReport(SearchReport):
-    """What a run paints of some captions."""
+    """The result of a run on some captions."""
 
     scores: dict[str, float]
     """Scores by name."""

@@ -122,7 +122,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
         """The pictures of each caption, in their order; the most probable first, or the best to the
-        ``judge``. If pictures are drawn at random, a repeated caption gets new ones."""
+        ``judge``. If pictures are drawn at random, a repeated caption gets new pictures."""
         anew = Anew(settings or self.engine.search_settings)
         for part in parts(given, self.together):
             found = self.answers(part, (self.ask(one, anew(one)) for one in part))
@@ -179,8 +179,8 @@ def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]
 def painting_settings(
     own: SearchSettings, count: int, beam: int | None, sampling: SamplingSettings | None
 ) -> SearchSettings:
-    """How so many pictures of a caption are searched for, or drawn. Errors: ``DataError`` for more
-    than there can be, ``RecipeError`` where they do not agree."""
+    """The search settings for ``count`` pictures of a caption. Errors: ``DataError`` for too many
+    pictures, ``RecipeError`` for settings that contradict each other."""
     from dragoman.engine.search_settings import with_beams
 
     if not 1 <= count <= MOST:

@@ -24,7 +24,7 @@ BEGUN = 0.02
 
 
 class PaintingRuntime(Runtime):
-    """A caption is read, and the codes of a picture are written."""
+    """Painting: the model reads a caption and writes the codes of a picture."""
 
     spec: ClassVar[Spec] = PAINTING
     begun: ClassVar[tuple[str, float]] = ("exact", BEGUN)

@@ -1,9 +1,9 @@
-"""PARSEVAL: how many labelled brackets of a parse are those of the reference.
+"""PARSEVAL: precision, recall and F1 of the labelled brackets of a parse.
 
-As EVALB counts with its parameters COLLINS.prm (Black et al., 1991; Collins, 1997), whose figures
-papers give: a bracket is a label and the words from first to last; words that are punctuation are
-taken out first; functions are no part of a label; ADVP and PRT are one; the bracket above all does
-not count. Two departures, where EVALB gives no figure or a flattering one:
+Brackets are counted as EVALB does with its parameters COLLINS.prm (Black et al., 1991; Collins,
+1997), as in papers: a bracket is a label and the words from first to last; words that are
+punctuation are taken out first; functions are no part of a label; ADVP and PRT are one; the bracket
+above all does not count. Two departures, where EVALB gives no figure or a flattering one:
 
 * What is punctuation is told by the reference's tags alone. EVALB asks each tree, and refuses a
   parse whose tags take out other words; parses without tags could not be scored.
@@ -126,7 +126,8 @@ def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[i
     """The brackets that ``score_parse`` does not match: those of the reference, and those of the
     parse, by their places in ``Tree.brackets()``. Both trees are over the same words.
 
-    Of a bracket that stands more often in one tree than in the other, the last ones are unmatched.
+    If a bracket occurs more often in one tree than in the other, its last occurrences are
+    unmatched.
     """
     behind = [0, *accumulate(leaf.label not in PUNCTUATION for leaf in _spoken(reference))]
     wanted, given = _brackets(reference, behind), _brackets(parse, behind)
@@ -321,8 +322,8 @@ def _row(named: tuple[str, Matched]) -> str:
 
 class RightBranching:
     """Right-branching trees, the usual baseline of a parser (Klein and Manning, 2002, *A generative
-    constituent-context model for improved grammar induction*). Each bracket holds one word and a
-    bracket of all words behind it: the shape of English alone."""
+    constituent-context model for improved grammar induction*). Each bracket contains one word and a
+    bracket of all words after it, the typical shape of English trees."""
 
     def __init__(self, trees: Sequence[Tree]) -> None:
         self._top = Counter(tree.label for tree in trees).most_common(1)[0][0]

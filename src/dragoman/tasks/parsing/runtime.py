@@ -26,7 +26,7 @@ teach")."""
 
 
 class ParsingRuntime(Runtime):
-    """The words of a sentence are read, and its tree is written."""
+    """Parsing: the model reads the words of a sentence and writes its tree."""
 
     spec: ClassVar[Spec] = PARSING
     begun: ClassVar[tuple[str, float]] = ("f1", BEGUN_F1)

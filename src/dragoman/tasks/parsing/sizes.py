@@ -31,7 +31,7 @@ TREE_TABLE = (
 
 
 class ParsingBuilder(RecipeBuilder):
-    """Bracketed trees, in a file or a folder of files."""
+    """Builds the recipe for bracketed trees, in a file or a folder of files."""
 
     table = TREE_TABLE
     fits = ("label_ends", "texts", "columns")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParsingSpec(Spec):
-    """A sentence and its tree, which a search writes as a text of brackets and tags."""
+    """Sentences and trees. A search writes a tree as a text of brackets and tags."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "trees"})
     demo: ClassVar[str] = "demo-trees"

@@ -1,14 +1,14 @@
-"""A tag for each word: what any stack of layers makes of its tokens, averaged, and a linear layer
-over the word and its two neighbours.
+"""A tagging head: the mean of the rows of a word's tokens, and a linear layer over the word and its
+two neighbours.
 
     m_w = mean_{p of w} x_p                     x (P, D) the rows of the last layer
-    logits_w = W [m_{w-1}; m_w; m_{w+1}] + b    zeros before and behind a sentence
+    logits_w = W [m_{w-1}; m_w; m_{w+1}] + b    zeros before and after a sentence
 
-Devlin et al. (2019, §5.3) read the row of a word's first token. The mean is taken here because it
-serves all stacks: an LSTM or a decoder goes from left to right, and has seen of a word's ending
-nothing in its first row. It also reaches every token of the word, of which the last ones tell most
-about new words. The neighbours (the window of Collobert et al., 2011, §3.3.1) show such a stack the
-next word, and any stack which rows are near, which one without training has to learn.
+Devlin et al. (2019, §5.3) read the row of a word's first token. The mean suits all kinds of stacks:
+an LSTM or a decoder runs from left to right, so the first row contains nothing of the word's
+ending, and endings say most about new words. The neighbours (the window of Collobert et al., 2011,
+§3.3.1) show such a stack the next word, and they show any stack which rows are near, which it would
+otherwise have to learn.
 
 Shapes: P packed rows, W words, D width, K tags.
 """

@@ -32,7 +32,7 @@ _CONFUSED = 15
 
 
 class TaggingRuntime(LabelRuntime):
-    """A sentence is read, and a tag chosen for each of its words."""
+    """Tagging: the model reads a sentence and chooses a tag for each of its words."""
 
     spec: ClassVar[Spec] = TAGGING
     counts: ClassVar[str] = "tags"

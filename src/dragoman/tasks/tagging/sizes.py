@@ -37,7 +37,7 @@ TAG_TABLE = (
 
 
 class TaggingBuilder(HeadBuilder):
-    """Sentences with a tag for each word."""
+    """Builds the recipe for sentences with a tag for each word."""
 
     noun = "tagged sentences"
     table = TAG_TABLE

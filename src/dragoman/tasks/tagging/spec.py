@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaggingSpec(WithHead):
-    """The words of a sentence, and a tag for each."""
+    """Sentences with a tag for each word."""
 
     target_file: ClassVar[str] = "tags.txt"
     never_generated: ClassVar[str] = "tagged words"
