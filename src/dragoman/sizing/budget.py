@@ -150,7 +150,7 @@ def _update(size: Size, tokens: float, smallest: int) -> int:
 
 
 def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:
-    """The message about the choice; ``layers``: the format of their number."""
+    """The message about the choice; ``layers``: the format for the number of layers."""
 
     def written(size: Size) -> str:
         parts = f"width {size.model_dim}, {layers.format(size.layers)}"

@@ -79,7 +79,7 @@ class CorpusSummary:
     texts: Sequence[str] = ()
     """Some texts, to detect the language."""
     length: float = 0.0
-    """About the number of tokens in a target; for boxes, the most in one picture."""
+    """The approximate number of tokens in a target; for boxes, the most boxes in one picture."""
     labels: Collection[str] = ()
     """The labels of the examples, up to the limit of the program."""
     files: Sequence[str] = ()
@@ -124,8 +124,8 @@ class RecipeBuilder(ABC):
     is_whole: ClassVar[bool] = False
     """True if a run can start only from a whole run, never from a part."""
     held_as: ClassVar[tuple[str, str]] = ("", "")
-    """What to give as ``--dev`` and ``--test`` if training has one input, and if it has two; empty
-    if one file or two are always allowed."""
+    """The inputs of ``--dev`` and ``--test``, in words, if training has one input and if it has two;
+    empty if one file or two are always allowed."""
     side: ClassVar[Side | None] = "source"
     """The side with a known language; None if there is none."""
     name_tells: ClassVar[bool] = True

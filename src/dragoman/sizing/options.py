@@ -1,7 +1,7 @@
-"""What ``dragoman train`` takes, and what of it ``dragoman data show`` takes too.
+"""The options of ``dragoman train``, some of which ``dragoman data show`` shares.
 
-A recipe follows from it (``from_files.py``). The docstring under a field is its help text. Nothing
-heavy is imported here: the command line reads these classes as it starts.
+A recipe follows from them (``from_files.py``). The docstring under a field is its help text. No
+heavy module is imported here: the command line reads these classes as it starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _option(metavar: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class FilesOptions:
-    """How files of text are read."""
+    """The options that say how files of text are read."""
 
     task: str | None = None  # its help is that of ``TaskName`` in ``cli/train.py``
     texts: str | None = None
@@ -54,7 +54,7 @@ class FilesOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(FilesOptions):
-    """What ``dragoman train`` takes."""
+    """The options of ``dragoman train``."""
 
     inputs: list[str] = field(
         metadata={"is_argument": True, "default": ..., "metavar": "SOURCE TARGET | RECIPE"}

@@ -154,9 +154,7 @@ class TextsBuilder(RecipeBuilder):
         rows = self.rows(seen)
         if self.minutes is None:
             return rows[0]
-        from dragoman.sizing.budget import (
-            text_size_in,
-        )  # imports torch, which is not needed without a time
+        from dragoman.sizing.budget import text_size_in  # imports torch: only with a time
 
         # A masked model, too, is timed as a model that writes.
         timed = replace(self.task, reads=False, writes=True, begins=BEGINS)

@@ -125,7 +125,7 @@ class Ablation:
 
     @property
     def has_learned(self) -> bool:
-        """Return whether any training scores better than guessing."""
+        """True if any training scores better than guessing, or none has ended."""
         records = [one for measured in self.measured() for one in measured.records]
         return not records or any(record_has_learned(one, self.base) for one in records)
 
@@ -240,7 +240,7 @@ class Estimate:
 
     @property
     def differs_from_zero(self) -> bool:
-        """Return whether the interval excludes 0."""
+        """True if the interval excludes 0."""
         return self.half is not None and abs(self.mean) > self.half
 
 

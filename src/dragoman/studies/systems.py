@@ -136,8 +136,8 @@ def _require_one_source(systems: Sequence[System]) -> None:
 
 def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> None:
     """Errors: ``RunError`` for a run whose own test set has other references for the same sources.
-    Runs are checked only if the languages of either are unknown. ``pairs``: the test set of the
-    first run."""
+    A run is checked only if its languages or those of the first run are unknown. ``pairs``: the
+    test set of the first run."""
     runs = [run for system in systems for run in system.runs]
     wanted = dict(_composed(pairs))
     for run in runs[1:]:

@@ -73,7 +73,7 @@ class Matched:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether reference and parse have the same brackets."""
+        """True if reference and parse have the same brackets."""
         return self.matched == self.reference == self.parse
 
 

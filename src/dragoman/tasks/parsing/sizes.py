@@ -83,9 +83,8 @@ def _recurrent(row: Size) -> dict[str, Any]:
 
 def _transformer(row: Size) -> dict[str, Any]:
     training = {**row.training("inverse_square_root"), "average_last": 5}
-    row = replace(
-        row, heads=max(row.heads, row.model_dim // 64)
-    )  # rows for few trees have one head, for an LSTM
+    # A row for few trees has one head, because an LSTM learns more from them.
+    row = replace(row, heads=max(row.heads, row.model_dim // 64))
     model = {**row.both, "tie": "target", "next_word": True}
     return {"model": model, "training": training}
 

@@ -35,7 +35,7 @@ class Tagged:
     word_TAG``."""
 
     words: tuple[str, ...]
-    """The words of the sentence, separated by spaces."""
+    """The words of the sentence, split at its spaces."""
     names: tuple[str, ...]
     """The names of all tags."""
     log_probabilities: LogProbabilities
