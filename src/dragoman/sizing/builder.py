@@ -124,8 +124,8 @@ class RecipeBuilder(ABC):
     is_whole: ClassVar[bool] = False
     """True if a run can start only from a whole run, never from a part."""
     held_as: ClassVar[tuple[str, str]] = ("", "")
-    """The inputs of ``--dev`` and ``--test``, in words, if training has one input and if it has two;
-    empty if one file or two are always allowed."""
+    """The inputs of ``--dev`` and ``--test``, in words, if training has one input, and if it has
+    two; empty if one file or two are always allowed."""
     side: ClassVar[Side | None] = "source"
     """The side with a known language; None if there is none."""
     name_tells: ClassVar[bool] = True
