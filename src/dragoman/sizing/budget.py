@@ -167,8 +167,7 @@ def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: st
 
 
 def _sentences(size: Size, device: str) -> int:
-    """The sentences in a timed micro-batch. A GPU takes as long for few as for a full one, so it
-    gets a full one."""
+    """Sentences of a timed micro-batch; a full one for a GPU, where it takes as long as few."""
     whole = int(size.plan["tokens_per_micro_batch"]) // _LENGTH
     return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
 

@@ -37,8 +37,7 @@ from dragoman.sizing.start_from import FINE_TUNING, for_fine_tuning, for_part, g
 from dragoman.sources.shared.settings import RowsSource
 
 _EXAMPLES = ("embedded", "train", "dev", "test", "split")
-"""The keys of a recipe's section ``data`` that name examples; the others say how these are
-treated."""
+"""The keys of a recipe's section ``data`` that name examples, not their treatment."""
 
 _FEWEST, _FEW = 40, 400
 """From ``_FEWEST`` examples to ``_FEW``, a twentieth is held out by counting, because a split by
@@ -46,8 +45,7 @@ hashes may hold out none. Of fewer nothing is held out; of more, a split by hash
 something in all but one of a hundred million cases."""
 
 EPOCHS_FROM = 4
-"""Epochs of a run that labels and starts from the weights of another run, which has already read
-text."""
+"""Epochs of a run that labels and starts from another run, which has already read text."""
 
 FOR_FEW = {
     "groups": (
@@ -110,15 +108,13 @@ class RecipeBuilder(ABC):
     table: ClassVar[Sequence[Size]]
     """The sizes by ``CorpusSummary.amount``."""
     fits: ClassVar[Collection[str]] = ()
-    """The options of ``FOR_FEW`` that fit the files; "columns" if it fits more than one table of
-    pairs."""
+    """The options of ``FOR_FEW`` that fit the files; "columns" if not only one table has them."""
     unfit: ClassVar[Mapping[str, str]] = {}
     """Further options that do not fit, and the reasons."""
     only_default: ClassVar[str] = ""
     """The reason why ``--model`` allows only the default family; empty if it allows others."""
     is_named: ClassVar[bool] = False
-    """True if ``--task`` implies that the inputs are files: a missing file is not taken for a
-    recipe."""
+    """True if ``--task`` implies that the inputs are files, so a missing file is no recipe."""
     one_input: ClassVar[tuple[str, str]] = ("", "")
     """For a task with one input: what it learns from, and what to give; empty for other tasks."""
     is_whole: ClassVar[bool] = False
@@ -149,8 +145,7 @@ class RecipeBuilder(ABC):
 
     @property
     def minutes(self) -> float | None:
-        """The time that limits the size of the model; None if a recipe or a run determines the
-        model."""
+        """The time that limits the size of the model; None if a recipe or a run determines it."""
         return self.options.minutes if self.begins_anew else None
 
     def takes(self) -> bool:
@@ -209,8 +204,7 @@ class RecipeBuilder(ABC):
         return train.model_copy(update={"source": path})
 
     def languages(self) -> dict[str, str]:
-        """The languages from the options, or from the names of the files; "und" if they are
-        unknown."""
+        """The languages from the options or the names of the files; "und" for unknown ones."""
         if self.side is None:
             return {}
         is_told = self.name_tells or self.options.languages
@@ -300,8 +294,7 @@ class RecipeBuilder(ABC):
         return _counted_out(self.recipes.parse(values), seen), row.epochs
 
     def _known(self, languages: Mapping[str, str], seen: CorpusSummary) -> Mapping[str, str]:
-        """The section ``languages``: an unknown language is detected from the texts, or taken from
-        the base."""
+        """The section ``languages``; unknown ones are detected, or taken from the base."""
         if "und" not in languages.values():
             return languages
         told = language_of(seen.texts)
@@ -356,8 +349,7 @@ class HeadBuilder(RecipeBuilder):
     name_tells = False
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:
-        """Describe a file for dev or test; a file of another kind than the training file has its
-        own columns or keys."""
+        """Describe a file for dev or test; another kind of file has its own columns or keys."""
         if train.target or is_tabbed(path) != is_tabbed(train.source):
             return self.file_at(path)
         return super().like(path, train)
@@ -366,8 +358,7 @@ class HeadBuilder(RecipeBuilder):
         return (plain(pair.target),)
 
     def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
-        """The recipe with its start. A run is useful for any labels, so the name of the recipe has
-        both names."""
+        """The recipe with its start, named by both: a run is useful for any labels."""
         begun, _ = super().begun(recipe, None)
         if self.learned is None:
             return recipe, epochs
@@ -378,8 +369,7 @@ class HeadBuilder(RecipeBuilder):
 
 
 def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[str]) -> None:
-    """Errors: ``DataError`` if all examples have one label. ``examples``: their number, in
-    words."""
+    """Errors: ``DataError`` for only one label. ``examples``: their number, in words."""
     if len(labels) < 2:
         raise DataError(
             f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}: there is nothing "
@@ -388,8 +378,7 @@ def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[s
 
 
 def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> CorpusSettings:
-    """Make a corpus with the value of an option. Errors: ``RecipeError`` if the value is not
-    allowed."""
+    """Make a corpus with the value of an option. Errors: ``RecipeError`` for a wrong value."""
     try:
         return CorpusSettings.model_validate(about)
     except ValidationError as error:
@@ -428,8 +417,7 @@ def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict
 def data_of(
     train: CorpusSettings, different: int, held: Mapping[str, CorpusSettings]
 ) -> dict[str, Any]:
-    """The section ``data``. A part of ``different`` examples is held out for dev and test, unless
-    given."""
+    """The section ``data``. A part of ``different`` examples is held out for what is not given."""
     split = SplitSettings.for_pairs(different, dev="dev" not in held, test="test" not in held)
     return {
         "train": [train.model_dump(exclude_none=True)],

@@ -1,5 +1,4 @@
-"""Default settings for reading files: the rate of recordings, the size of pictures and of their
-patches."""
+"""Default settings for reading files: the rate of recordings, the sizes of pictures and patches."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ _LARGEST = 64
 """The most pixels of a side: larger pictures are made smaller."""
 _SMALLEST = 8
 _MOST_PATCHES = 256
-"""The most patches of pictures that keep their size: 61 x 61 would be 3,721 patches of one
-pixel."""
+"""The most patches of pictures that keep their size: 61 x 61 would have 3,721 patches."""
 _LARGE = 32
 """The side above which patches may have twice the size."""
 
@@ -78,8 +76,7 @@ def _patches(height: int, width: int) -> int:
 
 
 def source_of_idx(path: Path) -> PictureSource:
-    """The settings for reading the pictures of an IDX file. Errors: ``DataError`` if it has
-    none."""
+    """The settings for reading pictures of an IDX file. Errors: ``DataError`` without pictures."""
     shape = read_idx(path).shape[1:]
     if len(shape) not in (2, 3):
         raise DataError(

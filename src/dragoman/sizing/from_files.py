@@ -194,8 +194,7 @@ def _finished(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: b
 
 
 def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
-    """``Recipe.change`` with a better message. ``chosen``: True if the program has chosen the
-    model."""
+    """``Recipe.change`` with a better message. ``chosen``: True if the program chose the model."""
     try:
         return recipe.change(changes)
     except RecipeError as error:

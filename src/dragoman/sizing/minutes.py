@@ -1,5 +1,4 @@
-"""The cost of a run, and the plan for a number of minutes: updates, validations, and a warning if
-there are too few."""
+"""The cost of a run, and its plan for some minutes: updates, validations, a warning if too few."""
 
 from __future__ import annotations
 

@@ -125,8 +125,7 @@ class TextsBuilder(RecipeBuilder):
     def data(
         self, corpus: CorpusSettings, seen: CorpusSummary, held: Mapping[str, CorpusSettings]
     ) -> dict[str, Any]:
-        """The section ``data``. Whole texts are held out if there are enough of them; of few texts,
-        some."""
+        """The section ``data``. Whole texts are held out if there are enough; else some texts."""
         assert isinstance(seen, TextSummary)
         if seen.section is not None:
             corpus = corpus.model_copy(update={"section": seen.section})

@@ -43,8 +43,7 @@ PLAN = "ablation.json"
 
 
 def scores_of(recipe: Recipe) -> list[str]:
-    """The names of the compared scores besides the loss, beginning with the score that ranks
-    trainings."""
+    """The names of the compared scores besides the loss; the one that ranks trainings is first."""
     judged, measured = judged_by(recipe), recipe.spec.metrics
     others = [name for name in measured if name not in COSTS and name != judged]
     return others if judged in COSTS else [judged, *others]
@@ -93,14 +92,13 @@ class Ablation:
 
     @classmethod
     def open(cls, folder: Path) -> Ablation:
-        """Open the ablation in a folder. Errors: ``RunError`` if there is none, or it is
-        damaged."""
+        """Open the ablation in a folder. Errors: ``RunError`` if none is there, or a damaged
+        one."""
         return cls(folder, *open_study(folder, PLAN, AblationPlan, "ablation"))
 
     @property
     def rows(self) -> list[AblationRow]:
-        """The rows that are trained. Errors: ``RunError`` for a row that this program does not
-        know."""
+        """The rows that are trained. Errors: ``RunError`` for a row unknown to this program."""
         known = {row.name: row for row in rows_of(self.given) if not row.cannot}
         for name in self.plan.rows:
             if name not in known:
@@ -119,8 +117,7 @@ class Ablation:
 
     @property
     def trainings(self) -> list[TrainingRecord]:
-        """All trainings, seed by seed, so that an ablation that is stopped early has results for
-        every row."""
+        """All trainings, seed by seed: stopped early, an ablation has results for every row."""
         return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
 
     @property

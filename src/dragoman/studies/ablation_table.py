@@ -18,8 +18,7 @@ from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
 from dragoman.studies.records import Record, judged_by
 
 _SHOWN = 1
-"""The number of scores, besides the loss, in the table and the figure; ablation.csv has all of
-them."""
+"""The number of scores besides the loss in table and figure; ablation.csv has all of them."""
 
 _MORE = (
     "more: the difference from the recipe as it is, of runs of the same seed; * its interval "
@@ -67,8 +66,7 @@ def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
 
 
 def numbers(ablation: Ablation) -> DataTable:
-    """The table with unformatted numbers. "half" is half a 95 % interval; updates are the mean over
-    the runs of a row."""
+    """The table with unformatted numbers: halves of 95 % intervals, means of updates over runs."""
     measured = ablation.measured()
     names = scores_of(ablation.base)
     costs = [name for name in COSTS if name in ablation.base.spec.metrics]
@@ -217,8 +215,7 @@ def _difference(value: Estimate | None, measure: Measure, marked: bool) -> str:
 
 
 def _of_paper(row: AblationRow) -> list[Cell]:
-    """The paper's setting, perplexity and BLEU, and the difference of that BLEU from the paper's
-    base."""
+    """The paper's setting, perplexity and BLEU, and the difference of BLEU from its base."""
     paper = row.paper
     if paper is None:
         return ["", "", "", ""]

@@ -72,8 +72,7 @@ class ByLength:
         return Chart("BLEU by source length", series, x_label=self.unit, from_zero=True)
 
     def figure(self, name: str, test: str) -> Figure:
-        """The chart, the table and its numbers. ``name``: the name of the files; ``test``: the name
-        of the test set."""
+        """Chart, table and numbers. ``name``: of the files; ``test``: the name of the test set."""
         header, rows = self.rows()
         sentences = plural(sum(one.sentences for one in self.bins), "sentence")
         return Figure(

@@ -56,8 +56,7 @@ LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
         n, int(model.sizes["channels"]), int(model.sizes["kernel_width"])
     ),
 }
-"""The cost function of the layer that mixes positions, by the kind of model: (length, settings) ->
-cost."""
+"""The layer that mixes positions, by the kind of model: (length, settings) -> its cost."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +190,7 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
 
 
 def sweep_beside(path: Path) -> Path | None:
-    """The folder of the search for a run: ``runs/x-sweep`` for ``runs/x``. None if there is
-    none."""
+    """The folder of the search for a run, if any: ``runs/x-sweep`` for ``runs/x``."""
     named = path if path.name else path.resolve()  # the path of the current folder has no name
     folder = named.with_name(f"{named.name}-sweep")
     return folder if (folder / PLAN).is_file() else None

@@ -69,8 +69,7 @@ def seeds_in(folder: Path) -> Seeds | None:
 
 
 def begin_seeds(folder: Path, seeds: Seeds) -> None:
-    """Make a folder for runs of these seeds. Errors: ``RunError`` if the folder already contains
-    runs."""
+    """Make a folder for runs of these seeds. Errors: ``RunError`` if it already contains runs."""
     refuse_run(folder)
     if list(folder.glob(f"*/{RECIPE}")):
         raise RunError(
@@ -86,9 +85,8 @@ def seed_folder(folder: Path, seed: int) -> Path:
 
 
 def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
-    """The recipe of the first run with another seed. It also takes the number of updates of that
-    run, even if they were derived from a time. Errors: ``RunError`` if there is no first run
-    yet."""
+    """The recipe of the first run with another seed, and its number of updates even if they were
+    derived from a time. Errors: ``RunError`` if there is no first run yet."""
     first = seed_folder(folder, seeds.seeds[0])
     if not (first / RECIPE).is_file():
         raise RunError(

@@ -307,8 +307,7 @@ def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
 
 
 def _values(record: Record, keys: Sequence[str], base: Recipe) -> list[str]:
-    """The value of each setting in a trial; a setting that it does not change has the recipe's
-    value."""
+    """The value of each setting in a trial; an unchanged setting has the recipe's value."""
     changed = dict(change.split("=", 1) for change in record.changes)
     return [changed.get(key, _setting(base, key)) for key in keys]
 
@@ -368,8 +367,7 @@ class Range:
     low: float
     high: float
     log: bool
-    """True to draw evenly on a logarithmic scale: as often from 1e-4 to 1e-3 as from 1e-3 to
-    1e-2."""
+    """True for a logarithmic scale: as many draws from 1e-4 to 1e-3 as from 1e-3 to 1e-2."""
     whole: bool
     """True for whole numbers; both limits are included."""
 

@@ -187,8 +187,7 @@ def runs_at(paths: Sequence[Path]) -> list[System]:
 
 
 def systems_at(paths: Sequence[Path]) -> list[System]:
-    """Open the systems at some paths, so that errors show before the slow translation. Errors: as
-    ``compare``."""
+    """Open the systems at some paths, before the slow translation. Errors: as ``compare``."""
     if len(paths) < 2:
         raise DataError("a comparison needs two systems or more: run folders, or translations")
     systems: list[System] = []

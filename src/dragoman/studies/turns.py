@@ -46,8 +46,7 @@ class TurnPace:
 def measure_in_turns(
     folders: Sequence[Path], sentences: Sequence[str], rounds: int = ROUNDS
 ) -> list[TurnPace]:
-    """Measure the runs in ``folders``. Errors: ``RunError``, with the message of the process that
-    failed."""
+    """Measure some runs. Errors: ``RunError``, with the message of the process that failed."""
     with ExitStack() as stack:
         processes: list[tuple[Path, WorkerProcess]] = []
         paths: list[str] = []

@@ -1,5 +1,4 @@
-"""The demos of classification, of texts and of pictures: their training files, and the results that
-they show."""
+"""The demos of classification, of texts and of pictures: their files, and the results they show."""
 
 from __future__ import annotations
 

@@ -122,8 +122,7 @@ def _told(
 
 
 _MOST_READ = 256
-"""The most patches of a picture whose way through the model is drawn: its rows are sent as
-numbers."""
+"""The most patches of a picture whose way through the model is drawn, since rows are large."""
 
 
 def seen(

@@ -50,8 +50,7 @@ _MAX_SHOWN = 30
 
 
 class ClassificationValidation(Validation[LabelledBatch]):
-    """Scores on dev: ``macro_f1``, ``accuracy`` and ``loss``; some texts are shown with their
-    chosen labels."""
+    """Scores on dev: ``macro_f1``, ``accuracy`` and ``loss``; and some texts with chosen labels."""
 
     without = "without tokens, or of a label that the training text does not have"
 
@@ -183,8 +182,7 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
         return CorpusSettings(source=path, format="tsv") if is_tabbed(path) else super().usual(path)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """The examples whose labels the run knows. In files that the user gives, other labels are
-        errors."""
+        """The examples whose labels the run knows; other labels in given files are errors."""
         labels = asked.run.forms.labels
         if asked.files:
             _require_known(examples.pairs, labels, examples.name)

@@ -81,8 +81,7 @@ def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str,
 
 
 def f1_of(share: float, labels: int) -> float:
-    """Macro F1, as a share, of always choosing one of ``labels`` labels, which a ``share`` of the
-    texts have."""
+    """Macro F1, as a share, of always choosing the one label that a ``share`` of the texts have."""
     return 2 * share / (1 + share) / labels
 
 

@@ -1,5 +1,4 @@
-"""A served run that labels texts, and the request and answer of ``/v1/classify`` for texts and
-files."""
+"""A served run that labels texts, and the messages of ``/v1/classify`` for texts and files."""
 
 from __future__ import annotations
 
@@ -142,8 +141,7 @@ class ClassifyAnswer(Message):
 
 
 TOKENS_AT_ONCE = 1024
-"""Tokens that are read in one turn, unless one text has more: the longest that other requests
-wait."""
+"""Tokens that are read in one turn, or one text: the longest that other requests wait."""
 MAX_LABELS = 20_000
 """The most labels in one answer, those of all texts together."""
 
@@ -162,8 +160,7 @@ class ServedClassifier(AskedRun[Labeller]):
     examples = staticmethod(sentences_of)
 
     def check(self, texts: Sequence[str], request: ClassifyRequest) -> None:
-        """Refuse more labels than one answer holds, and requests that cost too much. Raises Refusal
-        400."""
+        """Refuse too many labels for one answer, and too high a cost. Raises Refusal 400."""
         count = len(texts)
         check_labels(count, "texts", len(self.predictor.labels.names), request.top)
         if request.why:

@@ -152,8 +152,7 @@ class _Contradictions:
 
 
 def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
-    """The examples with their names. Errors: ``DataError`` for an empty label, or one that is too
-    long."""
+    """The examples with names. Errors: ``DataError`` for an empty label, or a label too long."""
     for name, pair in examples():
         if not pair.target.strip():
             raise DataError(f"{name}, line {pair.line}: the label is empty")

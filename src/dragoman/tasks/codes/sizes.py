@@ -42,8 +42,7 @@ name would take a tenth of the pictures with it."""
 
 
 class PicturesBuilder(RecipeBuilder):
-    """Builds recipes for pictures: a list of them, folders, or IDX files, with captions or
-    labels."""
+    """Builds recipes for pictures (a list, folders or IDX files), with captions or labels."""
 
     is_named = True
     fits: ClassVar[Collection[str]] = ("columns",)

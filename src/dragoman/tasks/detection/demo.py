@@ -1,5 +1,4 @@
-"""The demo of ``dragoman demo --task detect``: its training files, and the results that it
-shows."""
+"""The demo of ``dragoman demo --task detect``: its files, and the results that it shows."""
 
 from __future__ import annotations
 

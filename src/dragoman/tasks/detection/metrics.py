@@ -25,8 +25,7 @@ MOST = 100
 """The most boxes of a category that count in one picture."""
 _RECALLS = np.linspace(0, 1, 101)
 _AREAS = {"": (0.0, 1e10), "_s": (0.0, 32.0**2), "_m": (32.0**2, 96.0**2), "_l": (96.0**2, 1e10)}
-"""Limits of the area of boxes that count, by the suffix of the score: COCO's small, medium,
-large."""
+"""Limits of the area of boxes, by the suffix of the score: COCO's small, medium, large."""
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]

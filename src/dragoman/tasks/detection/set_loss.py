@@ -82,8 +82,7 @@ def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float =
 
 @torch.no_grad()
 def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Match the true boxes. Returns (T,) each: the picture, the query, and the number of the
-    box."""
+    """Match the true boxes. Returns (T,) each: the picture, the query and the number of a box."""
     nothing = found.logits.shape[-1] - 1
     places = places.to(found.places)
     of_label = torch.softmax(found.logits, -1).take_along_dim(

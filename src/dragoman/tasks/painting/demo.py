@@ -60,8 +60,8 @@ def show_painted(run: Run, found: Any, console: Console) -> str:
 
 
 def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
-    """Train the codes of the pictures in ``folder``. Returns the recipe of the painter, which names
-    them."""
+    """Train the codes of the pictures in ``folder``. Returns the painter's recipe with the
+    codes."""
     import typer
 
     from dragoman import catalogue

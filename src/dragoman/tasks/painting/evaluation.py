@@ -117,8 +117,7 @@ class PaintingReport(SearchReport):
 
 
 class PaintingEvaluation(PairsEvaluation[PaintingReport]):
-    """Paints the captions of some pictures, given in the layout of the training files, and
-    compares."""
+    """Paints the captions of some pictures, laid out as the training files, and compares."""
 
     wanted = "are no captions", "a list of pictures", "test.tsv"
 

@@ -168,8 +168,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
 
 def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]:
-    """The words that are not in ``lexicon``, each once (``Painter.unknown``); empty without a
-    lexicon."""
+    """The words that are not in ``lexicon`` (``Painter.unknown``); empty without a lexicon."""
     if lexicon is None:
         return []
     words = (caption[slice(*span)] for caption in captions for span in words_in(caption))
@@ -226,8 +225,7 @@ def by_judge(
 
 
 def enlarged(pixels: Bytes, scale: int) -> Bytes:
-    """Repeat each pixel as a square of ``scale`` x ``scale``. Errors: ``DataError`` for a wrong
-    scale."""
+    """Repeat each pixel ``scale`` x ``scale`` times. Errors: ``DataError`` for a wrong scale."""
     if not 1 <= scale <= LARGEST_SCALE:
         raise DataError(f"a scale of {scale}: it is from 1 to {LARGEST_SCALE}")
     return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
@@ -280,8 +278,7 @@ class Judge:
 
 
 def _written(pictures: Sequence[Bytes], folder: Path) -> list[str]:
-    """Write pictures into ``folder``, because a run reads pictures from files. Returns their
-    names."""
+    """Write pictures into files, from which a run reads them. Returns the names of the files."""
     files = []
     for number, picture in enumerate(pictures):
         file = folder / f"{number}.png"

@@ -31,8 +31,7 @@ PAINTING_TABLE = (
 _CAPTION = 128
 """The most tokens of a caption."""
 _MANY = 4
-"""From this mean number of pictures per caption on, paintings are drawn at random, not searched
-for."""
+"""The mean number of pictures per caption from which on paintings are drawn at random."""
 
 
 class PaintingBuilder(PicturesBuilder):
@@ -71,8 +70,7 @@ class PaintingBuilder(PicturesBuilder):
         }
 
     def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
-        """The recipe with the codes that ``--codes`` names, and positions for all codes of a
-        picture."""
+        """The recipe with the codes of ``--codes``, and positions for all codes of a picture."""
         recipe, epochs = super().begun(recipe, epochs)
         if self.options.codes is None:  # the recipe may name some
             return recipe, epochs

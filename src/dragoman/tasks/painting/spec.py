@@ -122,8 +122,7 @@ class PaintingSpec(Spec):
         return said
 
     def as_learned(self, pair: Pair) -> Pair:
-        """An example whose source names the picture as well: another picture of the caption is
-        another example."""
+        """The source with the picture's hash: another picture of a caption is another example."""
         return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
 
 

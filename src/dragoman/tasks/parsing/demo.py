@@ -63,8 +63,7 @@ def show_trees(run: Run, found: Any, console: Console) -> str:
 
 
 def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
-    """Count the phrases with "with": those below the right label, all, and those below a noun
-    phrase."""
+    """Count phrases of "with": those below the right label, all, those below a noun phrase."""
     from dragoman.demo.trees import with_phrases
 
     right = phrases = nouns = 0

@@ -121,8 +121,7 @@ class ServedParser(AskedRun[Parser]):
     def sentences(
         self, texts: Sequence[str], settings: SearchSettings
     ) -> Iterator[tuple[str, Request]]:
-        """Each sentence, with its words as treebanks write them, and the search for it. Raises
-        Refusal 400."""
+        """Each sentence, in the words of treebanks, and its search. Raises Refusal 400."""
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
             if not text.strip():

@@ -86,8 +86,7 @@ class TagAnswer(Message):
 
 
 TOKENS_AT_ONCE = 1024
-"""Tokens that are read in one turn, unless one part of a text has more: the longest that other
-requests wait."""
+"""Tokens that are read in one turn, or one part of a text: the longest that others wait."""
 WORDS_AT_ONCE = 64
 """Words that are answered in one turn: the longest that other requests wait."""
 MAX_PROBABILITIES = 100_000

@@ -24,8 +24,7 @@ Span = tuple[str, int, int]
 
 
 _MARKS = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
-"""Prefixes of tags in all schemes, as those of BIOES: B begins a span, I continues it, E ends it, S
-is a span of one word."""
+"""Prefixes of all schemes in terms of BIOES: begins, continues, ends, is a single word."""
 
 
 def has_spans(tags: Iterable[str]) -> bool:

@@ -31,8 +31,7 @@ LogProbabilities = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Tagged:
-    """One tagged sentence. ``str(tagged)`` gives its words with their tags: ``word_TAG
-    word_TAG``."""
+    """One tagged sentence. ``str(tagged)`` gives words with tags: ``word_TAG word_TAG``."""
 
     words: tuple[str, ...]
     """The words of the sentence, split at its spaces."""
@@ -147,8 +146,7 @@ class Tagger(Predictor[Tagged]):
         return [self._parts(pieces) for pieces in self._cut(sentences)]
 
     def tokens_read(self, sentences: Sequence[Sequence[Pieces]]) -> int:
-        """The number of tokens in sentences that were cut, with one special symbol for each
-        part."""
+        """The number of tokens in cut sentences, with one special symbol for each part."""
         return sum(_size(part) for parts in sentences for part in parts)
 
     def scored(
@@ -169,8 +167,7 @@ class Tagger(Predictor[Tagged]):
                 yield ScoredWords(*flat[place][:2], scores)
 
     def _parts(self, pieces: Pieces) -> list[Pieces]:
-        """Cut a sentence into parts that are read at once; a word that is too long by itself is cut
-        at its end."""
+        """Cut a sentence into parts that are read at once; too long a word loses its end."""
         parts: list[list[Sequence[int]]] = []
         room, most = 0, self.longest - 1
         for word in pieces:
@@ -200,8 +197,7 @@ class Tagger(Predictor[Tagged]):
         return Shown(str(found), tuple(found.values), score)
 
     def source_ids(self, text: str) -> list[int]:
-        """The ids that the model reads: the tokens of the words, up to the limit, and one special
-        symbol."""
+        """The ids that the model reads: tokens of words, up to the limit, and a special symbol."""
         (pieces,) = self._cut([text.split()])
         read: list[int] = WordRows.of([pieces], self.reading).source.values.tolist()
         return read
