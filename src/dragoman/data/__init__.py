@@ -1,1 +1,1 @@
-"""From files to cleaned pairs, to tokens on disk, to the examples of each update."""
+"""This package turns files into cleaned pairs, tokens on disk and the examples of each update."""

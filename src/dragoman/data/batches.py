@@ -35,32 +35,34 @@ Values = npt.NDArray[Any]
 
 
 class ExampleBatch(ABC):
-    """Examples that go through a model at once: a dataclass of packed sequences and tensors."""
+    """A batch of examples that go through a model together: a dataclass of packed sequences and
+    tensors."""
 
     ids: tuple[int, ...]
 
     def __len__(self) -> int:
-        """B, the number of examples."""
+        """The number of examples, B."""
         return len(self.ids)
 
     @property
     @abstractmethod
     def measured(self) -> Layout:
-        """The layout by whose rows the work of a batch is told."""
+        """The layout whose rows measure the work of a batch."""
 
     @abstractmethod
     def part(self, first: int, last: int) -> Self:
-        """Examples ``first`` to ``last`` alone."""
+        """Return a batch of the examples from ``first`` to ``last``, last excluded."""
 
     def to(self, device: torch.device | str) -> Self:
-        """The same batch on another device."""
+        """Return the same batch on another device."""
         moved = {name: _moved(value, device) for name, value in vars(self).items()}
         return replace(self, **moved)  # type: ignore[type-var]
 
     def split(self) -> tuple[Self, Self]:
-        """Two batches with about half of the rows each, in the same order.
+        """Return two batches with about half of the rows each, in the same order.
 
-        For a batch that did not fit into memory. Raises ValueError if there is but one example.
+        It is used for a batch that did not fit into memory. Raises ValueError if there is only one
+        example.
         """
         cut = half_of(self.measured)
         return self.part(0, cut), self.part(cut, len(self))
@@ -74,16 +76,16 @@ def _moved(value: Any, device: torch.device | str) -> Any:
 
 @dataclass(frozen=True)
 class Batch(ExampleBatch):
-    """One micro-batch: what an objective takes (``training/losses/objectives.py``)."""
+    """One micro-batch, as an objective takes it (``training/losses/objectives.py``)."""
 
     source: Sequences
     """(P_source,) int64 ids, each sentence with EOS at its end; or (P_source, F) rows."""
     target_in: Sequences
     """(P_target,) int64 ids, each sentence with BOS at its beginning."""
     target_out: Tensor
-    """(P_target,) int64 ids, each sentence with EOS at its end; laid out as ``target_in``."""
+    """(P_target,) int64 ids, each sentence with EOS at its end, in the layout of ``target_in``."""
     ids: tuple[int, ...]
-    """Which example of the store each sentence is."""
+    """The number of each sentence's example in the store."""
 
     @property
     def measured(self) -> Layout:
@@ -91,11 +93,11 @@ class Batch(ExampleBatch):
 
     @property
     def target_tokens(self) -> int:
-        """Target tokens, EOS counted: what the loss is summed over."""
+        """The number of target tokens with EOS, over which the loss is summed."""
         return self.target_in.layout.total
 
     def summary(self) -> str:
-        """How large it is."""
+        """Return one line with the sizes of the batch."""
         source, target = self.source.layout, self.target_in.layout
         return (
             f"{len(self)} examples, {source.total} source and {target.total} target tokens, "
@@ -111,8 +113,8 @@ class Batch(ExampleBatch):
 
 
 def half_of(layout: Layout) -> int:
-    """How many of the first sequences have about half of the rows of all, at least one and not all.
-    Raises ValueError if there is but one sequence."""
+    """Return how many of the first sequences have about half of all rows: at least one, and not
+    all. Raises ValueError if there is only one sequence."""
     if layout.batch < 2:
         raise ValueError("a batch of one example cannot be split")
     ends = np.cumsum(layout.lengths)
@@ -128,8 +130,9 @@ def make_batch(
 ) -> Batch:
     """Join B pairs of bare sequences into one packed batch.
 
-    ``sources`` None: nothing is read; (length, F): rows, which nothing ends. ``ids`` names the
-    examples, and dropout knows their rows by it; left out, they are numbered from 0.
+    If ``sources`` is None, nothing is read; rows of (length, F) get no end symbol. ``ids`` are the
+    numbers of the examples, from which dropout derives the keys of their rows; without them,
+    examples are numbered from 0.
     """
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
@@ -144,8 +147,8 @@ def window_batch(
     ids: Sequence[int] | None = None,
     sources: Sequence[Values] | None = None,
 ) -> Batch:
-    """Join B windows, each what is read and what is predicted, into one packed batch: as
-    ``make_batch``, for outputs that need not be whole."""
+    """Join B windows, pairs of the tokens that are read and those that are predicted, into one
+    packed batch. Unlike those of ``make_batch``, outputs may be incomplete."""
     if sources is None:
         sources = [np.empty(0, np.int32)] * len(windows)
     row_keys = None if ids is None else first_row_keys_of(ids)
@@ -161,7 +164,7 @@ def window_batch(
 def make_sources(
     sources: Sequence[Values], eos: int, first_row_keys: Tensor | None = None
 ) -> Sequences:
-    """Join B bare sources, EOS appended to each that is tokens: what ``model.encode`` takes.
+    """Join B bare sources into the input of ``model.encode``; EOS is appended to sources of tokens.
 
     ``first_row_keys``: see ``Layout``.
     """
@@ -175,8 +178,8 @@ def make_sources(
 
 
 def first_row_keys_of(ids: Sequence[int]) -> Tensor:
-    """(B,) int32, scattered, so that the rows behind them rarely share a name: in an update of
-    1,000 pairs of 30 tokens once in a hundred times, and then two rows share a mask."""
+    """Return (B,) int32 keys, scattered so that the rows that follow them rarely share a key: in an
+    update of 1,000 pairs of 30 tokens, two rows share a mask once in a hundred times."""
     scattered = hashes(np.array(ids, np.int64), 0)
     return torch.from_numpy((scattered >> np.uint64(32)).astype(np.uint32).view(np.int32))
 
@@ -186,19 +189,19 @@ def _both(first: Tokens, second: Tokens) -> Tokens:
 
 
 def join(parts: Sequence[Tokens]) -> Tensor:
-    """One after another: (P,) int64."""
+    """Concatenate the parts to (P,) int64."""
     if not parts:
         return torch.empty(0, dtype=torch.int64)
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
 
 def join_rows(parts: Sequence[Values]) -> Tensor:
-    """One after another: (P, F), of the type in which they are kept."""
+    """Concatenate the parts to (P, F), without a change of type."""
     return torch.from_numpy(np.concatenate(parts))
 
 
 def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:
-    """Sentences ``first`` to ``last`` alone."""
+    """Return the sentences from ``first`` to ``last``, last excluded."""
     lengths = sequences.layout.lengths
     begin = sum(lengths[:first])
     row_keys = sequences.layout.first_row_keys
@@ -217,18 +220,18 @@ class MaskedBatch(ExampleBatch):
     source: Sequences
     """(P,) int64 ids, some hidden, each piece with EOS at its end."""
     places: Tensor
-    """(M,) int64: the rows of ``source`` that are asked for."""
+    """(M,) int64: the rows of ``source`` whose tokens are to be predicted."""
     wanted: Tensor
-    """(M,) int64: the tokens that stand there."""
+    """(M,) int64: the tokens at ``places`` before masking."""
     ids: tuple[int, ...]
-    """Which example each piece is."""
+    """The number of each piece's example in the store."""
 
     @property
     def measured(self) -> Layout:
         return self.source.layout
 
     def summary(self) -> str:
-        """How large it is."""
+        """Return one line with the sizes of the batch."""
         layout = self.source.layout
         return (
             f"{len(self)} examples, {layout.total} tokens, {len(self.wanted)} of them masked, the "
@@ -246,10 +249,10 @@ class MaskedBatch(ExampleBatch):
 def masked_batch(
     pieces: Sequence[tuple[Tokens, Masked]], eos: int, ids: Sequence[int] | None = None
 ) -> MaskedBatch:
-    """Join B pieces, each its own tokens and how they are masked, into one packed batch.
+    """Join B pieces, pairs of their tokens and how they are masked, into one packed batch.
 
-    ``ids`` names the examples, and dropout knows their rows by it; left out, they are numbered from
-    0.
+    ``ids`` are the numbers of the examples, from which dropout derives the keys of their rows;
+    without them, examples are numbered from 0.
     """
     row_keys = None if ids is None else first_row_keys_of(ids)
     source = make_sources([masked.read for _, masked in pieces], eos, row_keys)

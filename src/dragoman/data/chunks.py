@@ -1,8 +1,8 @@
 """A corpus as an endless stream of chunks: runs of examples that are read together.
 
-The order of chunks is drawn anew for each pass. What a plan must know of them before it begins are
-the examples and tokens of each; a store keeps those sums (``ChunkSums``), so that a plan over a
-billion examples reads none of their lengths.
+The order of chunks is drawn again for each pass. A plan needs the examples and tokens of each
+chunk; a store keeps these sums (``ChunkSums``), so that a plan over a billion examples reads none
+of their lengths.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dragoman.data.hashing import hashes, keyed
 
 @dataclass(frozen=True)
 class CorpusRange:
-    """Which examples of a store came from one corpus: ``first`` to ``last``, last excluded."""
+    """The examples of a store that came from one corpus: ``first`` to ``last``, last excluded."""
 
     first: int
     last: int
@@ -35,53 +35,53 @@ class CorpusRange:
 Indices = npt.NDArray[np.int64]
 
 LARGEST = 1024
-"""Examples of a chunk, at most."""
+"""A chunk has at most this many examples."""
 _WANTED = 4096
-"""Chunks of a corpus, at least."""
+"""A large corpus has at least this many chunks."""
 _READ_TOGETHER = 1 << 22
 _FORMAT = 1
 _SHORTEST_LONG = 16
 
 
 class Lengths(Protocol):
-    """What a plan needs of a store."""
+    """The part of a store that a plan needs."""
 
     @property
     def corpora(self) -> Sequence[CorpusRange]:
-        """The examples of each corpus and its weight."""
+        """The range of examples and the weight of each corpus."""
 
     @property
     def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]:
-        """Tokens of each example, without special symbols, by side: source, target or both."""
+        """The tokens of each example without special symbols, by side: source, target or both."""
 
 
 def chunk_size(corpus: CorpusRange) -> int:
-    """Examples of each chunk but the last one."""
+    """Return the number of examples in each chunk but the last one."""
     return min(LARGEST, max(1, len(corpus) // _WANTED))
 
 
 def number_of_chunks(corpus: CorpusRange) -> int:
-    """Of a corpus."""
+    """Return the number of chunks of a corpus."""
     return -(-len(corpus) // chunk_size(corpus))
 
 
 @dataclass(frozen=True)
 class ChunkSums:
-    """Tokens of each chunk of each corpus, and which chunks hold long examples: from both follow
-    the examples that are not too long, and their tokens, whatever the limits of a training."""
+    """The tokens of each chunk of each corpus, and the chunks of long examples. They give, for any
+    limits of a training, the number of examples that are not too long, and their tokens."""
 
     tokens: Indices
-    """(chunks, sides) tokens, no special symbols counted."""
+    """(chunks, sides) tokens without special symbols."""
     long: npt.NDArray[np.int32]
-    """(long examples, 1 + sides) chunk and lengths, in order."""
+    """(long examples, 1 + sides): the chunk and the lengths of each, in order."""
     longest: int
-    """An example with more tokens on any side is among those."""
+    """An example is long if any side has more tokens than this."""
 
     @classmethod
     def of(cls, corpora: Sequence[CorpusRange], blocks: Iterable[npt.NDArray[np.int32]]) -> Self:
-        """``blocks``: (sides, some) lengths, of all examples in their order, however they are cut.
+        """Sum (sides, some) lengths of all examples in their order; ``blocks`` may be cut anywhere.
 
-        About one in a hundred examples is long.
+        About one example in a hundred is long.
         """
         firsts = [
             np.arange(corpus.first, corpus.last, chunk_size(corpus), dtype=np.int64)
@@ -113,15 +113,15 @@ class ChunkSums:
         return cls(tokens, np.concatenate(long), longest)
 
     def to_bytes(self) -> bytes:
-        """For a file; the same bytes for the same lengths."""
+        """Return the content of a file; equal lengths give equal bytes."""
         chunks, sides = self.tokens.shape
         head = np.array([_FORMAT, sides, chunks, len(self.long), self.longest], np.int64)
         return head.tobytes() + self.tokens.tobytes() + self.long.tobytes()
 
     @classmethod
     def read(cls, path: Path, sides: int, corpora: Sequence[CorpusRange]) -> Self:
-        """What ``to_bytes`` gave, memory-mapped. Errors: ``DataError`` for a file that is missing,
-        not whole or of another version."""
+        """Read the file of ``to_bytes``, memory-mapped. Errors: ``DataError`` for a file that is
+        missing, incomplete or of another version."""
         try:
             data = np.memmap(path, np.uint8, mode="r")
         except (OSError, ValueError) as error:
@@ -139,11 +139,12 @@ class ChunkSums:
         return cls(tokens, np.asarray(data[end:]).view(np.int32).reshape(-1, 1 + sides), longest)
 
     def holds_for(self, limits: Sequence[int]) -> bool:
-        """Whether examples of more than that, end symbols counted, are all among the long ones."""
+        """Return True if all examples above these limits, with end symbols, are among the long
+        ones."""
         return all(limit > self.longest for limit in limits)
 
     def too_long(self, limits: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Those of ``long`` that are longer than some limit, end symbols counted."""
+        """Return the rows of ``long`` with a side above its limit, with the end symbol."""
         most = np.array(limits) - 1
         parts = [
             part[(part[:, 1:] > most).any(axis=1)]
@@ -154,23 +155,23 @@ class ChunkSums:
 
 
 class Chunks:
-    """The chunks of a corpus: pass after pass, each in an order of its own."""
+    """The chunks of a corpus, pass after pass, each in its own order."""
 
     def __init__(self, corpus: CorpusRange, examples: Indices, tokens: Indices, key: int) -> None:
         self.weight = corpus.weight
         self.examples = int(examples.sum())
-        """That are not too long."""
+        """The number of examples that are not too long."""
         self._corpus = corpus
         self._size = chunk_size(corpus)
         self._examples = examples
-        """(chunks,) examples in each that are not too long."""
+        """(chunks,) the number of examples in each that are not too long."""
         self._tokens = tokens
-        """(chunks,) tokens of these examples, of the side that updates are counted in."""
+        """(chunks,) tokens of these examples, on the side that updates are counted in."""
         self._key = key
         self._order: tuple[int, Indices] | None = None
 
     def size_of(self, block: int, blocks: int) -> tuple[int, int]:
-        """Examples of a block that are not too long, and their tokens."""
+        """Return the examples of a block that are not too long, and their tokens."""
         parts = list(self._parts(block, blocks))
         examples, tokens = (
             sum(int(sizes[part].sum()) for part in parts)
@@ -179,14 +180,14 @@ class Chunks:
         return examples, tokens
 
     def examples_of(self, block: int, blocks: int) -> Indices:
-        """Numbers of the examples of a block, the too long ones among them."""
+        """Return the numbers of all examples of a block, including those that are too long."""
         parts = [np.empty(0, np.int64), *self._parts(block, blocks)]
         firsts = self._corpus.first + np.concatenate(parts) * self._size
         grid = firsts[:, None] + np.arange(self._size)  # (chunks,) -> (chunks, size)
         return grid[grid < self._corpus.last]
 
     def _parts(self, block: int, blocks: int) -> Iterator[Indices]:
-        """The chunks that a block (counted over all epochs) takes, pass by pass."""
+        """Yield the chunks of a block (counted over all epochs), pass by pass."""
         chunks = len(self._tokens)
         place, end = (self._taken(b, blocks) for b in (block, block + 1))
         while place < end:
@@ -196,7 +197,7 @@ class Chunks:
             place += taken
 
     def _taken(self, block: int, blocks: int) -> int:
-        """Chunks of the stream that stand before a block."""
+        """Return the number of chunks before a block in the stream."""
         epoch, in_epoch = divmod(block, blocks)
         begin, end = (round(e * self.weight * len(self._tokens)) for e in (epoch, epoch + 1))
         return begin + (end - begin) * in_epoch // blocks
@@ -211,7 +212,7 @@ class Chunks:
 def chunks_of(
     store: Lengths, sums: ChunkSums | None, limits: Mapping[str, int], seed: int
 ) -> list[Chunks]:
-    """The chunks of each corpus. ``sums``: what the store keeps of them."""
+    """Return the chunks of each corpus. ``sums``: the sums of the store, if it has them."""
     found: list[Chunks] = []
     if sums is not None and not sums.holds_for([*limits.values()]):
         sums = None
@@ -233,7 +234,8 @@ def chunks_of(
 def _known(
     sums: ChunkSums, out: npt.NDArray[np.int32], corpus: CorpusRange, before: int
 ) -> tuple[Indices, Indices]:
-    """Examples of each chunk that are not too long, and their tokens, from what the store keeps."""
+    """Return the examples of each chunk that are not too long, and their tokens, from the sums of
+    the store."""
     count, size = number_of_chunks(corpus), chunk_size(corpus)
     examples = np.full(count, size, np.int64)
     examples[-1] = len(corpus) - (count - 1) * size
@@ -248,7 +250,7 @@ def _known(
 def _counted(
     store: Lengths, limits: Mapping[str, int], corpus: CorpusRange
 ) -> tuple[Indices, Indices]:
-    """The same, from the lengths of all examples."""
+    """Return what ``_known`` does, from the lengths of all examples."""
     size = chunk_size(corpus)
     examples: list[Indices] = []
     tokens: list[Indices] = []
@@ -263,26 +265,27 @@ def _counted(
 def spans(
     store: Lengths, first: int, last: int, multiple: int = 1
 ) -> Iterator[tuple[int, Indices]]:
-    """Sizes of some millions at a time: (first example, ``sizes_of`` from there)."""
+    """Yield sizes of some millions at a time, as (first example, ``sizes_of`` from there)."""
     step = _READ_TOGETHER // multiple * multiple
     for start in range(first, last, step):
         yield start, sizes_of(store, slice(start, min(start + step, last)))
 
 
 def sizes_of(store: Lengths, examples: Indices | slice) -> Indices:
-    """(sides, examples): lengths with EOS. The last side is the one that updates are counted in."""
+    """Return (sides, examples) lengths with EOS. Updates are counted in the last side."""
     return np.stack([lengths[examples].astype(np.int64) + 1 for lengths in store.lengths.values()])
 
 
 def fit(sizes: Indices, limits: Mapping[str, int]) -> npt.NDArray[np.bool_]:
-    """(examples,): whether no side is too long."""
+    """Return (examples,) flags, True if no side is too long."""
     return np.asarray((sizes <= np.array([*limits.values()])[:, None]).all(axis=0))
 
 
 def first_too_long(
     store: Lengths, out: npt.NDArray[np.int32], limits: Mapping[str, int], most: int
 ) -> list[int]:
-    """The first ``most`` of the examples that are too long; ``out``: as ``too_long`` gives it."""
+    """Return the first ``most`` examples that are too long; ``out`` is the result of
+    ``too_long``."""
     wanted = set(out[:most, 0].tolist())
     before, found = 0, list[int]()
     for corpus in store.corpora:

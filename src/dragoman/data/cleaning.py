@@ -1,6 +1,6 @@
-"""Which sentence pairs are fit to learn from. Each filter has a name, and each pair that is dropped
-is counted under the first filter that it fails, with the line it stood on. Of texts that stand
-alone only the target side is looked at.
+"""This module selects the sentence pairs that are fit to learn from. Each filter has a name, and
+each dropped pair is counted under the first filter that it fails, with its line number. For single
+texts only the target side is checked.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _EXAMPLES = 3
 _SHOWN_CHARACTERS = 120
 _RECENT = 1 << 20
 _REMEMBERED = 1 << 26
-"""Different pairs that are remembered: 64 million, 8 bytes each."""
+"""At most this many different pairs are remembered: 64 million, in 8 bytes each."""
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-"""Unicode category Cc, but for the tab, which is a space to most people."""
+"""Unicode category Cc without the tab, which most people use as a space."""
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""The same of a text that stands alone, which may have several lines."""
+"""The control characters of a text that may have several lines."""
 
 
 class CleaningSettings(Settings):
@@ -73,27 +73,27 @@ class DroppedPair:
 
 @dataclass
 class Dropped:
-    """What one filter dropped."""
+    """The number of pairs that one filter dropped, and the first of them."""
 
     count: int = 0
     first: list[DroppedPair] = field(default_factory=list)
 
     @property
     def has_room(self) -> bool:
-        """Whether one more is shown."""
+        """True if another pair can be shown."""
         return len(self.first) < _EXAMPLES
 
 
 @dataclass
 class CleaningReport:
-    """How many pairs were read and kept, and which filter dropped how many."""
+    """The number of pairs that were read and kept, and that each filter dropped."""
 
     read: int = 0
     kept: int = 0
     filters: dict[str, Dropped] = field(default_factory=dict)
 
     def table(self) -> str:
-        """The report in plain text, for people."""
+        """Return the report as plain text for people."""
         width = max(map(len, [*self.filters, "read"]))
         rows = [f"{'read':<{width}}  {self.read:>12,}"]
         for name, dropped in self.filters.items():
@@ -107,12 +107,12 @@ class CleaningReport:
         return "\n".join(rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON can hold it."""
+        """Return the report as values of JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> CleaningReport:
-        """What ``to_dict`` gave."""
+        """Return the report that ``to_dict`` gave."""
         filters = {
             name: Dropped(one["count"], [DroppedPair(**pair) for pair in one["first"]])
             for name, one in found["filters"].items()
@@ -120,7 +120,7 @@ class CleaningReport:
         return cls(found["read"], found["kept"], filters)
 
     def add(self, other: CleaningReport) -> None:
-        """Count what was read behind this, by a cleaner of the same settings."""
+        """Add the counts of pairs that were read after these by a cleaner of the same settings."""
         self.read += other.read
         self.kept += other.kept
         for name, dropped in other.filters.items():
@@ -129,26 +129,26 @@ class CleaningReport:
             own.first = [*own.first, *dropped.first][:_EXAMPLES]
 
     def summary(self) -> str:
-        """One line: which filters dropped how many."""
+        """Return one line with the number of pairs that each filter dropped."""
         dropped = [f"{name} {d.count:,}" for name, d in self.filters.items() if d.count]
         return ", ".join(dropped) or "nothing dropped"
 
 
 class Cleaner:
-    """Drops pairs and keeps account. One cleaner serves all corpora of a training set."""
+    """This class drops pairs and counts them. One cleaner serves all corpora of a training set."""
 
     def __init__(
         self, settings: CleaningSettings, sides: Sequence[str] = ("source", "target")
     ) -> None:
-        """``sides``: those that the examples have."""
+        """``sides`` are the sides that the examples have."""
         self._filters = _filters(settings, sides)
         self.report = CleaningReport(filters={name: Dropped() for name in self._filters})
-        """Grows while pairs are read."""
+        """The counts so far; they grow while pairs are read."""
 
     def pairs(self, pairs: Iterable[Pair], corpus: str = "") -> Iterator[Pair]:
-        """The pairs that pass, unchanged.
+        """Yield the pairs that pass, unchanged.
 
-        Raises DataError at the end if there were pairs and none passed.
+        Raises DataError at the end if no pair passed.
         """
         before = self.report.kept
         yield from self.some_pairs(pairs, corpus)
@@ -156,7 +156,7 @@ class Cleaner:
             raise nothing_left(self.report, corpus)
 
     def some_pairs(self, pairs: Iterable[Pair], corpus: str = "") -> Iterator[Pair]:
-        """As ``pairs``, of a part of a corpus, in which there may be none that passes."""
+        """Yield the pairs of a part of a corpus that pass; there may be none."""
         for pair in pairs:
             self.report.read += 1
             name = self._failed(pair)
@@ -182,7 +182,7 @@ class Cleaner:
 
 
 def nothing_left(report: CleaningReport, corpus: str) -> DataError:
-    """What is said of a corpus of which no pair passes; ``report``: of all up to it."""
+    """Return the error for a corpus of which no pair passes. ``report`` includes this corpus."""
     return DataError(
         f"{corpus or 'this corpus'}: cleaning left no pair at all "
         f"({report.summary()}). First of them:\n{report.table()}"
@@ -190,7 +190,7 @@ def nothing_left(report: CleaningReport, corpus: str) -> DataError:
 
 
 def _filters(settings: CleaningSettings, sides: Sequence[str]) -> dict[str, Callable[[Pair], bool]]:
-    """The filters that are switched on, in the order they are asked. True drops the pair."""
+    """Return the active filters in the order of their use. True drops the pair."""
     filters: dict[str, Callable[[Pair], bool]] = {}
     paired = len(sides) > 1
     if settings.invalid_utf8:
@@ -222,22 +222,22 @@ def _ratio(pair: Pair) -> float:
 
 
 def pair_hash(pair: Pair) -> int:
-    """64 bits, by which duplicates are found."""
+    """Return a hash of 64 bits that finds duplicates."""
     both = f"{len(pair.source)} {pair.source}{pair.target}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(both, digest_size=8).digest(), "little")
 
 
 class _Seen:
-    """A set of 64-bit hashes in 8 bytes each, that forgets the oldest half when it is full."""
+    """A set of 64-bit hashes in 8 bytes each, which forgets the oldest half when it is full."""
 
     def __init__(self) -> None:
         self._recent: set[int] = set()
-        # Both sorted; the older generation is dropped when the younger one is full.
+        # Both are sorted; the older generation is dropped when the younger one is full.
         self._younger: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
         self._older: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
     def add(self, value: int) -> bool:
-        """Whether the value is new."""
+        """Add the value; return True if it is new."""
         if (
             value in self._recent
             or self._holds(self._younger, value)
@@ -260,5 +260,5 @@ class _Seen:
 
 
 def _shortened(text: str) -> str:
-    """For showing: not too long, and fit for any terminal and file."""
+    """Return the text shortened, and safe to print on any terminal."""
     return shortened(readable(text), _SHOWN_CHARACTERS)

@@ -1,9 +1,9 @@
-"""Named downloads: public corpora by name, each file pinned by address, size and SHA-256.
+"""Public corpora by name; each file is pinned by address, size and SHA-256.
 
-A file is written beside its place under a temporary name, checked, and only then renamed, so that
-what stands in the folder is whole and right, however a download ends. What is already there is
-checked and kept, so that a broken download goes on where it stopped, file by file. The same
-function takes the files from a folder (``origin``) for machines without a network.
+A file is written under a temporary name, checked, and only then renamed, so that every file in the
+folder is complete, however a download ends. Existing files are checked and kept, so that a broken
+download continues file by file. The same function takes the files from a folder (``origin``) for
+machines without a network.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import DataError
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a file that is there, and twice its bytes: those that have come, and
-those there are."""
+"""A callback with the name of a file, its bytes so far, and its bytes in all."""
 
 _TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """One file: its name in the folder, where it comes from, and what it must be."""
+    """One file: its name in the folder, its address, and its expected size and hash."""
 
     name: str
     address: str
     size: int
-    """In bytes."""
+    """The size in bytes."""
     sha256: str
-    """Hexadecimal."""
+    """The hash in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,14 @@ class Download:
     description: str
     licence: str
     languages: tuple[str, str]
-    """Source and target, as in the names of the files."""
+    """The codes of source and target, as in the names of the files."""
     parts: dict[str, tuple[str, str]]
     """``train``, ``dev``, ``test``: the names of the source and the target file."""
     files: tuple[RemoteFile, ...]
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The bytes of all files."""
         return sum(file.size for file in self.files)
 
 
@@ -116,10 +115,9 @@ DOWNLOADS: dict[str, Download] = {MULTI30K.name: MULTI30K}
 
 
 def named_download(name: str) -> Download:
-    """The download of that name.
+    """Return the download of that name.
 
-    Raises:
-        DataError: there is none; the message names those there are.
+    Raises: DataError if there is none; the message lists all names.
     """
     if name in DOWNLOADS:
         return DOWNLOADS[name]
@@ -195,8 +193,8 @@ def _is_right(path: Path, file: RemoteFile) -> bool:
 
 
 def _content(file: RemoteFile, origin: Path | None) -> tuple[bytes, str]:
-    """The bytes of the file, a byte more where it is longer than pinned, and what to call the place
-    they come from."""
+    """Return the bytes of the file, with one byte more if it is longer than expected, and the
+    address or path that they come from."""
     if origin is not None:
         path = origin / file.name
         try:

@@ -20,7 +20,7 @@ Words = TypeVar("Words", int, npt.NDArray[np.uint64])
 
 
 def keyed(*parts: int) -> int:
-    """One 64-bit key from several numbers, of which each matters, and their order."""
+    """Return one 64-bit key from several numbers, all of which matter, and so does their order."""
     key = 0
     for part in parts:
         key = mix(key ^ (part & _WORD))
@@ -28,15 +28,15 @@ def keyed(*parts: int) -> int:
 
 
 def torch_seed(first: int, *parts: int) -> int:
-    """63 bits that look random, as torch takes seeds: the same on every machine, in every order,
-    after every resume. Each draw of training is owned by what it is for: (seed, update) is the seed
-    of an update's dropout. Any part that differs, and their order, changes all bits."""
-    # Not the keys of orders and samples, of which some have the same parts.
+    """Return 63 bits that look random, as a seed of torch: the same on every machine, in every
+    order, and after every resume. The parts identify a draw of training: (seed, update) is the seed
+    of an update's dropout. A change of any part, or of their order, changes all bits."""
+    # The keys must differ from those of orders and samples, some of which have the same parts.
     return keyed(first ^ STEP, *parts) >> 1
 
 
 def hashes(numbers: npt.NDArray[np.int64], key: int) -> npt.NDArray[np.uint64]:
-    """(n,) a hash of each number; different numbers have different hashes."""
+    """Return (n,) hashes of the numbers; different numbers have different hashes."""
     return mix(numbers.astype(np.uint64) ^ np.uint64(key))
 
 

@@ -1,12 +1,12 @@
-"""Texts and their labels, or sentences and the tags of their words -> the packed tensors of one
+"""This module packs labelled texts, or sentences with tagged words, into the tensors of one
 micro-batch.
 
-A text is read whole, up to a number of tokens; what is behind is not read. So are rows, which no
-symbol stands beside. One that a model reads ends with EOS, as every source does; before one that a
-model of the left alone goes over stands BOS, as before every text that it has learned to write.
+A text is read up to a number of tokens; the rest is ignored. The same holds for rows, which get no
+symbol. A text for an encoder ends with EOS, as every source does; a text for a causal model begins
+with BOS, as every text that it has learned to write.
 
-Words are what stands between spaces. Each is cut into tokens by itself, so that it is known whose
-each token is. The tags of words that are not read are not learned.
+Words are separated by spaces. Each is cut into tokens by itself, so that the word of each token is
+known. The tags of words that are not read are not learned.
 
 Shapes: B texts, P packed rows, W words in all (see ``nn/layout.py``).
 """
@@ -29,30 +29,30 @@ from dragoman.nn.layout import Layout, Sequences
 
 @dataclass(frozen=True)
 class TextLayout:
-    """How a text is laid before a model."""
+    """The symbol that a model reads with a text, and the most tokens it reads."""
 
     symbol: int | None
-    """BOS or EOS; None: there is none."""
+    """The token BOS or EOS; None for no symbol."""
     before: bool
-    """Whether it stands before the text, and not behind it."""
+    """True if the symbol precedes the text, False if it follows."""
     longest: int
-    """Tokens that are read, the symbol counted."""
+    """The most tokens that are read, with the symbol."""
 
     def length(self, tokens: int) -> int:
-        """How many of a text's tokens are read, the symbol not counted."""
+        """Return how many of a text's tokens are read, without the symbol."""
         return min(tokens, self.longest - self.symbols)
 
     def size(self, tokens: int) -> int:
-        """How many rows are read of a text of so many tokens, the symbol counted."""
+        """Return how many rows are read of a text of ``tokens`` tokens, with the symbol."""
         return self.length(tokens) + self.symbols
 
     @property
     def symbols(self) -> int:
-        """How many symbols stand beside a text: 1 or 0."""
+        """The number of symbols with a text: 1 or 0."""
         return int(self.symbol is not None)
 
     def texts(self, texts: Sequence[Values], row_keys: Tensor | None = None) -> Sequences:
-        """Join B texts, each cut to what is read of it. ``row_keys``: see ``Layout``."""
+        """Join B texts, each cut to the part that is read. ``row_keys``: see ``Layout``."""
         cut = [text[: self.longest - self.symbols] for text in texts]
         if self.symbol is None:
             return Sequences(
@@ -69,25 +69,25 @@ class TextLayout:
 
 @dataclass(frozen=True)
 class LabelledBatch(ExampleBatch):
-    """One micro-batch: what ``LabelObjective`` of ``training/losses/objectives.py`` takes."""
+    """One micro-batch of ``LabelObjective`` (``training/losses/objectives.py``)."""
 
     source: Sequences
     """(P,) int64 ids of the texts."""
     labels: Tensor
-    """(B,) int64, the value of each one's label."""
+    """(B,) int64, the value of each text's label."""
     ids: tuple[int, ...]
-    """Which example of the store each text is."""
+    """The number of each text's example in the store."""
     others: Tensor | None = None
-    """(B,) the label of what each was mixed with; None: nothing is mixed."""
+    """(B,) the label of the example that each is mixed with; None without mixing."""
     shares: Tensor | None = None
-    """(B,) how much of each is of its own label, from 0 to 1."""
+    """(B,) the share of each example's own label, from 0 to 1."""
 
     @property
     def measured(self) -> Layout:
         return self.source.layout
 
     def summary(self) -> str:
-        """How large it is."""
+        """Return one line with the sizes of the batch."""
         layout = self.source.layout
         read = f"{plural(len(self), 'text')}, {plural(layout.total, 'token')}"
         return f"{read}, the longest {layout.longest}"
@@ -106,8 +106,8 @@ def labelled_batch(
     reading: TextLayout,
     ids: Sequence[int] | None = None,
 ) -> LabelledBatch:
-    """Join B texts and the values of their labels. ``ids`` names the examples, and dropout knows
-    their rows by it; left out, they are numbered from 0."""
+    """Join B texts and the values of their labels. ``ids`` are the numbers of the examples, from
+    which dropout derives the keys of their rows; without them, examples are numbered from 0."""
     row_keys = None if ids is None else first_row_keys_of(ids)
     numbers = range(len(texts)) if ids is None else (int(i) for i in ids)
     values = torch.tensor(list(labels), dtype=torch.int64)
@@ -115,17 +115,17 @@ def labelled_batch(
 
 
 _KEPT = 200_000
-"""Words whose tokens are remembered,"""
+"""At most this many words are cached with their tokens."""
 _LONGEST_KEPT = 60
-"""and the most letters of one: longer ones are addresses and accidents."""
+"""Words with more letters are not cached: they are addresses and accidents."""
 _WAYS = 16
-"""Cuts of a word that are drawn."""
+"""The number of different random cuts of a word."""
 Pieces = Sequence[Sequence[int]]
-"""The tokens of each word of a sentence, one at least."""
+"""The tokens of each word of a sentence, at least one token each."""
 
 
 class WordCutter:
-    """Cuts words into tokens, each by itself."""
+    """This class cuts words into tokens, each word by itself."""
 
     def __init__(self, form: Form) -> None:
         assert form.vocabulary is not None, "what is tagged is a text"
@@ -136,7 +136,7 @@ class WordCutter:
         self._drawn: dict[tuple[str, int], list[int]] = {}
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> list[Pieces]:
-        """The tokens of each word; of one of which nothing can be written the unknown token."""
+        """Return the tokens of each word; the unknown token for a word that has none."""
         words = {word for sentence in sentences for word in sentence}
         kept = self._kept
         found = {word: kept[word] for word in words if word in kept}
@@ -145,16 +145,16 @@ class WordCutter:
         found |= {word: one or [self._unknown] for word, one in zip(new, cut, strict=True)}
         short = {word: found[word] for word in new if len(word) <= _LONGEST_KEPT}
         if len(kept) + len(short) > _KEPT:
-            kept = {}  # another thread may read what there was
+            kept = {}  # another thread may read the old dictionary
         kept.update(short)
         self._kept = kept
         return [[found[word] for word in sentence] for sentence in sentences]
 
     def sampled(self, words: Sequence[str], draw: int) -> Pieces:
-        """Of one sentence, each word cut in one of ``_WAYS`` ways, which were drawn at random as
-        the vocabulary's settings say: a pure function of the words and of ``draw``.
+        """Return one sentence's words, each cut in one of ``_WAYS`` ways, which are drawn at random
+        by the settings of the vocabulary: a pure function of the words and of ``draw``.
 
-        Each draw is a call for one word, too slow to be made anew each time.
+        Each way takes a call for one word, which is too slow to repeat.
         """
         ways = hashes(np.arange(len(words)), draw) % np.uint64(_WAYS)
         return [self._way(word, way) for word, way in zip(words, ways.tolist(), strict=True)]
@@ -173,21 +173,21 @@ class WordCutter:
 
 @dataclass(frozen=True)
 class WordRows:
-    """Sentences as a model reads them, and whose each row is."""
+    """Sentences as a model reads them, with the word of each row."""
 
     source: Sequences
-    """(P,) int64 ids of the tokens, a symbol before or behind those of a sentence."""
+    """(P,) int64 ids of the tokens, with the symbol of each sentence."""
     words: Sequences
-    """(P,) int64: the number of each row's word in its sentence; -1 of a symbol. Laid out as
-    ``source``."""
+    """(P,) int64: the number of each row's word in its sentence; -1 for a symbol. The layout is
+    that of ``source``."""
     counts: tuple[int, ...]
-    """Words that are read of each sentence."""
+    """The number of words that are read of each sentence."""
 
     @classmethod
     def of(
         cls, sentences: Sequence[Pieces], reading: TextLayout, row_keys: Tensor | None = None
     ) -> WordRows:
-        """Join B sentences, each cut to what is read of it. ``row_keys``: see ``Layout``."""
+        """Join B sentences, each cut to the part that is read. ``row_keys``: see ``Layout``."""
         tokens = [np.array([t for word in one for t in word], np.int32) for one in sentences]
         words = [
             np.repeat(np.arange(len(one), dtype=np.int32), [len(word) for word in one])
@@ -204,18 +204,18 @@ class WordRows:
         return cls(source, Sequences(join(parts), source.layout), counts)
 
     def to(self, device: torch.device | str) -> WordRows:
-        """The same on another device."""
+        """Return the same rows on another device."""
         return WordRows(self.source.to(device), self.words.to(device), self.counts)
 
     def part(self, first: int, last: int) -> WordRows:
-        """Sentences ``first`` to ``last`` alone."""
+        """Return the sentences from ``first`` to ``last``, last excluded."""
         source = rows_of(self.source, first, last)
         words = Sequences(rows_of(self.words, first, last).values, source.layout)
         return WordRows(source, words, self.counts[first:last])
 
     def windows(self, rows: Tensor) -> Tensor:
-        """The means of each word's rows, between those of its neighbours: (P, D) -> (W, 3 D) fp32;
-        zeros before and behind a sentence."""
+        """Return the mean of each word's rows between those of its neighbours, with zeros outside
+        the sentence: (P, D) -> (W, 3 D) fp32."""
         means = self.mean(rows)
         layout = Layout(self.counts, means.device)
         last = layout.offsets[1:].long()[layout.sequence] - 1
@@ -225,7 +225,7 @@ class WordRows:
         return torch.cat([before, means, behind], dim=1)
 
     def mean(self, rows: Tensor) -> Tensor:
-        """The mean of each word's rows: (P, D) -> (W, D) fp32."""
+        """Return the mean of each word's rows: (P, D) -> (W, D) fp32."""
         count = sum(self.counts)
         layout = self.source.layout
         begins = Layout(self.counts, layout.device).offsets[:-1].long()
@@ -238,20 +238,20 @@ class WordRows:
 
 @dataclass(frozen=True)
 class TaggedBatch(ExampleBatch):
-    """One micro-batch."""
+    """One micro-batch of tagged sentences."""
 
     read: WordRows
     tags: Tensor
     """(W,) int64, the value of each word's tag."""
     ids: tuple[int, ...]
-    """Which example of the store each sentence is."""
+    """The number of each sentence's example in the store."""
 
     @property
     def measured(self) -> Layout:
         return self.read.source.layout
 
     def summary(self) -> str:
-        """How large it is."""
+        """Return one line with the sizes of the batch."""
         layout = self.read.source.layout
         read = f"{plural(len(self), 'sentence')}, {plural(layout.total, 'token')}"
         return f"{read}, the longest {layout.longest}"
@@ -267,8 +267,8 @@ def tagged_batch(
     reading: TextLayout,
     ids: Sequence[int] | None = None,
 ) -> TaggedBatch:
-    """Join B sentences and the values of their tags. ``ids`` names the examples, and dropout knows
-    their rows by it; left out, they are numbered from 0."""
+    """Join B sentences and the values of their tags. ``ids`` are the numbers of the examples, from
+    which dropout derives the keys of their rows; without them, examples are numbered from 0."""
     row_keys = None if ids is None else first_row_keys_of(ids)
     read = WordRows.of(sentences, reading, row_keys)
     kept = [value for one, count in zip(tags, read.counts, strict=True) for value in one[:count]]

@@ -1,13 +1,13 @@
-"""Some tokens of a text are hidden, and a model is to say which they were (Devlin et al., 2019,
-§3.1: the masked language model of BERT, without its next-sentence task).
+"""Masking hides some tokens of a text, which the model must predict (Devlin et al., 2019, §3.1: the
+masked language model of BERT, without its next-sentence task).
 
-Of the n tokens of a text, share · n are asked for, one at least. Of those 80 % are read as
-``<mask>``, 10 % as another token drawn from the vocabulary, and 10 % as they are, so that a model
-cannot tell which of the others it may trust. With ``whole_words`` all tokens of a word are asked
-for together, else a part of it would tell the rest; each of them is then read by its own draw.
+Of the n tokens of a text, share · n must be predicted, and at least one. Of those, 80 % are read as
+``<mask>``, 10 % as a random token of the vocabulary, and 10 % unchanged, so that a model cannot
+know which of the other tokens to trust. With ``whole_words`` all tokens of a word are chosen
+together, because a part of a word would give the rest away; each of them then has its own draw.
 
-Masks are dynamic: every draw is a pure function of a key, which training makes of seed, update and
-example. So a text is masked anew in each epoch, and alike however the work is cut.
+Masks are dynamic: every draw is a pure function of a key, which training makes from seed, update
+and example. So a text has new masks in each epoch, and the same ones however the work is divided.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dragoman.forms.subwords.text import MASK, Text
 Places = npt.NDArray[np.int64]
 
 _CHOICE, _FATE, _TOKEN = 1, 2, 3
-"""Streams of one key."""
+"""The numbers of the three streams of one key."""
 
 
 class MaskingSettings(Settings):
@@ -56,19 +56,19 @@ class MaskingSettings(Settings):
 
 
 class Masked(NamedTuple):
-    """One text as it is read, and what is asked of it."""
+    """A masked text."""
 
     read: Tokens
-    """(n,) with some tokens hidden."""
+    """(n,) the tokens, some of them hidden."""
     places: Places
-    """(m,) which are asked for, ascending."""
+    """(m,) the places that must be predicted, ascending."""
 
 
 class Masking:
-    """How texts of one vocabulary are masked."""
+    """This class masks texts of one vocabulary."""
 
     def __init__(self, vocabulary: Text, settings: MaskingSettings) -> None:
-        """Errors: ``DataError`` for a vocabulary without ``<mask>``."""
+        """Raise ``DataError`` for a vocabulary without ``<mask>``."""
         if vocabulary.mask is None:
             raise DataError(
                 f"the vocabulary has no {MASK}, so nothing can be hidden: it was learned for "
@@ -81,7 +81,7 @@ class Masking:
         self._starts = word_starts(vocabulary)
 
     def __call__(self, tokens: Tokens, key: int) -> Masked:
-        """Mask the bare tokens (n,) of a text. What is no ordinary token is never asked for."""
+        """Mask the bare tokens (n,) of a text. Only ordinary tokens are chosen."""
         places = self._choose(tokens, keyed(key, _CHOICE))
         settings, read = self.settings, tokens.copy()
         fates = _numbers(places, keyed(key, _FATE))
@@ -93,8 +93,8 @@ class Masking:
         return Masked(read, places)
 
     def _choose(self, tokens: Tokens, key: int) -> Places:
-        """Which are asked for: words, or tokens, in an order drawn by ``key``, as long as they are
-        no more than wanted."""
+        """Return the places to predict: words or tokens are taken in an order drawn by ``key``, as
+        long as they do not exceed the share."""
         known = np.flatnonzero(self._ordinary[tokens])
         wanted = max(1, round(self.settings.share * len(known)))
         if not self.settings.whole_words:
@@ -103,7 +103,8 @@ class Masking:
         names, sizes = np.unique(words, return_counts=True)
         taken: list[int] = []
         for number in np.argsort(hashes(names, key)):
-            # The first in any case: a text of one long word is asked for something too.
+            # The first word is taken in any case, so that a text of one long word has something to
+            # predict.
             if sizes[number] <= wanted or not taken:
                 taken.append(int(names[number]))
                 wanted -= int(sizes[number])
@@ -111,5 +112,5 @@ class Masking:
 
 
 def _numbers(places: Places, key: int) -> npt.NDArray[np.float64]:
-    """(m,) one of [0, 1) for each place."""
+    """Return (m,) numbers in [0, 1), one for each place."""
     return (hashes(places, key) >> np.uint64(11)).astype(np.float64) / 2.0**53

@@ -1,26 +1,25 @@
-"""Which examples make which update: a pure function of (seed, update).
+"""The plan decides which examples make which update, as a pure function of (seed, update).
 
-An update is the same set of examples on any number of processes, before and after any
-interruption, because nothing here remembers anything: update k is worked out from the seed, k and
-the lengths of the examples alone.
+An update is the same set of examples on any number of processes, before and after any interruption,
+because no state is kept: update k is computed from the seed, k and the lengths of the examples
+alone.
 
 * **Epoch.** Each corpus is a stream of passes; epoch e takes ``weight`` passes' worth of it, from
   where epoch e - 1 stopped. With weight 1 that is every example exactly once an epoch.
 * **Block.** A pass goes over the *chunks* of a corpus (runs of up to 1,024 neighbours, fewer in a
-  small corpus) in an order drawn anew. An epoch is cut into blocks of about a million examples,
-  each with its share of every corpus. Only one block is laid out in memory at a time; to find the
-  block of an update takes the sizes of the chunks alone, so any update is found at once.
-* **Update.** The examples of a block are sorted by roughly equal lengths, ties in an order drawn
-  anew, and cut into micro-batches with equal numbers of target tokens (of source tokens where
-  examples have no target). They are shuffled and
-  dealt out so that each update has its share of short and of long ones: an update mixes lengths
-  as the corpus does, a micro-batch holds near-equal ones.
-* **Share.** Processes that train together deal an update's micro-batches out as they are; those
-  that are left over, fewer than there are processes, are joined and their examples dealt out. All
-  processes so have about equal work in every update, if that is but one micro-batch.
+  small corpus) in a newly drawn order. An epoch is cut into blocks of about a million examples,
+  each with its share of every corpus. Only one block is laid out in memory at a time; the block of
+  an update follows from the sizes of the chunks alone, so any update is quickly located.
+* **Update.** The examples of a block are sorted by roughly equal lengths, ties in a random order,
+  and cut into micro-batches with equal numbers of target tokens (source tokens if examples have no
+  target). These are shuffled and dealt out so that each update has its share of short and of long
+  ones: an update mixes lengths as the corpus does, a micro-batch has near-equal ones.
+* **Share.** Processes that train together share an update's micro-batches; the remainder, fewer
+  than there are processes, are joined and their examples dealt out. So all processes have about
+  equal work in every update, even if it is only one micro-batch.
 
-Sizes are counted in real tokens (batches are packed, see ``nn/layout.py``), with the EOS that
-each sentence gets. Random orders sort by a keyed hash (``hashing.py``).
+Sizes are counted in real tokens (batches are packed, see ``nn/layout.py``), with the EOS that each
+sentence gets. Random orders sort by a keyed hash (``hashing.py``).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from dragoman.data.hashing import hashes, keyed
 Indices = npt.NDArray[np.int64]
 
 _NAMED = 5
-"""Examples that are too long and are named."""
+"""At most this many of the examples that are too long are listed."""
 
 
 class PlanSettings(Settings):
@@ -77,7 +76,8 @@ class PlanSettings(Settings):
     """The number of examples that are shuffled together. Limits the memory use of the plan."""
 
     def within(self, source: int, target: int) -> PlanSettings:
-        """The same, for a model that reads and writes so many tokens or rows at most."""
+        """Return the settings for a model that reads and writes at most this many tokens or
+        rows."""
         limits = {
             "max_source": min(self.max_source, source),
             "max_target": min(self.max_target, target),
@@ -87,7 +87,7 @@ class PlanSettings(Settings):
 
 @dataclass(frozen=True)
 class MicroBatchPlan:
-    """What goes through the model at once."""
+    """The examples that go through the model together."""
 
     update: int
     examples: Indices
@@ -99,25 +99,25 @@ class LeftOut:
     """Examples that are too long for training."""
 
     examples: int
-    """How many."""
+    """The number of these examples."""
     limits: Mapping[str, int]
-    """The tokens that each side may have, EOS counted."""
+    """The most tokens of each side, with EOS."""
     first: tuple[int, ...]
-    """The first few of them."""
+    """The numbers of the first of these examples."""
 
     def summary(self) -> str:
-        """How many are longer than what."""
+        """Return how many examples are longer than which limits, in words."""
         sides = " or ".join(f"{limit} {side}" for side, limit in self.limits.items())
         return f"{plural(self.examples, 'is', 'are')} longer than {sides} tokens"
 
 
 class Plan:
-    """The order of training over one store. Cheap to make; keeps one block in memory."""
+    """The order of training over one store. It is cheap to make and keeps one block in memory."""
 
     def __init__(
         self, store: Lengths, settings: PlanSettings, seed: int, sums: ChunkSums | None = None
     ) -> None:
-        """``sums``: what the store keeps of its chunks; without them, all lengths are read.
+        """``sums`` are the sums of the store's chunks; without them, all lengths are read.
 
         Raises DataError if every example is longer than the settings allow.
         """
@@ -136,13 +136,14 @@ class Plan:
                 + ", and model.positions if positions are learned and so few"
             )
         self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
-        # updates before each block, over all epochs; grown as later updates are asked for
+        # the number of updates before each block, over all epochs; it grows as later updates are
+        # needed
         self._updates_before = [0]
         self._laid_out: tuple[int, list[list[Indices]]] = (-1, [])
 
     @cached_property
     def left_out(self) -> LeftOut:
-        """What is too long for training, counted once over the whole store."""
+        """The examples that are too long for training, counted once over the whole store."""
         limits = self._limits
         if self._sums is not None and self._sums.holds_for([*limits.values()]):
             out = self._sums.too_long([*limits.values()])
@@ -158,14 +159,15 @@ class Plan:
         return LeftOut(count, limits, tuple(first[:_NAMED]))
 
     def updates_per_epoch(self) -> int:
-        """Updates of the first epoch; later ones differ by a few when there are many blocks."""
+        """Return the updates of the first epoch; later epochs differ by a few if there are many
+        blocks."""
         self._grow_to_block(self._blocks)
         return self._updates_before[self._blocks]
 
     def update(self, update: int, rank: int = 0, ranks: int = 1) -> list[MicroBatchPlan]:
-        """The micro-batches of update ``update`` (from 0): the share of process ``rank`` of
-        ``ranks``. One that has nothing to do, where there are more processes than examples, has
-        none."""
+        """Return the micro-batches of update ``update`` (from 0) for process ``rank`` of ``ranks``.
+        The list is empty if there are more processes than examples and none is left for this one.
+        """
         block = self.block_of(update)
         if self._laid_out[0] != block:
             self._laid_out = (block, self._lay_out(block))
@@ -173,7 +175,7 @@ class Plan:
         return [MicroBatchPlan(update, examples) for examples in _share(batches, rank, ranks)]
 
     def block_of(self, update: int) -> int:
-        """The block that an update stands in, counted over all epochs."""
+        """Return the block of an update, counted over all epochs."""
         if update < 0:
             raise IndexError(f"update {update}")
         while self._updates_before[-1] <= update:
@@ -189,11 +191,12 @@ class Plan:
             self._updates_before.append(self._updates_before[-1] + added)
 
     def _updates_in(self, examples: int, tokens: int) -> int:
-        """Rounded up, so that updates are not larger than asked; but none goes without a pair."""
+        """Return the number of updates, rounded up so that none exceeds its size, and at most one
+        for each example."""
         return min(examples, -(-tokens // self.settings.tokens_per_update))
 
     def _lay_out(self, block: int) -> list[list[Indices]]:
-        """The updates of a block (counted over all epochs), each a list of micro-batches."""
+        """Return the updates of a block (counted over all epochs), each a list of micro-batches."""
         examples = np.concatenate([
             chunks.examples_of(block, self._blocks) for chunks in self._corpora
         ])  # fmt: skip
@@ -201,7 +204,7 @@ class Plan:
         fits = fit(sizes, self._limits)
         examples, sizes = examples[fits], sizes[:, fits]
         key = keyed(self._seed, 1, block)
-        # A corpus may stand in a block twice (weight 2), so ties go by place, not by example.
+        # A corpus may be in a block twice (weight 2), so ties are broken by place, not by example.
         ties = hashes(np.arange(len(examples)), key)
         order = np.lexsort((ties, *map(_roughly, sizes)))  # the last key counts most
         examples, sizes = examples[order], sizes[:, order]
@@ -213,7 +216,8 @@ class Plan:
         if not len(examples):
             return laid_out
         pieces = _cut(counted, min(len(examples), updates * in_update))
-        # In rounds: every update gets one of the shortest, …, one of the longest micro-batches.
+        # Dealing goes in rounds: every update gets one of the shortest, …, one of the longest
+        # micro-batches.
         turns = np.arange(len(pieces))
         ranked = hashes(turns, keyed(self._seed, 2, block))
         dealt = np.lexsort((ranked, turns // max(updates, 1)))
@@ -225,7 +229,7 @@ class Plan:
         return laid_out
 
     def _bounded(self, sizes: Indices) -> list[tuple[int, int]]:
-        """One micro-batch, or several where either side far exceeds what one should hold."""
+        """Return one micro-batch, or several if either side far exceeds the budget."""
         rows = sizes.max(axis=0)
         largest = int(sizes.sum(axis=1).max())
         budget = self.settings.tokens_per_micro_batch
@@ -235,7 +239,7 @@ class Plan:
 
 
 def _limits(store: Lengths, settings: PlanSettings) -> dict[str, int]:
-    """The tokens that each side may have, EOS counted. Texts that stand alone come in windows."""
+    """Return the most tokens of each side, with EOS. Single texts come in windows."""
     if list(store.lengths) == ["target"]:
         return {"target": settings.context}
     limits = {"source": settings.max_source, "target": settings.max_target}
@@ -243,18 +247,18 @@ def _limits(store: Lengths, settings: PlanSettings) -> dict[str, int]:
 
 
 def _share(batches: list[Indices], rank: int, ranks: int) -> list[Indices]:
-    """Whole micro-batches as far as there is one for each process, and a part of the rest."""
+    """Return whole micro-batches, the same number for each process, and a part of the rest."""
     whole = len(batches) // ranks * ranks
     share = batches[rank:whole:ranks]
     if whole < len(batches):
-        # By near-equal lengths as they stand: every ranks-th is as good a sample as any other.
+        # The rest is sorted by near-equal lengths, so every ranks-th example is a fair sample.
         part = np.concatenate(batches[whole:])[rank::ranks]
         share += [part] if len(part) else []
     return share
 
 
 def _roughly(lengths: Indices) -> Indices:
-    """Lengths to within an eighth: 1, 2, … 15, 16, 18, 20, … 32, 36, …"""
+    """Round lengths down to within an eighth: 1, 2, … 15, 16, 18, 20, … 32, 36, …"""
     _, bits = np.frexp(lengths.astype(np.float64))
     steps = 1 << np.maximum(0, bits.astype(np.int64) - 4)
     rough: Indices = lengths // steps * steps
@@ -266,7 +270,7 @@ def _cut(tokens: Indices, count: int) -> list[tuple[int, int]]:
     assert count <= len(tokens)
     middles = tokens.cumsum() - tokens / 2
     places = np.arange(count)
-    # A sentence goes where its middle falls, so runs are too long as often as too short.
+    # A sentence belongs where its middle falls, so runs are too long as often as too short.
     starts = np.searchsorted(middles, places * (tokens.sum() / max(count, 1)))
     starts = np.maximum.accumulate(starts - places) + places
     starts = np.minimum(starts, len(tokens) - count + places)

@@ -1,8 +1,9 @@
-"""Sentences held out for validation and test, and whether training has seen them.
+"""This module holds out sentences for validation and test, and checks whether training has them
+too.
 
-The side of a pair is decided by a hash of its source (of a text that stands alone: by its own), so
-it depends on nothing else: all copies of a sentence stand on one side, and adding pairs to a corpus
-moves none of those it had. Where pairs have groups, such as speakers, it is a hash of the group.
+A hash of its source (of its text, for single texts) decides the side of a pair, and nothing else:
+all copies of a sentence are on one side, and new pairs in a corpus move none of the others. For
+pairs with groups, such as speakers, it is a hash of the group.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ class SplitSettings(Settings):
 
     @classmethod
     def for_pairs(cls, pairs: int, *, dev: bool = True, test: bool = True) -> Self:
-        """About 1,000 sentences each, and at most a twentieth of the corpus.
+        """Hold out about 1,000 sentences for each side, and at most a twentieth of the corpus.
 
-        Nothing where that would be fewer than two: a score on one sentence says nothing, and copies
-        of a single sentence, which stand on one side, would leave nothing to train on.
+        Nothing is held out if that would be fewer than two: a score on one sentence says nothing,
+        and copies of a single sentence, which are on one side, would leave nothing to train on.
         """
         share = round(min(0.05, 1000 / max(pairs, 1)), 6)
         if pairs * share < 2:
@@ -61,19 +62,19 @@ class SplitSettings(Settings):
         return cls(dev=share if dev else 0.0, test=share if test else 0.0)
 
     def for_whole(self, characters: Mapping[str, int], most: float = _MOST_HELD) -> Self:
-        """The same shares of some texts, held out as whole ones. As it is where they are so few or
-        so long that this would take more than ``most`` times as much.
+        """Return shares that hold out about as much in whole texts. The settings stay as they are
+        if texts are so few or so long that this would hold out more than ``most`` times as much.
 
-        ``characters``: how long each text is, by what names it (``Pair.whole``); of groups how many
-        examples each has.
+        ``characters``: the length of each text, by its name (``Pair.whole``); for groups, the
+        number of their examples.
         """
         sizes = Counter[float]()
         for name, size in characters.items():
-            sizes[_place(name)] += size  # names that differ in case or stops are one
+            sizes[_place(name)] += size  # names that differ only in case or stops are equal
         places = sorted(sizes.items())
         total = sum(characters.values())
         shares, at, begin = {}, 0, 0.0
-        for side in ("test", "dev"):  # as ``side_of`` has them
+        for side in ("test", "dev"):  # the order of ``side_of``
             wanted, held, end = getattr(self, side) * total, 0, begin
             while held < wanted and at < len(places):
                 held, at = held + places[at][1], at + 1
@@ -85,11 +86,11 @@ class SplitSettings(Settings):
         return self.model_copy(update={**shares, "whole_texts": sum(shares.values()) > 0})
 
     def for_few(self, texts: Iterable[str], *, dev: bool = True, test: bool = True) -> Self:
-        """Shares that hold out just as many of few ``texts`` as these say, and at least one: by
-        chance alone a twentieth of 40 may be none. Where nothing is held out, a twelfth of a dozen
-        or more is, for each of the sides that are wanted. Whole texts stay as they are.
+        """Return shares that hold out the stated part of few ``texts``, and at least one: by chance
+        a twentieth of 40 may be none. If nothing is held out, a twelfth of a dozen or more is, for
+        each side that is wanted. Settings for whole texts stay as they are.
 
-        ``texts``: what decides the side of each example (``decided_by``).
+        ``texts``: the strings that decide the side of each example (``decided_by``).
         """
         places = sorted({_place(text) for text in texts})
         if self.whole_texts:
@@ -104,12 +105,12 @@ class SplitSettings(Settings):
             return self
         ends = [
             (places[at - 1] + places[at]) / 2 if at else 0.0 for at in (test_end, dev_end)
-        ]  # as ``side_of`` has them
+        ]  # the order of ``side_of``
         return self.model_copy(update={"test": ends[0], "dev": ends[1] - ends[0]})
 
 
 def side_of(source: str, settings: SplitSettings) -> Side:
-    """Where the pairs with this source belong."""
+    """Return the side of the pairs with this source."""
     place = _place(source)
     if place < settings.test:
         return "test"
@@ -117,46 +118,48 @@ def side_of(source: str, settings: SplitSettings) -> Side:
 
 
 def side_of_pair(pair: Pair, settings: SplitSettings) -> Side:
-    """Where a pair belongs."""
+    """Return the side of a pair."""
     return side_of(decided_by(pair, whole_texts=settings.whole_texts), settings)
 
 
 def decided_by(pair: Pair, *, whole_texts: bool = False) -> str:
-    """What decides the side of a pair: its group, its text where these stay whole, or its own."""
+    """Return the string that decides the side of a pair: its group, the name of its text if texts
+    stay whole, its source, or its target."""
     whole = pair.whole if whole_texts else ""
     return pair.group or whole or pair.source or pair.target
 
 
 def _place(source: str) -> float:
-    """From 0 to 1, drawn by what decides the side."""
+    """Return a hash from 0 to 1 of the string that decides the side."""
     digest = hashlib.blake2b(_plain(source), digest_size=8, person=b"dragoman split").digest()
     return int.from_bytes(digest, "big") / 2**64
 
 
 def split_pairs(pairs: Iterable[Pair], settings: SplitSettings, side: str) -> Iterator[Pair]:
-    """Those of the pairs that belong on one side."""
+    """Return the pairs of one side."""
     return (pair for pair in pairs if side_of_pair(pair, settings) == side)
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """How much of a held-out set stands in the training set, but for case, spaces and stops."""
+    """The part of a held-out set that training also has, apart from case, spaces and stops."""
 
     pairs: int
-    """In the held-out set."""
+    """The number of pairs in the held-out set."""
     source: int
-    """Of these, with a source that training has."""
+    """The number of them whose source is in training."""
     target: int
-    """With a target that training has."""
+    """The number of them whose target is in training."""
     both: int
-    """With a pair that training has."""
+    """The number of them that are in training as a pair."""
     parts: int
-    """Sections of texts that training has other sections of."""
+    """The number of sections of texts that training has other sections of."""
     first: tuple[Pair, ...]
-    """The first few that overlap in any way, by their lines in the held-out set."""
+    """The first pairs whose source or target is in training, with their lines in the held-out set.
+    """
 
     def summary(self, name: str) -> str | None:
-        """A warning about the set of this name; None if training has seen nothing of it."""
+        """Return a warning about the set of this name; None without any overlap."""
         if not (self.source or self.target or self.parts):
             return None
         lines = ", ".join(str(pair.line) for pair in self.first)
@@ -182,7 +185,7 @@ def find_overlaps(
 ) -> dict[str, Overlap]:
     """Compare held-out sets, by name, with a training set, which is read once.
 
-    Memory is that of hashes of the held-out sets.
+    The memory holds only hashes of the held-out sets.
     """
     keys = {
         name: [(pair.source and hash_of(pair.source), hash_of(pair.target)) for pair in pairs]
@@ -224,11 +227,11 @@ def find_overlaps(
 
 
 def _plain(text: str) -> bytes:
-    """A sentence without what does not make it another one: case, spaces, stops at its ends."""
+    """Return a sentence without case, repeated spaces, and stops at its ends."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return _SPACES.sub(" ", plain).strip(_ENDS).encode("utf-8", "surrogatepass")
 
 
 def hash_of(text: str) -> int:
-    """64 bits, the same for a sentence but for case, spaces, and stops at its ends."""
+    """Return a 64-bit hash that ignores case, spaces, and stops at the ends."""
     return int.from_bytes(hashlib.blake2b(_plain(text), digest_size=8).digest(), "big")

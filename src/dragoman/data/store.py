@@ -1,15 +1,15 @@
-"""Tokens, or rows of numbers, on disk: made once, memory-mapped ever after.
+"""A store keeps tokens or rows of numbers on disk: written once, then memory-mapped.
 
 A store is a folder of shards, each with some hundred thousand examples, that is read through
-memory maps: whatever the size of the corpus, only the pages in use are in memory. It is named by
-a key of everything it was made from (content, cleaning, vocabularies), so it is found again when
-nothing changed. ``store_writer.py`` makes it.
+memory maps: for a corpus of any size, only the pages in use are in memory. Its name is a key of
+everything it was made from (content, cleaning, vocabularies), so it is reused if nothing changed.
+``store_writer.py`` writes it.
 
-    KEY/store.json            what is inside
+    KEY/store.json            description of the store
     KEY/SIDE.lengths          int32, one per example, over all shards
     KEY/sums                  tokens of each chunk, and the long examples (``chunks.py``)
-    KEY/00000.SIDE.{tokens,offsets}      the numbers of a row stand beside each other
-    KEY/00000.SIDE.{text,text-offsets}   UTF-8, for re-encoding and for looking at
+    KEY/00000.SIDE.{tokens,offsets}      the numbers of a row are adjacent
+    KEY/00000.SIDE.{text,text-offsets}   UTF-8, for re-encoding and for display
 
 for each SIDE that the examples of the task have, ``source`` and ``target`` or one of them.
 """
@@ -34,17 +34,17 @@ from dragoman.data.chunks import ChunkSums, CorpusRange
 Tokens = npt.NDArray[np.int32]
 
 FORMAT = 1
-"""Of the files of a store whose sides are tokens."""
+"""The format of a store whose sides are tokens."""
 FORMAT_OF_ROWS = 2
-"""Of one that has rows."""
+"""The format of a store with rows."""
 _FORMATS = (FORMAT, FORMAT_OF_ROWS)
 SUMS = "sums"
 _LOOKED_THROUGH = 1 << 24
-"""Lengths that are looked through when a store is opened; of more, each shard is when it is."""
+"""This many lengths are checked when a store is opened; the others when their shard is opened."""
 
 
 class TokenStore:
-    """An opened store. Examples are numbered from 0 in the order they were read."""
+    """An opened store. Examples are numbered from 0 in the order of reading."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class TokenStore:
         sizes: Mapping[str, int] | None = None,
         mend: str | None = None,
     ) -> None:
-        """``sizes``: of the vocabulary of each side; tokens are less than that. ``mend``: what to
-        do if it is damaged, where the tokens are not made again once it is deleted.
+        """``sizes``: the size of each side's vocabulary, which all tokens must be below. ``mend``:
+        the remedy in messages, if deleting the store does not make it again.
 
-        Raises DataError if the folder holds no whole store.
+        Raises DataError if the folder is not a complete store.
         """
         self.folder = Path(folder)
         self._sizes = sizes or {}
@@ -72,7 +72,7 @@ class TokenStore:
             raise DataError(f"{self.folder} is not a store of tokens; {self._mend}") from error
         self.corpora = tuple(CorpusRange(**corpus.model_dump()) for corpus in about.corpora)
         self.notes: dict[str, Any] = about.notes
-        """What the maker wished to keep beside it, such as the cleaning report."""
+        """Notes of the program that made the store, such as the cleaning report."""
         self._length = about.examples
         self._shard_examples = about.shard_examples
         self._types: dict[str, np.dtype[Any]] = {
@@ -82,26 +82,27 @@ class TokenStore:
         self.lengths: Mapping[str, npt.NDArray[np.int32]] = {
             side: self._checked_lengths(side) for side in about.tokens
         }
-        """(len(self),) tokens or rows of each example, by side, no special symbols counted;
-        memory-mapped. Its keys are the sides that there are."""
+        """(len(self),) tokens or rows of each example, by side, without special symbols;
+        memory-mapped. The keys are the sides of the examples."""
         self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
-        """Of the chunks."""
-        # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
+        """The sums of the chunks."""
+        # A store of 10^9 pairs has 4,000 shards, so the maps of a shard are opened when first
+        # needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
 
     def __len__(self) -> int:
         return self._length
 
     def total(self, side: str) -> int:
-        """The sum of all lengths of a side."""
+        """Return the sum of all lengths of a side."""
         return int(self.sums.tokens.sum(axis=0)[[*self._types].index(side)])
 
     def tokens(self, side: str, example: int, part: slice = slice(None)) -> Tokens:
-        """(length,) int32 tokens of one side, or a part of them, without special symbols."""
+        """Return (length,) int32 tokens of one side, or a part of them, without special symbols."""
         return self._values(side, example)[part].astype(np.int32)
 
     def values(self, side: str, example: int) -> npt.NDArray[Any]:
-        """What a form made of one side: ``tokens``, or rows (length, F) of the form's own type."""
+        """Return ``tokens`` of one side, or its rows (length, F) in the type of the form."""
         if side in self._row_widths:
             return self._values(side, example)
         return self.tokens(side, example)
@@ -112,7 +113,7 @@ class TokenStore:
         return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
 
     def text(self, side: str, example: int) -> str:
-        """One side as it was read; invalid bytes as lone surrogates."""
+        """Return the text of one side as it was read, with invalid bytes as lone surrogates."""
         shard, place = divmod(self._checked(example), self._shard_examples)
         arrays = self._shard(shard)[side]
         offsets = arrays.text_offsets
@@ -147,7 +148,8 @@ class TokenStore:
         examples = slice(first, first + self._shard_examples)
         for name, side in sides.items():
             counts, size = self.lengths[name][examples], self._sizes.get(name, 1 << 31)
-            # What the kernels look up goes by this; a few milliseconds for each shard.
+            # The kernels index with these values. The check takes a few milliseconds for each
+            # shard.
             if not (
                 _lead_through(side.offsets, len(side.tokens))
                 and _lead_through(side.text_offsets, len(side.text))
@@ -176,14 +178,14 @@ class TokenStore:
 
 
 def _lead_through(offsets: npt.NDArray[np.int64], length: int) -> bool:
-    """Whether they go from 0 to ``length`` without a step back."""
+    """Return True if the offsets go from 0 to ``length`` and never decrease."""
     if len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != length:
         return False
     return not (offsets[1:] < offsets[:-1]).any()
 
 
 def _within(tokens: npt.NDArray[Any], size: int) -> bool:
-    """Whether all of them are tokens of a vocabulary of that size."""
+    """Return True if all tokens are below the size of the vocabulary."""
     return len(tokens) == 0 or bool(0 <= tokens.min() <= tokens.max() < size)
 
 

@@ -1,5 +1,5 @@
-"""Encoding corpora into a store (``store.py`` says what its files are). It appears by one rename,
-so it is whole or absent."""
+"""This module encodes corpora into a store (``store.py`` describes the files). The store appears by
+one rename, so it is complete or absent."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ _LENGTHS_TOGETHER = 1 << 20
 
 @dataclass(frozen=True)
 class WeightedPairs:
-    """A corpus on its way into a store, which takes the sides that its task has."""
+    """A corpus to be stored; the store takes the sides of its task."""
 
     pairs: Iterable[Pair]
     weight: float = 1.0
-    """How often each pair is seen in an epoch."""
+    """The number of times each pair is used in an epoch."""
     name: str = ""
 
 
 def store_key(*parts: str) -> str:
-    """A short name for all that a store is made from: fingerprints of corpora, forms, settings."""
+    """Return a short key of all that a store is made from: fingerprints of corpora, forms,
+    settings."""
     return hashlib.sha256(json.dumps([FORMAT, *parts]).encode()).hexdigest()[:24]
 
 
@@ -53,14 +54,14 @@ def build_store(
     *,
     notes: Callable[[], dict[str, Any]] = dict,
 ) -> TokenStore:
-    """Encode corpora into ``folder/key``, or open what is there already.
+    """Encode corpora into ``folder/key``, or open the existing store.
 
-    ``forms``: of each side that the store will have. The corpora are read only if they must
-    be. ``notes`` is called after that, and what it returns is kept with the store. A second process
-    waits for the first and shares its work.
+    ``forms``: the form of each side of the store. The corpora are read only if the store must be
+    made; then ``notes`` is called, and its result is kept with the store. A second process waits
+    for the first and shares its work.
 
-    Raises DataError if no pair is left, FileError if the disk is full or cannot be written to;
-    nothing half-written stays behind.
+    Raises DataError if no pair is left, FileError if the disk is full or not writable; nothing
+    incomplete is left behind.
     """
     root = Path(folder)
     finished = root / key
@@ -80,7 +81,7 @@ def build_store(
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Hold a lock that goes with the process, however it ends."""
+    """Hold a lock that ends with the process, even if it crashes."""
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -123,7 +124,7 @@ def _write(
 
 
 def _lengths(paths: Sequence[Path]) -> Iterator[npt.NDArray[np.int32]]:
-    """(sides, some) of all examples."""
+    """Yield (sides, some) lengths of all examples."""
     with ExitStack() as stack:
         files = [stack.enter_context(path.open("rb")) for path in paths]
         while blocks := [data for file in files if (data := file.read(4 * _LENGTHS_TOGETHER))]:
@@ -136,8 +137,8 @@ def about_store(
     notes: dict[str, Any],
     rows: Mapping[str, int] | None = None,
 ) -> bytes:
-    """The content of ``store.json``. ``types``: of the values of each side; ``rows``: the numbers
-    of a row, of the sides that are rows."""
+    """Return the content of ``store.json``. ``types``: the type of the values of each side;
+    ``rows``: the width of a row, for the sides that are rows."""
     about = {
         "format": FORMAT_OF_ROWS if rows else FORMAT,
         "examples": ranges[-1].last if ranges else 0,
@@ -158,7 +159,7 @@ def _write_shard(
     shard: int,
     lengths: Mapping[str, BinaryIO],
 ) -> None:
-    """One shard, a few thousand sentences or a million characters at a time."""
+    """Write one shard, a few thousand sentences or a million characters at a time."""
     with ExitStack() as stack:
         files = {
             (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
@@ -187,14 +188,14 @@ def _write_shard(
 
 
 def type_of(form: Form) -> str:
-    """numpy's name of the type in which its values are kept."""
+    """Return numpy's name of the type in which the values of a form are stored."""
     if form.width is not None:
         return form.row_type
     return "uint16" if form.size <= 1 << 16 else "int32"
 
 
 def _some(pairs: Iterator[Pair], together: int) -> list[Pair]:
-    """The next examples that are encoded together; the last of them may be long."""
+    """Return the next examples to encode together; the last may be long."""
     some: list[Pair] = []
     characters = 0
     for pair in pairs:

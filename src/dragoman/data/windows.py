@@ -1,10 +1,10 @@
-"""Texts as runs of tokens that a model reads at once: the windows of a context length.
+"""Windows are runs of tokens, of a context length, that a model reads at once.
 
 A text t_1 … t_n is read as BOS t_1 … t_n and predicted as t_1 … t_n EOS, n + 1 places in all.
 Window k takes the places k·C to (k + 1)·C - 1, so every token is predicted once and none is read
-together with another text. The last window of a text is as short as what is left: batches are
-packed (``nn/layout.py``), so nothing is filled up. A window that does not begin its text begins
-with the token before, in place of BOS.
+together with another text. The last window of a text is as short as the rest of it: batches are
+packed (``nn/layout.py``), so there is no padding. A window that does not begin its text begins with
+the previous token instead of BOS.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SIDE = "target"
 
 
 class Window(NamedTuple):
-    """Places ``begin`` to ``end`` of a text are read; what is predicted at ``new`` and after it is
-    what no window before has predicted."""
+    """A window reads the places from ``begin`` to ``end`` of a text. Earlier windows have predicted
+    the places before ``new``."""
 
     begin: int
     new: int
@@ -31,10 +31,11 @@ class Window(NamedTuple):
 
 
 def slide(places: int, context: int, stride: int) -> Iterator[Window]:
-    """The windows over a text of so many places, each ``stride`` further than the one before.
+    """Yield the windows over a text of ``places`` places, each ``stride`` further than the one
+    before.
 
-    With a stride below the context a window reads again what the one before ended with, so that
-    every place but the first ones has at least ``context - stride`` others before it.
+    With a stride below the context, a window reads the end of the previous one again, so that every
+    place but the first ones has at least ``context - stride`` others before it.
     """
     yield Window(0, 0, min(context, places))
     for new in range(context, places, stride):
@@ -43,14 +44,15 @@ def slide(places: int, context: int, stride: int) -> Iterator[Window]:
 
 
 def part_of(begin: int, length: int) -> slice:
-    """Which of a text's bare tokens ``read_and_predicted`` takes for a window."""
+    """Return the slice of a text's bare tokens that ``read_and_predicted`` takes for a window."""
     return slice(max(begin - 1, 0), begin + length)
 
 
 def read_and_predicted(
     part: Tokens, begin: int, length: int, bos: int, eos: int
 ) -> tuple[Tokens, Tokens]:
-    """What a window of ``length`` places reads, and what it predicts: (length,) each.
+    """Return the tokens that a window of ``length`` places reads, and those it predicts: (length,)
+    each.
 
     ``part``: the tokens ``part_of(begin, length)`` of its text.
     """
@@ -67,13 +69,13 @@ class Cuts:
     def __init__(
         self, corpora: Sequence[CorpusRange], places: npt.NDArray[np.int64], most: int
     ) -> None:
-        """``places`` (texts,) of each text; one that has none gives no piece."""
+        """``places`` (texts,): the length of each text; a text of length 0 has no piece."""
         self._most = most
         counts = -(-places // most)
         self._first = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
         """(texts + 1,) the first piece of each text."""
         self.lengths = np.full(self._first[-1], most, np.int32)
-        """(pieces,) places of each."""
+        """(pieces,) the length of each piece."""
         last = (self._first[1:] - 1)[counts > 0]
         self.lengths[last] = (places[counts > 0] - 1) % most + 1
         self.corpora = tuple(
@@ -85,48 +87,49 @@ class Cuts:
         return int(self._first[-1])
 
     def where(self, number: int) -> tuple[int, int, int]:
-        """The text that a piece is of, the place where it begins, and how many it has."""
+        """Return the text of a piece, the place where the piece begins, and its length."""
         text = int(np.searchsorted(self._first, number, side="right")) - 1
         begin = (number - int(self._first[text])) * self._most
         return text, begin, int(self.lengths[number])
 
 
 class Windows:
-    """The windows of all texts of a store, numbered in their order: what a ``Plan`` takes."""
+    """The windows of all texts of a store, numbered in their order, as a ``Plan`` takes them."""
 
     def __init__(self, store: TokenStore, context: int, bos: int, eos: int) -> None:
         self._store = store
         self._bos, self._eos = bos, eos
         self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64) + 1, context)
         self.lengths = {SIDE: self._cuts.lengths - 1}
-        """(windows,) tokens of each, one less than it predicts: a plan counts the end symbol."""
+        """(windows,) tokens of each, one fewer than it predicts, because a plan adds the end
+        symbol."""
         self.corpora = self._cuts.corpora
 
     def __len__(self) -> int:
         return len(self._cuts)
 
     def window(self, number: int) -> tuple[Tokens, Tokens]:
-        """What a window reads and what it predicts, each (length,)."""
+        """Return the tokens that a window reads, and those it predicts, each (length,)."""
         text, begin, length = self._cuts.where(number)
         part = self._store.tokens(SIDE, text, part_of(begin, length))
         return read_and_predicted(part, begin, length, self._bos, self._eos)
 
 
 class TextPieces:
-    """All texts of a store in pieces that are read whole, numbered in their order: what a ``Plan``
-    takes. With the end symbol behind it, a piece has at most ``context`` tokens."""
+    """All texts of a store in pieces that are read whole, numbered in their order, as a ``Plan``
+    takes them. With its end symbol, a piece has at most ``context`` tokens."""
 
     def __init__(self, store: TokenStore, context: int) -> None:
         self._store = store
         self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64), context - 1)
         self.lengths = {SIDE: self._cuts.lengths}
-        """(pieces,) tokens of each: a plan counts the end symbol."""
+        """(pieces,) tokens of each; a plan adds the end symbol."""
         self.corpora = self._cuts.corpora
 
     def __len__(self) -> int:
         return len(self._cuts)
 
     def piece(self, number: int) -> Tokens:
-        """The bare tokens of a piece, (length,)."""
+        """Return the bare tokens of a piece, (length,)."""
         text, begin, length = self._cuts.where(number)
         return self._store.tokens(SIDE, text, slice(begin, begin + length))

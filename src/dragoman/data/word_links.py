@@ -1,6 +1,6 @@
-"""Which words of each training example are linked, kept in one file.
+"""This module keeps the word links of all training examples in one file.
 
-Words are counted from 0, as the vocabulary begins them: with a piece that stands behind a space.
+Words are counted from 0. A word begins with a piece that follows a space.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Numbers = npt.NDArray[np.int64]
 
 
 class WordLinks:
-    """Links of N examples."""
+    """The links of N examples."""
 
     def __init__(self, offsets: Integers, source: Integers, target: Integers) -> None:
-        """``source`` and ``target`` words of each link; those of example n are
+        """``source`` and ``target`` are the words of each link; those of example n are
         ``offsets[n]:offsets[n + 1]``."""
         self._offsets, self._source, self._target = offsets, source, target
 
     @classmethod
     def of(cls, examples: Iterable[Links]) -> WordLinks:
-        """Of all examples, in their order."""
+        """Collect the links of all examples, in their order."""
         sizes, links = [0], []
         for one in examples:
             links += sorted(one)
@@ -48,24 +48,24 @@ class WordLinks:
         return len(self._offsets) - 1
 
     def __getitem__(self, example: int) -> tuple[Integers, Integers]:
-        """The source and the target word of each link."""
+        """Return the source words and the target words of an example's links."""
         part = slice(self._offsets[example], self._offsets[example + 1])
         return self._source[part], self._target[part]
 
     @property
     def linked(self) -> int:
-        """How many examples have a link."""
+        """The number of examples with a link."""
         return int((np.diff(self._offsets) > 0).sum())
 
     def save(self, path: Path, key: str) -> None:
-        """Write them, whole or not at all; ``key`` says what they were made from."""
+        """Write the links, all or nothing; ``key`` identifies their origin."""
         arrays = {"offsets": self._offsets, "source": self._source, "target": self._target}
         with replacing_file(path) as temporary:
             save_file(arrays, temporary, metadata={"key": key})
 
     @classmethod
     def load(cls, path: Path, key: str, examples: int) -> WordLinks | None:
-        """Read them; None if there are none, or they were made from something else.
+        """Read the links; None if there is no file, or its key differs.
 
         Errors: ``RunError`` for a damaged file.
         """
@@ -92,21 +92,23 @@ class WordLinks:
 
 
 def word_starts(vocabulary: Text) -> Booleans:
-    """(V,): whether a token begins a word."""
+    """Return (V,) flags, True if a token begins a word."""
     return np.array(
         [piece.startswith(SPACE) for piece in vocabulary.pieces(range(vocabulary.size))]
     )
 
 
 def starts_of(form: Form) -> Booleans:
-    """(V,): whether a token begins a word. Symbols of trees and what else is no text: each does."""
+    """Return (V,) flags, True if a token begins a word. For forms without a vocabulary all are
+    True."""
     if form.vocabulary is None:
         return np.ones(form.size, np.bool_)
     return word_starts(form.vocabulary)
 
 
 def words_of(tokens: Sequence[int] | npt.NDArray[np.integer], starts: Booleans) -> Numbers:
-    """(length,): the number of each token's word. What stands before the first space is a word."""
+    """Return (length,) the number of each token's word. Tokens before the first space are a
+    word."""
     begins = starts[np.asarray(tokens, np.int64)]
     begins[:1] = True
     numbers: Numbers = begins.cumsum() - 1

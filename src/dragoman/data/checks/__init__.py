@@ -1,1 +1,1 @@
-"""What looks wrong with a corpus: sides that do not correspond, languages, encodings."""
+"""Checks of a corpus: sides that do not correspond, wrong languages, wrong encodings."""

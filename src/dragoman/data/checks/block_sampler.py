@@ -1,4 +1,5 @@
-"""A sample of a corpus as it goes by: blocks of consecutive pairs, evenly spread and bounded."""
+"""A sample of a corpus that is taken while it is read: evenly spread blocks of consecutive
+pairs."""
 
 from __future__ import annotations
 
@@ -10,23 +11,22 @@ import numpy as np
 from dragoman.forms.form import Pair
 
 _BLOCK = 32
-"""Pairs of a block."""
+"""The number of pairs in a block."""
 _BLOCKS = 128
 
 Block = list[Pair]
-"""Consecutive pairs."""
 Item = TypeVar("Item")
 
 
 class BlockSampler:
-    """Blocks of consecutive pairs, evenly spread over a corpus of any length, from its first on."""
+    """This class samples blocks of consecutive pairs, evenly spread over a corpus of any length."""
 
     def __init__(self) -> None:
         self._kept: list[Block] = []
         self._every = 1
 
     def watch(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Hand all pairs on, and keep some."""
+        """Yield all pairs, and keep some of them."""
         block: Block = []
         number = count = 0
         for pair in pairs:
@@ -41,7 +41,7 @@ class BlockSampler:
 
     @property
     def blocks(self) -> list[Block]:
-        """Those that were kept, in order: at most 128."""
+        """The sampled blocks in order, at most 128."""
         return spread(self._kept, _BLOCKS)
 
     def _keep(self, block: Block) -> None:
@@ -53,6 +53,6 @@ class BlockSampler:
 
 
 def spread(items: Sequence[Item], most: int) -> list[Item]:
-    """At most so many of the items, evenly spread."""
+    """Return at most ``most`` of the items, evenly spread."""
     places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
     return [items[place] for place in places.tolist()]

@@ -1,7 +1,7 @@
-"""What would ruin a corpus, seen in a sample before hours are spent, with the lines that show it.
+"""Checks of a sample for what would ruin a corpus, with the lines that show it.
 
-Nothing is refused here: a person knows better what a text is. ``dragoman data show`` and ``train``
-say what is found.
+A doubt stops nothing: people know better what a text is. ``dragoman data show`` and ``train`` print
+the doubts.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ from dragoman.forms.languages import NAMES, base, name_of
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 70
 _INVALID = 0.005
-"""Share of lines with bytes that are not UTF-8 from which on the file is in another encoding."""
+"""A file with at least this share of lines that are not UTF-8 is in another encoding."""
 _TWICE = 0.02
-"""Share of lines that were encoded twice."""
+"""A file with at least this share of lines that were encoded twice is reported."""
 _TIMES = 0.02
-"""Share of lines that are the times of subtitles."""
+"""A file with at least this share of lines that are times is a file of subtitles."""
 _NUMBERS = 0.5
-"""Share of lines without a letter."""
+"""A side with at least this share of lines without a letter is reported."""
 _FEW_VALUES, _MOST_VALUES = 0.05, 100
-"""Different values of a side, as a share of its lines and at most, that are labels: sentences
-rarely come again."""
+"""A side with at most this share, and this number, of different values consists of labels, because
+sentences rarely repeat."""
 _LONGEST_LABEL = 40
-"""Characters of one, on average over the lines."""
+"""Labels have at most this many characters, on average over the lines."""
 _LABELS_READ = 100
-"""Lines that are needed to tell."""
+"""Fewer lines than this are not checked for labels."""
 _READ = 400
-"""Lines that a language is told by."""
+"""The language is identified from this many lines."""
 _EXCHANGED = 0.005
 _EXCHANGED_FEW = 10
-"""Share of exchanged pairs that is too much: 0.005 + 10 / pairs. A word that was seen once or twice
-does not tell which side it belongs to."""
+"""More exchanged pairs than 0.005 + 10 / pairs are reported. A word that occurs once or twice does
+not show which side it belongs to."""
 _MIXED = 0.25
-"""Share of exchanged pairs from which on each side has both languages."""
+"""From this share of exchanged pairs on, each side contains both languages."""
 _COPIED = 0.9
-"""Share of pairs with the same text on both sides that one file given twice has."""
+"""A larger share of pairs with two equal sides means that one file was given twice."""
 _SAME_LANGUAGE = 0.5
-"""Of the running words. Two halves of one text have 0.74 to 0.89 in common, English and German
-0.10, English and Korean with program code 0.22."""
+"""The limit for the share of running words that both sides have. Two halves of one text share 0.74
+to 0.89, English and German 0.10, English and Korean with program code 0.22."""
 _JUDGED = 60
 _UNRELATED_JUDGED = 150
 _UNRELATED = 0.02
 _UNRELATED_FEW = 46
-"""Share of unrelated pairs that is too much: 0.02 + (46 / pairs judged) ** 1.25. Few pairs teach a
-dictionary little, and more of those that are right then look wrong (docs/experiments.md)."""
+"""More unrelated pairs than 0.02 + (46 / pairs judged) ** 1.25 are reported. Few pairs give a poor
+dictionary, and more of the right ones then look wrong (docs/experiments.md)."""
 _TOKENISED = 0.05
-"""Share of lines that are cut into tokens. Of plain text at most one in a thousand has a space
-before a full stop or a comma, or an entity (docs/experiments.md)."""
+"""A larger share of lines that are cut into tokens is reported. In plain text at most one line in a
+thousand has a space before a full stop or a comma, or an entity (docs/experiments.md)."""
 _PIECES = re.compile("\u2581")
 _PARTS = re.compile("@@( |$)")
 _TOKENS = re.compile(r"\S [.,\u3002\u3001]( |$)|&(apos|quot|amp|lt|gt|#9[13]|#124);| @-@ ")
@@ -73,7 +73,8 @@ _CUTS = (
     (_TOKENS, "into tokens, such as full stops with a space before them",
      "sacremoses -l {} detokenize"),
 )  # fmt: skip
-"""What such a line has, how that is said, and the command that undoes it for a language."""
+"""For each kind of cut: its pattern, its description, and the command that undoes it for a
+language."""
 _TIME = re.compile(r"\d\d:\d\d(:\d\d)?[,.]\d{3} --> ")
 _LETTER = re.compile(r"[^\W\d_]")
 _ENCODED_TWICE = re.compile(
@@ -90,28 +91,28 @@ class Doubt:
     """Something that is probably wrong with a corpus."""
 
     kind: str
-    """copied, encoding, header, tokenised, subtitles, numbers, labels, language, exchanged, shifted
-    or unrelated."""
+    """The kind: copied, encoding, header, tokenised, subtitles, numbers, labels, language,
+    exchanged, shifted or unrelated."""
     words: str
-    """What is wrong, and what to do."""
+    """The problem and its remedy, in words."""
     lines: tuple[str, ...]
-    """The evidence."""
+    """Lines of the corpus that show the problem."""
     corpus: str = ""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.corpus}: {self.words}", *(f"    {line}" for line in self.lines)])
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the doubt as values of JSON."""
         return asdict(self)
 
 
 def find_doubts(
     corpus: CorpusSettings, blocks: Sequence[Block], languages: tuple[str, str]
 ) -> list[Doubt]:
-    """What looks wrong in blocks of consecutive pairs of a corpus, its first block first.
+    """Return the doubts about blocks of consecutive pairs of a corpus; its first block comes first.
 
-    ``languages``: codes of source and target; "und" if they are not known.
+    ``languages``: codes of source and target, or "und" if they are not known.
     """
     pairs = list(chain.from_iterable(blocks))
     if not pairs:
@@ -120,7 +121,7 @@ def find_doubts(
     if copied := list(_copied(pairs, corpus)):
         return [Doubt(one.kind, one.words, one.lines, corpus.name) for one in copied]
     found = [*_header(pairs[0]), *_tokenised(pairs, files, languages)]
-    # Where these are found, there are no sentences to judge, or not those that should be there.
+    # After these doubts there are no sentences to judge, or not the right ones.
     basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs),
              *_labels(pairs)]  # fmt: skip
     if not basic:
@@ -285,7 +286,6 @@ def _order(found: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]
 
 
 def _in_order(pairs: Sequence[Pair], languages: tuple[str, str]) -> bool:
-    """Whether the sides of the pairs are seen to be in their languages."""
     source, target = map(base, languages)
     return source in identify(pair.source for pair in pairs) or target in identify(
         pair.target for pair in pairs
@@ -293,12 +293,12 @@ def _in_order(pairs: Sequence[Pair], languages: tuple[str, str]) -> bool:
 
 
 def _readable(pair: Pair) -> Pair:
-    """The pair, or an empty one in its place where cleaning will drop it."""
+    """Return the pair, or an empty pair on its line if cleaning will drop it."""
     return Pair(pair.line, "", "") if NOT_UTF8.search(pair.source + pair.target) else pair
 
 
 def _once(text: str) -> str | None:
-    """The text as it was before it was encoded a second time; None if it was not."""
+    """Return the text before its second encoding, or None if it was encoded only once."""
     if not _ENCODED_TWICE.search(text):
         return None
     for encoding in ("windows-1252", "latin-1"):
@@ -318,7 +318,7 @@ def _where(moved: Moved) -> str:
 
 
 def _sides(pairs: Sequence[Pair]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """Line numbers and texts of either side."""
+    """Return the line numbers and texts of both sides."""
     return [(p.line, p.source) for p in pairs], [(p.line, p.target) for p in pairs]
 
 
@@ -339,5 +339,5 @@ def _pair(pair: Pair) -> str:
 
 
 def _cut(text: str) -> str:
-    """For showing: not too long, and fit for any terminal and file."""
+    """Return the text shortened, and safe to print on any terminal."""
     return repr(shortened(readable(text), _SHOWN_CHARACTERS))

@@ -1,16 +1,16 @@
-"""Whether line n of one side is the translation of line n of the other, judged from a sample.
+"""This module judges from a sample whether line n of one side translates line n of the other.
 
-The sample is cut into parts. A dictionary that is learned from the other parts
-(``alignment/dictionary.py``) scores the pairs of each, so that no pair speaks for itself. The
-measure is strangers: sources with targets from elsewhere in the sample.
+The sample is cut into parts. The pairs of each part are scored with a dictionary that is learned
+from the other parts (``alignment/dictionary.py``), so that no pair is evidence for itself. True
+pairs are compared with strangers: sources with targets from elsewhere in the sample.
 
 - *unrelated*: half of the strangers score less than their own median, and hardly any true pair
   does; so twice the share of pairs below it is the share of strangers among them.
 - *moved*: a run of lines whose sources score better with the target some lines further on.
-- *reversed*: pairs whose source is in the words of the target side, and the other way round.
+- *reversed*: pairs whose source consists of words of the target side, and the reverse.
 
-Nothing here knows any language: words are cut to their beginnings, so that
-inflections count as one; scripts without spaces are read character by character.
+No step depends on a language: words are cut to their beginnings, so that inflections count as one
+word; scripts without spaces are read character by character.
 """
 
 from __future__ import annotations
@@ -29,41 +29,43 @@ from dragoman.forms.form import Pair
 from dragoman.forms.languages import SPACELESS
 
 _WORDS = 16
-"""Of a side that are looked at; a dictionary grows with their square."""
+"""At most this many words of a side are used; the dictionary grows with their square."""
 _CHARACTERS = 400
-"""Of a side that are looked at, at most."""
+"""At most this many characters of a side are used."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _LINKS = 500_000
-"""Pairs of words in the sample: they bound the time."""
+"""The most pairs of words in the sample. This limits the time."""
 _MOST_PARTS = 8
-"""Parts of a small sample: each dictionary is learned from seven eighths of it. A large sample has
-two, so that learning takes as long."""
+"""The number of parts of a small sample: each dictionary is learned from seven eighths of it. A
+large sample has two parts, so that learning takes as long."""
 _ROUNDS = 3
 _SAME_WORD = 0.3
-"""p(t | s) of a word that stands on both sides, such as a name or a number, at least."""
+"""The least p(t | s) of a word that is in both sides, such as a name or a number."""
 _ENOUGH_WORDS = 10
-"""On both sides together, to judge a single pair. A limit for each side would leave out many pairs
-of a long and a short side, which are mostly unrelated."""
+"""A pair is judged if both sides together have this many words. A limit for each side would leave
+out many pairs of a long and a short side, which are mostly unrelated."""
 _FURTHEST = 3
-"""Lines that one side may be moved against the other and still be found."""
+"""A shift of the sides of up to this many lines is detected."""
 _MOVED_GAIN = 0.5
-"""By which a block of lines must score better at another place."""
+"""A block is moved if its score at another place is higher by this."""
 _SUSPICIOUS = 0.025
-"""Share of unrelated pairs from which on it is asked whether all lines are moved."""
+"""From this share of unrelated pairs on, all lines may have moved, and a rough sample is searched.
+"""
 _ROUGH_BLOCKS = 32
-"""Enough to find by how many lines."""
+"""This many blocks are enough to find the shift."""
 _PER_BLOCK = 12
-"""Pairs of a block that are scored at another place."""
+"""This many pairs of a block are scored at another place."""
 _RUN = 2
-"""Blocks in a row that must agree."""
+"""This many consecutive blocks must agree."""
 _REVERSED = 2.0
-"""Nats by which each side of a pair must be likelier as the other one."""
+"""Each side of an exchanged pair is likelier as the other side by this many nats."""
 _MIXED = 0.5
-"""Of the words of both sides in common, from which on so many pairs may be exchanged that neither
-side has words of its own."""
+"""If the sides share more than this part of their words, so many pairs may be exchanged that
+neither side has words of its own."""
 _CLEARER = 0.5
-"""Share of the words in common that is left at most where turning pairs round explains them."""
+"""Exchanged pairs explain the shared words if at most this part of them is left after they are
+turned round."""
 _TURNS = 30
 _EXAMPLES = 3
 
@@ -73,44 +75,44 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Moved:
-    """A run of lines whose translation stands elsewhere."""
+    """A run of lines whose translations are some lines away."""
 
     first: int
-    """Line in the file, from 1, of the first block that was found so."""
+    """The line in the file, from 1, of the first moved block."""
     last: int
     from_start: bool
-    """Whether no block before was found to be in its place."""
+    """True if no earlier block is in its place."""
     to_end: bool
     by: int
     """The translation of line n is line n + ``by``."""
     examples: tuple[tuple[Pair, Pair], ...]
-    """Pairs as they are, and the pair whose target belongs to their source."""
+    """Pairs as they are, each with the pair whose target translates their source."""
 
 
 @dataclass(frozen=True)
 class Correspondence:
-    """What a sample says about its pairs."""
+    """The result of judging the pairs of a sample."""
 
     pairs: int
     judged: int
-    """Pairs that are long enough to be judged one by one."""
+    """The number of pairs that are long enough to be judged one by one."""
     unrelated: float
-    """Share of pairs that score as strangers do."""
+    """The share of pairs that score like strangers."""
     least: tuple[Pair, ...]
-    """Those that score least."""
+    """The pairs with the lowest scores."""
     moved: tuple[Moved, ...]
     reversed: float
-    """Share of pairs with the sides exchanged."""
+    """The share of pairs whose sides are exchanged."""
     exchanged: tuple[Pair, ...]
-    """The first of them."""
+    """The first exchanged pairs."""
     others: tuple[Pair, ...]
-    """The first of those whose sides stand as most do."""
+    """The first pairs that are not exchanged."""
     common: float
-    """Share of the running words of either side that the other has as often."""
+    """The share of running words that both sides have equally often."""
 
 
 def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
-    """Judge blocks of consecutive pairs. Takes about half a second, whatever they hold."""
+    """Judge blocks of consecutive pairs. This takes about half a second for any content."""
     sample = _SampledPairs(blocks)
     exchanged, common = sample.exchanged()
     rest = np.setdiff1d(np.arange(len(sample.pairs)), exchanged)
@@ -118,7 +120,7 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     moved = _find_moved(blocks, sample, here)
     judged = here.usable[sample.long[here.usable]]
     true = here.true[judged]
-    # The more words, the surer.
+    # More words make a score more certain.
     worth = (true - true.mean()) * sample.shorter[judged] if len(judged) else true
     least = judged[np.argsort(worth, kind="stable")[:_EXAMPLES]]
     return Correspondence(
@@ -136,24 +138,24 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Scores of sources with the targets so many lines further on; places without are nan."""
+    """Scores of sources with the targets at an offset in lines; nan for places that have none."""
 
     usable: Integers
     true: Floats
     strangers: Floats
     dictionaries: tuple[Dictionary, ...]
-    """One for each part of the sample, learned from the other parts."""
+    """One dictionary for each part of the sample, learned from the other parts."""
 
     @property
     def gain(self) -> float:
-        """By how much pairs score better than strangers, in the mean."""
+        """The mean score of the pairs minus that of strangers."""
         if not len(self.usable):
             return 0.0
         return float(self.true[self.usable].mean() - self.strangers[self.usable].mean())
 
 
 class _SampledPairs:
-    """The pairs of a sample as numbers of words. A place is a pair's number in the sample."""
+    """The pairs of a sample as numbers of words. A place is the number of a pair in the sample."""
 
     def __init__(self, blocks: Sequence[Block], most_parts: int = _MOST_PARTS) -> None:
         cut = [[(words_of(p.source), words_of(p.target)) for p in block] for block in blocks]
@@ -182,7 +184,8 @@ class _SampledPairs:
         self.frequency = (counts + 0.5) / (counts.sum() + 0.5 * max(1, self.size))
 
     def places(self, by: int) -> Integers:
-        """Those with a target ``by`` lines further on in their block, both with words enough."""
+        """Return the places with a target ``by`` lines further on in their block, if both have
+        enough words."""
         every = np.arange(len(self.pairs))
         other = every + by
         inside = (other >= 0) & (other < len(every))
@@ -191,14 +194,15 @@ class _SampledPairs:
         return every[inside]
 
     def judged_of_strangers(self) -> int:
-        """How many pairs would be long enough to be judged if all of them were strangers."""
+        """Return how many pairs would be long enough to be judged if all of them were strangers."""
         places = self.places(0).tolist()
         sources = np.array([len(self.sources[place]) for place in places], np.int64)
         targets = np.array([len(self.targets[place]) for place in places], np.int64)
         return int((sources + np.roll(targets, len(places) // 2) >= _ENOUGH_WORDS).sum())
 
     def judge(self, by: int, dictionaries: tuple[Dictionary, ...] | None = None) -> _Judged:
-        """Score pairs at an offset, by dictionaries learned at that offset unless given."""
+        """Score pairs at an offset, with dictionaries that are learned at that offset if none are
+        given."""
         places = self.places(by)
         if dictionaries is None:
             dictionaries = tuple(
@@ -213,7 +217,8 @@ class _SampledPairs:
         return _Judged(places, true, strangers, dictionaries)
 
     def by_block(self, by: int, dictionaries: tuple[Dictionary, ...]) -> Floats:
-        """The mean score of some pairs of each block at an offset; nan where there are too few."""
+        """Return the mean score of some pairs of each block at an offset; nan for blocks with too
+        few."""
         places = self.places(by)
         starts = np.searchsorted(self.block_of[places], np.arange(len(self.blocks)))
         rank = np.arange(len(places)) - starts[self.block_of[places]]
@@ -227,12 +232,14 @@ class _SampledPairs:
         return np.where(counts >= _PER_BLOCK // 2, totals / np.maximum(counts, 1), np.nan)
 
     def exchanged(self) -> tuple[Integers, float]:
-        """Places whose sides are exchanged, and how much the words of the two sides agree."""
+        """Return the places whose sides are exchanged, and the share of words that the sides have
+        in common."""
         places, common = self._turned(self.sources, self.targets)
         if common <= _MIXED:
             return places, common
-        # Where about half are exchanged both sides have the same words: turn round those that were
-        # found, count again, and so on, until the sides differ. Two sides of one language never do.
+        # If about half of the pairs are exchanged, both sides have the same words: turn round the
+        # exchanged pairs, count again, and so on, until the sides differ. Two sides of one language
+        # never do.
         turned = np.zeros(len(self.pairs), bool)
         found, left = places, common
         for _ in range(_TURNS):
@@ -249,14 +256,14 @@ class _SampledPairs:
         return np.flatnonzero(turned if turned.mean() <= 0.5 else ~turned), left
 
     def _turned(self, left: list[Integers], right: list[Integers]) -> tuple[Integers, float]:
-        """``exchanged``, by the words of the sides as they stand."""
+        """Return what ``exchanged`` does, from the sides in their present order."""
         sources, targets = self._counts(left), self._counts(right)
         common = np.minimum(sources / max(1, sources.sum()), targets / max(1, targets.sum())).sum()
         wrong = [
             _sums(np.log((own - 0.5) / own.sum()) - np.log((other + 0.5) / other.sum()), side)
             < -_REVERSED
             for side, own, other in (
-                # A word is not evidence for itself: its own place is not counted.
+                # A word is no evidence for itself, so its own place is not counted.
                 (left, np.maximum(sources, 1), targets),
                 (right, np.maximum(targets, 1), sources),
             )
@@ -270,7 +277,8 @@ class _SampledPairs:
         )  # fmt: skip
 
     def _scores(self, dictionary: Dictionary, sources: Integers, targets: Integers) -> Floats:
-        """log(1 + 0.9 p(t | s) / p(t)) of the best s for each t, in the mean over t."""
+        """Return for each pair the mean over t of log(1 + 0.9 p(t | s) / p(t)) with the best s for
+        each t."""
         if not len(sources):
             return np.zeros(0)
         left = [self.sources[place] for place in sources.tolist()]
@@ -283,7 +291,7 @@ class _SampledPairs:
         if len(dictionary.cells):
             at = np.minimum(dictionary.cells.searchsorted(keys), len(dictionary.cells) - 1)
             known = dictionary.cells[at] == keys
-            # A link that is expected once is worth half: two words may meet by chance.
+            # A link that is expected once counts half, because two words may meet by chance.
             sure = dictionary.probability * dictionary.expected / (dictionary.expected + 1)
             probability = np.maximum(probability, np.where(known, sure[at], 0.0))
         words = np.array([len(t) for t in right])
@@ -298,10 +306,11 @@ class _SampledPairs:
 
 
 def _find_moved(blocks: Sequence[Block], sample: _SampledPairs, here: _Judged) -> tuple[Moved, ...]:
-    """Runs of blocks whose lines belong to targets some lines away."""
+    """Return runs of blocks whose lines belong to targets some lines away."""
     best, dictionaries = 0, here.dictionaries
     if _unrelated(here, here.usable, len(here.usable)) > _SUSPICIOUS:
-        # Where all lines are moved, nothing was learned at their own places: look where it can be.
+        # If all lines are moved, nothing is learned at their own places: search where learning
+        # works.
         rough = _SampledPairs(spread(blocks, _ROUGH_BLOCKS), 2)
         gains = {by: rough.judge(by).gain for by in range(-_FURTHEST, _FURTHEST + 1)}
         best = max(gains, key=gains.__getitem__)
@@ -313,7 +322,7 @@ def _find_moved(blocks: Sequence[Block], sample: _SampledPairs, here: _Judged) -
     table = np.stack([sample.by_block(by, dictionaries) for by in offsets])  # (offset, block)
     table[np.isnan(table)] = -np.inf
     order = np.sort(table, axis=0)
-    # Where sentences are repeated several places are as good: such a block is as its neighbours.
+    # Where sentences repeat, several places score equally: such a block follows its neighbours.
     clear = order[-1] > order[-2] + _MOVED_GAIN
     places = (table.argmax(axis=0) - _FURTHEST).tolist()
     found = [(number, by) for number, by in enumerate(places) if clear[number]]
@@ -351,8 +360,8 @@ def _moved(
 
 
 def _unrelated(judged: _Judged, places: Integers, strangers: int) -> float:
-    """The share of pairs that score as strangers do. ``strangers``: at how many places there would
-    be pairs to judge if all were strangers."""
+    """Return the share of pairs that score like strangers. ``strangers``: the number of places with
+    pairs to judge if all were strangers."""
     if not len(places):
         return 0.0
     below = judged.true[places] < np.median(judged.strangers[places])
@@ -360,7 +369,7 @@ def _unrelated(judged: _Judged, places: Integers, strangers: int) -> float:
 
 
 def _sums(values: Floats, side: list[Integers]) -> Floats:
-    """The sum of the values of each sentence's words."""
+    """Return the sum of the values of each sentence's words."""
     lengths = [len(words) for words in side]
     place = np.repeat(np.arange(len(side)), lengths)
     words = np.concatenate([*side, np.zeros(0, np.int64)])
@@ -368,7 +377,7 @@ def _sums(values: Floats, side: list[Integers]) -> Floats:
 
 
 def words_of(text: str) -> list[str]:
-    """The first words of a text, cut to their beginnings."""
+    """Return the first words of a text, cut to their beginnings."""
     words: list[str] = []
     for word in _WORD.findall(text[:_CHARACTERS].lower()):
         if SPACELESS.match(word):

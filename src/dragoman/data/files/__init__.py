@@ -1,1 +1,1 @@
-"""Files as people keep them -> examples as they stand."""
+"""This package reads examples from the files of users."""

@@ -25,8 +25,8 @@ from dragoman.forms.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
 
 
 def read_examples(files: Iterable[tuple[Path, Iterator[str]]], ends: str) -> Iterator[Pair]:
-    """Of the trees of some files, each with its lines: the line that one begins on, its words, and
-    the tree itself on one line. Errors: as ``plain_trees``."""
+    """Yield the trees of some files, each file with its lines: the line on which a tree begins, its
+    words, and the tree on one line. Errors: as ``plain_trees``."""
     for path, lines in files:
         for line, tree in plain_trees(lines, path, ends):
             yield Pair(line, " ".join(tree.words), str(tree))
@@ -35,11 +35,11 @@ def read_examples(files: Iterable[tuple[Path, Iterator[str]]], ends: str) -> Ite
 def plain_trees(
     lines: Iterable[str], path: Path, ends: str = LABEL_ENDS
 ) -> Iterator[tuple[int, Tree]]:
-    """Each tree of the lines of a file, and the line (from 1) that it begins on; ``ends``: as
-    ``tree.plain`` takes them.
+    """Yield each tree of a file and the line (from 1) on which it begins. ``ends``: as for
+    ``tree.plain``.
 
-    Errors: ``DataError`` with file and line for brackets that are no trees, and for a tree of which
-    nothing is spoken.
+    Errors: ``DataError`` with file and line for brackets that are no trees, and for a tree without
+    words.
     """
     try:
         for line, tree in read_trees(lines):
@@ -56,27 +56,27 @@ def plain_trees(
 
 Layout = Literal["columns", "underscore", "trees"]
 _LOOKED_AT = 200
-"""Lines by which the layout of a file is told."""
+"""The layout of a file is detected from this many lines."""
 _TREE = re.compile(r"\s*\(\s*([^\s()]+\s*|)\(\s*[^\s()]")
-"""How a tree begins: a bracket in a bracket, and a label in that."""
+"""The beginning of a tree: a bracket in a bracket, followed by a label."""
 _BRACKETS = 0.3
-"""Share of what stands between spaces that begins with a bracket in trees, and nowhere else."""
+"""In a file of trees, more than this share of the items between spaces begins with a bracket."""
 _DOCUMENT = "-DOCSTART-"
 _CONLLU = re.compile(r"\d+(-\d+|\.\d+)?\t([^\t]+\t){8}[^\t]+")
 """A line of CoNLL-U: ten columns, of which the first counts words."""
 CONLLU_COLUMNS = (2, 4)
-"""Where a word and its part of speech are in CoNLL-U."""
+"""The columns of the word and its part of speech in CoNLL-U."""
 
 
 def read_tagged(
     files: Iterable[tuple[Path, Iterator[str]]], columns: tuple[int, int], label_ends: str
 ) -> Iterator[Pair]:
-    """The sentences of some files, each with its lines: words and tags, separated by spaces.
-    ``columns``: of words and of tags, from 1,
-    where a file has columns; ``label_ends``: where it has trees, as ``tree.plain`` takes them.
+    """Yield the sentences of some files, each file with its lines, as words and tags with spaces
+    between.
 
-    Errors: ``DataError`` with file and line for a file without tags, a word without one, and lines
-    with other columns than those before.
+    ``columns``: the columns of words and tags, from 1, for files of columns; ``label_ends``: as for
+    ``tree.plain``, for files of trees. Errors: ``DataError`` with file and line for a file without
+    tags, a word without a tag, and lines with other columns than those before.
     """
     for path, lines in files:
         first = list(islice(lines, _LOOKED_AT))
@@ -90,13 +90,14 @@ def read_tagged(
                 yield from _underscored(rest, path)
             case "columns":
                 universal = is_conllu(first)
-                # Of CoNLL-U the first column counts words: these are the columns of another file.
+                # The first column of CoNLL-U counts words, so column 1 belongs to another layout.
                 used = CONLLU_COLUMNS if universal and columns[0] == 1 else columns
                 yield from _columns(rest, path, used, universal, _is_tabbed(first))
 
 
 def layout_of(lines: Iterable[str], path: Path) -> Layout:
-    """Of a file, by its first lines. Errors: ``DataError`` where they hold no tags."""
+    """Return the layout of a file, from its first lines. Errors: ``DataError`` if they hold no
+    tags."""
     full = [line for line in lines if line.strip()]
     words = [word for line in full for word in line.split()]
     opened = sum(word.startswith("(") for word in words)
@@ -116,14 +117,14 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
 
 
 def columns_of(lines: Iterable[str]) -> int:
-    """How many columns the first line has that is a word's; 0 where there is none."""
+    """Return the number of columns in the first line of a word; 0 if there is none."""
     some = [line for line in lines if line.strip() and not line.startswith(_DOCUMENT)]
     tabbed = _is_tabbed(some)
     return len(_split(next((one for one in some if not _is_comment(one, tabbed)), "")))
 
 
 def _is_comment(line: str, tabbed: bool) -> bool:
-    """Whether a line among others with tabs is none of words: it begins with "# ", and has none."""
+    """Return True for a line of a tabbed file that begins with "# " and has no tab."""
     return tabbed and line.startswith("# ") and "\t" not in line
 
 
@@ -133,7 +134,7 @@ def _is_tabbed(lines: Sequence[str]) -> bool:
 
 
 def is_conllu(lines: Iterable[str]) -> bool:
-    """Whether the first line that is a word's is one of CoNLL-U."""
+    """Return True if the first line of a word is in CoNLL-U."""
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     return _CONLLU.fullmatch(first) is not None
 
@@ -160,7 +161,8 @@ def _underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
 def _columns(
     lines: Iterable[str], path: Path, columns: tuple[int, int], universal: bool, tabbed: bool
 ) -> Iterator[Pair]:
-    """``universal``: whether they are of CoNLL-U; ``tabbed``: whether tabs separate them."""
+    """Yield the sentences of a file of columns. ``universal``: they are CoNLL-U; ``tabbed``: tabs
+    separate them."""
     words: list[str] = []
     tags: list[str] = []
     begun = width = 0
@@ -172,7 +174,7 @@ def _columns(
             words, tags = [], []
             continue
         parts = _split(line)
-        if universal and not parts[0].isdecimal():  # a range of words, or one that is not spoken
+        if universal and not parts[0].isdecimal():  # a range of words, or an empty node
             continue
         width = width or len(parts)
         if len(parts) != width:
@@ -197,12 +199,12 @@ def _columns(
 
 
 def _tags_of(words: int, tag: str) -> list[str]:
-    """Of each part of a word that CoNLL-U writes with spaces, such as "10 000": a word is what
-    stands between spaces, and all of a span but its first word goes on with it."""
+    """Return the tags of the parts of a word that CoNLL-U writes with spaces, such as "10 000":
+    each part is a word here, and all parts but the first continue its span."""
     goes_on = f"I-{tag[2:]}" if tag.startswith("B-") else tag
     return [tag, *[goes_on] * (words - 1)]
 
 
 def _split(line: str) -> list[str]:
-    """The columns of a line, between tabs if it has any, else between spaces."""
+    """Return the columns of a line, split at tabs if it has any, else at spaces."""
     return line.split("\t") if "\t" in line else line.split()

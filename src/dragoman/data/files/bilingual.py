@@ -1,9 +1,9 @@
-"""Files in which texts and their translations stand already: TMX, XLIFF, PO and CSV; and those in
-which a line is an example: tab-separated, JSON Lines.
+"""Readers of files that contain translations (TMX, XLIFF, PO, CSV) and of files with an example on
+each line (tab-separated, JSON Lines).
 
-A translation memory may be of any size: it is read in pieces, and no more is held than an entry.
-Which translations are examples, ``formats/units/document.py`` says for all of them. Lines of text
-may be some of a file, if it is said which is the first.
+A translation memory may have any size: it is read in pieces, and only one entry is held.
+``formats/units/document.py`` decides for all of them which translations are examples. Lines may be
+a part of a file, if the number of the first one is given.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from dragoman.forms.languages import base
 
 _BLOCK = 1 << 20
 _MOST_BYTES = 1 << 28
-"""Of a catalogue or an XLIFF, which are held whole."""
+"""The largest catalogue or XLIFF, which is held whole."""
 _CODES = {"bpt", "ept", "ph", "it", "ut"}
-"""Elements of a TMX that hold marks of a program and no text."""
+"""Elements of a TMX that contain the markup of a program and no text."""
 _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*+"')
 
 
 def read_messages(file: BinaryIO, name: str, how: str) -> Iterator[Pair]:
-    """The messages of a PO, or the segments of an XLIFF, that are translated; each with its number.
-    Errors: ``DataError``."""
+    """Yield the translated messages of a PO or segments of an XLIFF, each with its number. Errors:
+    ``DataError``."""
     for number, (source, target) in enumerate(_held(file, name, how).pairs, 1):
         yield Pair(number, _on_one_line(source), _on_one_line(target))
 
 
 def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pair]:
-    """Rows, which may hold line breaks; ``source`` and ``target``: columns, from 1. Errors:
-    ``DataError``."""
+    """Yield the rows of a CSV, which may contain line breaks. ``source`` and ``target``: columns,
+    from 1. Errors: ``DataError``."""
     lines = decode_lines(file, name)
     first = next(lines, "")
     bare = _QUOTED.sub("", first)
@@ -62,8 +62,8 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pa
 
 
 def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) -> Iterator[Pair]:
-    """Entries of a translation memory, in flat memory. ``source`` and ``target``: codes of
-    languages; None: those of the file, where it has two. Errors: ``DataError``."""
+    """Yield the entries of a translation memory in flat memory. ``source`` and ``target``: codes of
+    languages; None: those of the file, if it has two. Errors: ``DataError``."""
     memory = _Memory(name, source, target)
     while block := file.read(_BLOCK):
         yield from memory.feed(block)
@@ -73,9 +73,9 @@ def read_tmx(file: BinaryIO, name: str, source: str | None, target: str | None) 
 def languages_in(
     file: BinaryIO, name: str, how: str, source: str | None, target: str | None
 ) -> tuple[str, str]:
-    """The codes of the languages of both sides, without regions, that a TMX, an XLIFF or a PO says;
-    "und" for one that it does not say. ``source`` and ``target``: as ``read_tmx`` has them.
-    Errors: ``DataError``, also for an XLIFF that says several."""
+    """Return the codes of both languages, without regions, that a TMX, an XLIFF or a PO names;
+    "und" for a language that is not named. ``source`` and ``target``: as for ``read_tmx``. Errors:
+    ``DataError``, also for an XLIFF that names several languages of a side."""
     if how == "tmx":
         memory = _Memory(name, source, target)
         while not memory.languages and (block := file.read(_BLOCK)):
@@ -94,21 +94,21 @@ def languages_in(
 
 
 class _Memory:
-    """The entry that is being read, and those that are read."""
+    """The parser of a TMX, with the current entry and the complete ones."""
 
     def __init__(self, name: str, source: str | None, target: str | None) -> None:
         self._name = name
         self._source, self._target = source, target
         self._header = "*all*"
         self.languages: tuple[str, str] | None = None
-        """The codes of both sides of the first entry with both, without regions."""
+        """The codes of both sides of the first complete entry, without regions."""
         self._entry: dict[str, str] = {}
         self._line = 0
         self._language = ""
         self._made_by = ""
-        """Who made the entry."""
+        """The author of the current entry."""
         self._teaches = True
-        """Whether the text that is read is learned from."""
+        """True if the current text is used for training."""
         self._text: list[str] | None = None
         self._inside_code = 0
         self._read: list[Pair] = []
@@ -120,7 +120,7 @@ class _Memory:
         self._parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
 
     def feed(self, data: bytes, *, is_last: bool = False) -> Sequence[Pair]:
-        """The entries that end in some bytes more."""
+        """Return the entries that end in the next bytes."""
         try:
             self._parser.Parse(data, is_last)
         except expat.ExpatError as error:
@@ -180,7 +180,7 @@ class _Memory:
         self._read.append(Pair(self._line, self._entry[source], self._entry[target]))
 
     def _own_source(self) -> str:
-        """The language of the source, as the file says, as the first entry has it, or that of the
+        """Return the language of the source: that of the header, of the first entry, or of the
         first text."""
         known = (self._header, *(self.languages or ())[:1])
         own = next(iter(self._entry), "")
@@ -188,7 +188,7 @@ class _Memory:
 
 
 def _of(entry: dict[str, str], language: str) -> str | None:
-    """The language of an entry that is meant: en is en-GB too."""
+    """Return the key of a language in an entry, where en matches en-GB too."""
     wanted = language.lower()
     if wanted in entry:
         return wanted
@@ -209,11 +209,11 @@ def _held(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
 
 
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
-"""How an array of records begins."""
+"""The beginning of an array of records."""
 
 
 def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> Iterator[Pair]:
-    """Of tab-separated lines. ``first``: the number of the first one in its file.
+    """Yield the pairs of tab-separated lines. ``first``: the number of the first line in its file.
 
     Errors: ``DataError`` for a line without the columns of the corpus.
     """
@@ -233,9 +233,9 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
 
 
 def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> Iterator[Pair]:
-    """Of JSON Lines. ``first``: as ``tsv_pairs`` has it.
+    """Yield the pairs of JSON Lines. ``first``: as for ``tsv_pairs``.
 
-    Errors: ``DataError`` for a line that is no record, or has no text where the corpus says.
+    Errors: ``DataError`` for a line that is no record, or has no text at the keys of the corpus.
     """
     path, keys = Path(corpus.source), corpus.keys
     for line, text in enumerate(lines, start=first):
@@ -253,7 +253,7 @@ def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) ->
 def different_counts(
     source: str | Path, sources: int, target: str | Path, targets: int
 ) -> DataError:
-    """What is said of two files whose lines do not pair up."""
+    """Return the error for two files with different numbers of lines."""
     return DataError(
         f"{source} has {plural(sources, 'line')} but {target} has {targets:,}: line n of one must "
         "be the translation of line n of the other"
@@ -261,7 +261,7 @@ def different_counts(
 
 
 def _refuse_array(path: Path, line: int, text: str) -> None:
-    """Errors: ``DataError`` for a file of which the first line begins an array of JSON."""
+    """Raise ``DataError`` for a file whose first line begins a JSON array."""
     if line == 1 and _ARRAY.match(text):
         raise DataError(
             f"{path} is a JSON array; needed is one record a line (JSON Lines): "
@@ -270,7 +270,7 @@ def _refuse_array(path: Path, line: int, text: str) -> None:
 
 
 def _at(record: object, key: str, path: Path, line: int) -> str:
-    """The text at a dotted key."""
+    """Return the text at a dotted key."""
     found = record
     for part in key.split("."):
         if not isinstance(found, dict) or part not in found:
@@ -288,7 +288,7 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
 
 
 def _written(value: object) -> str:
-    """A value of JSON, for showing."""
+    """Return a value of JSON as text for a message."""
     try:
         return _shown(json.dumps(value))
     except RecursionError:

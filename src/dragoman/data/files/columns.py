@@ -1,5 +1,5 @@
-"""Where one file that holds both sides has them, as ``--columns`` and ``--keys`` say it; of texts
-and labels it is found out, since labels repeat and texts rarely do.
+"""This module locates both sides in one file, from ``--columns`` and ``--keys``. For texts and
+labels the columns can be detected, because labels repeat and texts rarely do.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from dragoman.forms.labels import plain
 from dragoman.sources.file_examples import KINDS
 
 _LOOKED_AT = 20_000
-"""Examples by which columns are told apart."""
+"""Columns are detected from at most this many examples."""
 COLUMNS = "label,text", "text,label"
 _NAMED = {"label,text": (2, 1), "text,label": (1, 2)}
-"""The columns of text and label."""
+"""The columns of text and label for each name."""
 _LISTS = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson")
 _FIRST = 3
-"""Examples by which a list of files is told: more than one, for the first line may be a header."""
+"""A list of files is detected from this many examples, because the first line may be a header."""
 CorpusOf = Callable[[str, str | None, tuple[str, str] | None], CorpusSettings]
-"""A file, its columns and its keys as they were given -> what is read."""
+"""A function that makes a corpus from a file, its columns and its keys."""
 
 
 def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
-    """A file of labelled texts, and where in it texts and labels are.
+    """Return the corpus of a file of labelled texts.
 
-    ``columns``: one of ``COLUMNS``, or the numbers of both (``numbered``), of a tab-separated file;
-    None: found out. ``keys``: of JSON
-    Lines, where the text and where the label is.
-    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or
-    where it cannot be told which column holds the labels.
+    ``columns``: one of ``COLUMNS``, or the numbers of both (``numbered``), for a tab-separated
+    file; None: they are detected. ``keys``: the keys of text and label in JSON Lines.
+
+    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or if
+    the column of the labels cannot be detected.
     """
     if keys is None and not is_tabbed(path):
         keys = "text", "label"
@@ -48,9 +48,9 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
 def listed_corpus(
     path: str, columns: str | None, keys: tuple[str, str] | None
 ) -> CorpusSettings | None:
-    """A list of recordings or pictures and their labels; None where it is none: what stands in
-    place of texts has no such ending. A list says ``--columns`` and ``--keys`` as
-    ``labelled_corpus``; its columns may stand in either order, and its keys are file and label.
+    """Return the corpus of a list of recordings or pictures and their labels; None if the file is
+    no list. ``columns`` and ``keys`` are those of ``labelled_corpus``, but columns may be in either
+    order, and the keys are file and label.
     """
     if not path.removesuffix(".gz").lower().endswith(_LISTS) or not Path(path).is_file():
         return None
@@ -63,7 +63,7 @@ def listed_corpus(
     for corpus in corpora:
         try:
             first = [pair.source.strip() for pair in islice(read_pairs(corpus), _FIRST)]
-        except DataError:  # its own builder tells of it
+        except DataError:  # its own builder reports the error
             continue
         if any(kind.reads(one) for one in first for kind in KINDS.values()):
             return corpus.model_copy(update={"holds": "files"})
@@ -75,8 +75,8 @@ def _in_columns(path: str, source: int, target: int) -> CorpusSettings:
 
 
 def numbered(columns: str) -> tuple[int, int]:
-    """``--columns 2,3``: the column of the source, or of the text, and that of the target, or of
-    the label, counted from 1. Errors: ``RecipeError``."""
+    """Return the columns of ``--columns 2,3``, from 1: that of the source or the text, and that of
+    the target or the label. Errors: ``RecipeError``."""
     first, comma, second = (part.strip() for part in columns.partition(","))
     if not comma or not all(one.isdecimal() and 0 < int(one) <= 1_000 for one in (first, second)):
         raise RecipeError(
@@ -89,12 +89,13 @@ def numbered(columns: str) -> tuple[int, int]:
 
 
 def is_tabbed(path: str) -> bool:
-    """Whether a file has columns, and not keys as JSON Lines and TMX have, by its name."""
+    """Return True if a file of this name has columns, unlike JSON Lines and TMX, which have
+    keys."""
     return format_by_name(path) not in ("jsonl", "tmx")
 
 
 def _columns_found(path: str) -> str:
-    """Of the first two columns, the one with fewer different values holds the labels."""
+    """Return the columns of a file: of its first two, the labels have fewer different values."""
     different: tuple[set[str], set[str]] = (set(), set())
     lines = 0
     pairs = read_pairs(CorpusSettings(source=path, format="tsv"))
@@ -114,8 +115,8 @@ def _columns_found(path: str) -> str:
 
 
 def paired_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
-    """A file of sources and their targets, which are where ``columns`` or ``keys`` say; else in the
-    usual places of its format. Errors: ``RecipeError`` for columns that are none."""
+    """Return the corpus of a file of sources and targets, at ``columns`` or ``keys``, or else in
+    the usual places of its format. Errors: ``RecipeError`` for invalid columns."""
     if columns is not None:
         return _in_columns(path, *numbered(columns))
     if keys is not None:
@@ -129,11 +130,11 @@ def file_at(
     keys: tuple[str, str] | None,
     corpus_of: CorpusOf = paired_corpus,
 ) -> CorpusSettings | None:
-    """The file, read by its columns or its keys; None where neither is named.
+    """Return the corpus of the file with these columns or keys; None if neither is given.
 
-    ``corpus_of``: makes a corpus of a file whose sides are others than sources and targets.
-    Errors: ``DragomanError`` where they do not go with what is measured on, ``RecipeError`` for
-    columns that are none.
+    ``corpus_of``: makes a corpus of a file whose sides are not source and target.
+
+    Errors: ``DragomanError`` if they do not fit the files, ``RecipeError`` for invalid columns.
     """
     if columns is None and keys is None:
         return None

@@ -1,11 +1,10 @@
-"""Files -> examples, as they stand: sentences and their translations, or texts alone.
+"""This module reads examples from files: sentences and their translations, or single texts.
 
-Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
-texts alone, in a file or a folder of files (``lines.py``), trees (``annotated.py``), or files that
-are examples themselves (``sources/file_examples.py``); plain or gzip. A line ends at
-``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
-the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
-names and drops them.
+It reads two files with a sentence on each line, one file with both sides (tab-separated or JSON
+Lines), single texts in a file or a folder (``lines.py``), trees (``annotated.py``), and files that
+are examples themselves (``sources/file_examples.py``); plain or gzip. A line ends only at ``\\n``,
+and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never shifts the sides
+against each other. Bytes that are not UTF-8 become lone surrogates, which cleaning drops.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ _NAMED_BY = 1 << 16
 
 
 def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
-    """All pairs of a corpus, in order, in bounded memory.
+    """Yield all pairs of a corpus, in order, in bounded memory.
 
     Raises DataError for a file that is missing, empty, damaged or not text, for two files with
-    different numbers of lines (both numbers named), and for a line without two sides.
+    different numbers of lines (the message has both numbers), and for a line without two sides.
     """
     pairs = _read_pairs(corpus)
     if corpus.lists_files:
@@ -103,17 +102,18 @@ def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
 def read_lines(
     path: str | Path, check: Check | None = check_is_text, *, once: bool = False
 ) -> Generator[str]:
-    """The lines of one file without their ends, unless ``check`` refuses it; of a pipe too, where
-    it is read ``once``. Raises DataError as ``read_pairs`` does."""
+    """Yield the lines of one file without their ends, unless ``check`` refuses it; ``once`` allows
+    a pipe, which can be read only once. Raises DataError as ``read_pairs`` does."""
     path = Path(path)
     with _opened(path, check, once=once) as file:
         yield from decode_lines(file, str(path))
 
 
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
-    """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
+    """Return the SHA-256, in hex, of the content and format of a corpus, independent of its
+    folder."""
     digest = hashlib.sha256()
-    if corpus.format == "folders" and not is_zip(corpus.source):  # in which names are labels
+    if corpus.format == "folders" and not is_zip(corpus.source):  # where names are labels
         for path in files_in(Path(corpus.source)):
             digest.update(f"{path.relative_to(corpus.source)}\n".encode("utf-8", "surrogateescape"))
     pairs: Iterator[Pair] = iter(())
@@ -147,8 +147,8 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
 
 
 def files_of(name: str | None) -> list[Path]:
-    """A file, or those of a folder and of the folders in it, by their names; hidden and empty ones
-    are passed over."""
+    """Return a file, or the files of a folder and its subfolders, sorted by name, without hidden
+    and empty ones."""
     if name is None:
         return []
     path = Path(name)
@@ -167,7 +167,8 @@ def files_of(name: str | None) -> list[Path]:
 
 
 def format_of(corpus: CorpusSettings) -> str:
-    """Its own, or the one that the names of its files tell. Errors: ``DataError``."""
+    """Return the format that the corpus names, or else that of its file names. Errors:
+    ``DataError``."""
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
@@ -188,8 +189,8 @@ def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
 
 
 def _named(sections: Iterator[Section], by: By) -> Iterator[Pair]:
-    """The sections of texts, each with what names its text: a hash of its first ``_NAMED_BY``
-    letters. So much of a text is held, and no more; a line that is not cut needs no name."""
+    """Yield the sections of texts, each with the name of its text: a hash of its first
+    ``_NAMED_BY`` letters. No more of a text is held. A line that is not cut needs no name."""
     held: list[Section] = []
     letters: list[str] = []
     size, name = 0, ""
@@ -219,14 +220,15 @@ def _named(sections: Iterator[Section], by: By) -> Iterator[Pair]:
 
 
 def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
-    """Of a file, or of each of a folder: its path and its lines, which are read before the next."""
+    """Yield the path and the lines of a file, or of each file of a folder; read the lines before
+    the next file."""
     for one in files_of(source):
         with _opened(one) as file:
             yield one, decode_lines(file, str(one))
 
 
 def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
-    """Of a file that holds texts with their translations, in any encoding that it names."""
+    """Yield the pairs of a file of translations, in any encoding that it names."""
     path = Path(corpus.source)
     with _opened(path, None if how != "csv" else check_is_text) as file:
         match how:
@@ -241,7 +243,8 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
 
 
 def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:
-    """As ``bilingual.languages_in`` has them; None for a file of another format."""
+    """Return the languages as ``bilingual.languages_in`` does; None for a file of another
+    format."""
     if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
         return None
     with _opened(Path(corpus.source), None) as file:
@@ -256,7 +259,7 @@ def _read_one(
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:
-    # Each side is read inside its own frame, so that what is wrong with one file names that file.
+    # Each side is read in its own frame, so that an error in one file names that file.
     with closing(read_lines(source)) as sources, closing(read_lines(target)) as targets:
         for line, text in enumerate(sources, start=1):
             translation = next(targets, None)
@@ -275,10 +278,10 @@ def _count(lines: Iterator[str]) -> int:
 def _opened(
     path: Path, check: Check | None = check_is_text, *, packed: bool = False, once: bool = False
 ) -> Iterator[BinaryIO]:
-    """A file of bytes that ``check`` lets pass; unpacked, if it is gzip and not ``packed``; a pipe,
-    or one that holds nothing, only where nobody reads it again (``once``).
+    """Open a file that ``check`` accepts, unpacked if it is gzip and not ``packed``. Pipes and
+    empty files are refused, unless the file is read ``once``.
 
-    Turns what can go wrong on the way into a DataError with the file's name.
+    Errors become a DataError with the file's name.
     """
     try:
         if not once and path.exists() and not (path.is_file() or path.is_dir()):
@@ -307,10 +310,10 @@ def _opened(
 
 @contextmanager
 def naming_lines(*corpora: CorpusSettings | None) -> Iterator[None]:
-    """An error of a file that one of these lists names also says in which line.
+    """Add the line of the list to errors of the files that it names.
 
-    Files are decoded long after a list was read, many at once, and by then only their names are
-    known; so lists are read once more, where there is an error. Its message begins with the file.
+    Files are decoded long after a list was read, many at once, and only their names are known by
+    then; so the lists are read again after an error. Its message must begin with the file.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a recipe says of a corpus: its files, how they are laid out, where in them examples are."""
+"""The settings of a corpus: its files, their layout, and the places of examples in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.forms.tree import LABEL_ENDS
 from dragoman.sources.picture.idx import is_idx
 
 SECTION = 20_000
-"""Characters of a text that stands alone, unless a corpus says otherwise."""
+"""The default length in characters of a section of a single text."""
 
 CORPUS_FILES = ("source", "target", "links")
 """The settings of a corpus that name a file."""
@@ -24,26 +24,25 @@ Format = Literal[
     "auto", "lines", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "text", "documents", "file",
     "trees", "tags", "folders", "spoken", "idx", "coco",
 ]  # fmt: skip
-"""How the files of a corpus are laid out."""
+"""The layout of the files of a corpus."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a format has of the settings of a corpus, and how it is told."""
+    """The properties of a format of corpora."""
 
     endings: tuple[str, ...] = ()
-    """Those of the names of such files, where one holds both sides."""
+    """The endings of names of files that contain both sides."""
     second: str = ""
-    """What to do where the second file is missing; empty: one file has both sides, or the only
-    one."""
+    """The advice if the second file is missing; empty for a format of one file."""
     groups: tuple[str, ...] = ()
-    """The settings that say where the group of an example stands."""
+    """The settings that locate the group of an example."""
     are_files: bool = False
-    """Whether its examples are files themselves."""
+    """True if the examples are files themselves."""
     by: By | None = None
-    """What ends a text that stands alone; None: its examples have two sides."""
+    """The end of a single text; None for examples with two sides."""
     task: str | None = None
-    """The only task that learns from it, where there is but one."""
+    """The only task that learns from the format, if there is only one."""
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -64,17 +63,17 @@ LAYOUTS: dict[str, Layout] = {
     "idx": Layout(are_files=True, second="name the labels as target"),
     "coco": Layout(are_files=True, task="detection"),
 }
-"""Each format of a corpus but "auto"."""
+"""The layout of each format except "auto"."""
 ALONE = tuple(name for name, layout in LAYOUTS.items() if layout.by is not None)
-"""The formats of texts that stand alone."""
+"""The formats of single texts."""
 _BY_ENDING = {ending: name for name, layout in LAYOUTS.items() for ending in layout.endings}
 _GROUPS = {"group_column": "tab-separated files", "group_key": "JSON Lines"}
-"""The settings that say where a group stands, and the files in which it does."""
+"""The settings that locate a group, and the files that they are for."""
 
 
 def format_by_name(path: str) -> str | None:
-    """The format of one file that holds both sides, told by its name, which may end in .gz; None
-    for another name."""
+    """Return the format of one file with both sides from its name, which may end in .gz; None for
+    another name."""
     return _BY_ENDING.get(Path(path.removesuffix(".gz")).suffix.lower())
 
 
@@ -178,52 +177,53 @@ class CorpusSettings(Settings):
 
     @property
     def _layout(self) -> Layout:
-        """That of its format; nothing is known of "auto"."""
+        """The layout of the format; an empty one for "auto"."""
         return LAYOUTS.get(self.format, Layout())
 
     @property
     def keys(self) -> list[str]:
-        """The keys of source, target and, where there is one, group."""
+        """The keys of source, target and, if there is one, group."""
         keys = [self.source_key, self.target_key]
         return keys if self.group_key is None else [*keys, self.group_key]
 
     @property
     def columns(self) -> list[int]:
-        """The columns, from 1, of source, target and, where there is one, group."""
+        """The columns, from 1, of source, target and, if there is one, group."""
         columns = [self.source_column, self.target_column]
         return columns if self.group_column is None else [*columns, self.group_column]
 
     @property
     def languages(self) -> tuple[str, str] | tuple[None, None]:
-        """The languages of a TMX that are named; keys that are left out say none."""
+        """The languages that are named for a TMX; None for the default keys."""
         keys = self.source_key, self.target_key
         return (None, None) if keys == ("source", "target") else keys
 
     @property
     def by(self) -> By | None:
-        """What ends a text that stands alone; None: its examples have two sides."""
+        """The end of a single text; None if the examples have two sides."""
         return self._layout.by
 
     @property
     def task(self) -> str | None:
-        """The only task that learns from its format, where there is but one."""
+        """The only task that learns from the format, if there is only one."""
         return self._layout.task
 
     @property
     def names_files(self) -> bool:
-        """Whether the sources of its examples are files: recordings, pictures."""
+        """True if the sources of the examples are files, such as recordings or pictures."""
         return self._layout.are_files or self.holds != "text" or is_idx(self.source)
 
     @property
     def lists_files(self) -> bool:
-        """Whether it is a list that names a file in each line."""
+        """True if the corpus is a list that names a file in each line."""
         return self.holds in ("files", "captions") and not (
             self._layout.are_files or is_idx(self.source)
         )
 
     @property
     def groups_by(self) -> str | None:
-        """Which setting tells the groups of its examples, and how; None where they have none."""
+        """The setting that gives the groups of examples, with its value; None if there are no
+        groups."""
         for name in ("group_column", "group_key", "group_pattern"):
             if (value := getattr(self, name)) is not None:
                 return f"{name} = {value}"
@@ -231,11 +231,11 @@ class CorpusSettings(Settings):
 
     @property
     def is_alone(self) -> bool:
-        """Whether its texts stand alone: examples of one side."""
+        """True if the examples are single texts, with one side."""
         return self._layout.by is not None
 
     @property
     def name(self) -> str:
-        """What to call this corpus in messages and records: its file or files, without folders."""
+        """The name of the corpus in messages and records: its files, without folders."""
         names = [Path(path).name for path in (self.source, self.target) if path is not None]
         return " + ".join(names)

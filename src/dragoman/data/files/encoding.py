@@ -1,9 +1,9 @@
-"""Which encoding the bytes of a text are in, where they are not UTF-8.
+"""This module guesses the encoding of a text that is not UTF-8.
 
-A mark at the beginning tells UTF-16, and charset-normalizer tells encodings of different scripts
-apart. Those of the Latin script share most of their letters: between them the language decides,
-which is told by small words, most of them in ASCII (``forms/identification.py``). What is found is
-a guess, so nothing is converted by it: it is named, with the command that converts.
+A byte-order mark identifies UTF-16, and charset-normalizer distinguishes encodings of different
+scripts. Encodings of the Latin script share most of their letters: among them the language decides,
+which is identified by small words, most of them in ASCII (``forms/identification.py``). The result
+is a guess, so nothing is converted: the message names the encoding and the command that converts.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES, base
 
 _FEW = 4
-"""Bytes that are not UTF-8: any text may have this many by mistake."""
+"""Any text may have this many bytes that are not UTF-8 by mistake."""
 _LINES = 0.02
-"""The least share of lines with such bytes in a text in another encoding."""
+"""A text in another encoding has at least this share of lines with such bytes."""
 _TOGETHER = 1.6
-"""Bytes outside of ASCII that stand together, on average, in a script other than the Latin."""
+"""The least mean length of runs of bytes outside ASCII in a script other than the Latin."""
 _LETTERS = 0.5
-"""Share of the characters outside of ASCII that are letters, in the right encoding."""
+"""In the right encoding, more than this share of the characters outside ASCII are letters."""
 
 _NAMES = {
     "cp949": "CP949", "euc_jp": "EUC-JP", "cp932": "CP932",
@@ -37,7 +37,8 @@ _NAMES = {
 }  # fmt: skip
 """The encodings that are distinguished: Python's name -> iconv's name."""
 _BY_LANGUAGE = {"koi8_u": "KOI8-U", "iso8859_6": "ISO-8859-6"}
-"""Those that are asked only where the language is known: text in them looks like others."""
+"""Encodings that are tried only if the language is known, because text in them looks like others.
+"""
 _ALSO_CALLED = {"CP949": "EUC-KR", "CP932": "Shift-JIS", "ISO-8859-1": "Latin-1"}
 
 _LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "cp1258", "iso8859_1", "iso8859_2"})
@@ -53,13 +54,13 @@ _USUAL = {
     **dict.fromkeys(("pl", "cs", "sk", "hu", "sl", "hr", "ro", "sq"), _CENTRAL),
     **dict.fromkeys(("lt", "lv", "et"), ("cp1257",)),
 }  # fmt: skip
-"""What text of a language was written in before UTF-8; all others in Latin-1."""
+"""The encodings that a language used before UTF-8; languages that are not listed used Latin-1."""
 
 
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _FOREIGN = re.compile(rb"(?:[\x80-\xff]+[\x40-\x7e]? ?)+")
-"""What is not ASCII. The script cannot be recognised among much ASCII, such as markup. An ASCII
-byte may be the second half of a character."""
+"""Bytes outside ASCII with the ASCII bytes that may be the second half of a character. Much ASCII,
+such as markup, would hide the script."""
 _UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (
     (b"\xff\xfe\x00\x00", "UTF-32"), (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -69,13 +70,13 @@ _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _MARKS = frozenset(
     "\u2018\u2019\u201c\u201d\u201e\u2013\u2014\u2026\u00ab\u00bb\u00bf\u00a1\u00b7\u3001\u3002\uff0c"
 )
-"""What stands beside letters in ordinary text: quotes, dashes, stops."""
+"""Quotes, dashes and stops, which ordinary text contains besides letters."""
 _OF_JAPANESE = 0.2
-"""Share of Japanese that is written in hiragana, and of hardly any other text."""
+"""More than this share of Japanese is in hiragana, which hardly any other text reaches."""
 
 
 def check_width(start: bytes, name: str) -> None:
-    """Errors: ``DataError`` for the beginning of a text in UTF-16 or UTF-32."""
+    """Raise ``DataError`` for the beginning of a text in UTF-16 or UTF-32."""
     wide = _wide(start)
     if wide is not None:
         raise DataError(
@@ -85,10 +86,11 @@ def check_width(start: bytes, name: str) -> None:
 
 
 def check_encoding(start: bytes, name: str, language: str = "und") -> None:
-    """Errors: ``DataError`` for the beginning of a text that is not in UTF-8, with the encoding
-    that it seems to be in. A few wrong bytes in a text that is UTF-8 are no reason.
+    """Raise ``DataError`` for the beginning of a text that is not in UTF-8, with its probable
+    encoding. A few wrong bytes in a UTF-8 text are accepted.
 
-    ``name``: the path of the file, or "standard input"; ``language``: of the text, if it is known.
+    ``name``: the path of the file, or "standard input"; ``language``: that of the text, if it is
+    known.
     """
     if start.startswith(_UTF8_MARK) or not _is_another(start):
         return
@@ -106,8 +108,8 @@ def check_encoding(start: bytes, name: str, language: str = "und") -> None:
 
 
 def encoding_of(text: bytes, language: str = "und") -> str | None:
-    """The encoding, as iconv calls it, in which the bytes of a text outside of ASCII are letters;
-    None if there is none. The text may end within a character."""
+    """Return the encoding, by iconv's name, in which the bytes outside ASCII are letters; None if
+    there is none. The text may end within a character."""
     whole = text[: text.rfind(b"\n") + 1] or text
     usual = _USUAL.get(base(language), ())
     found = _by_script(whole)
@@ -127,14 +129,14 @@ def encoding_of(text: bytes, language: str = "und") -> str | None:
 
 
 def _language_of_name(name: str) -> str:
-    """The language that the ending of a file's name tells, as in my.uk.gz; "und" for none."""
+    """Return the language in the ending of a file's name, as in my.uk.gz; "und" for none."""
     ending = Path(name.removesuffix(".gz")).suffix.removeprefix(".").lower()
     return ending if ending in NAMES else "und"
 
 
 def _by_script(text: bytes) -> str | None:
-    """The encoding of a text in another script than the Latin, by charset-normalizer; None if the
-    script is Latin, in which letters outside of ASCII stand alone, or if it is not told."""
+    """Return the encoding of a text in a script other than the Latin, by charset-normalizer; None
+    for the Latin script, whose letters outside ASCII are isolated, or if it is not recognised."""
     from charset_normalizer import from_bytes
 
     runs = _HIGH.findall(text)
@@ -154,7 +156,7 @@ def _by_script(text: bytes) -> str | None:
 
 
 def iconv(name: str, encoding: str) -> str:
-    """The command that converts a file, or what is read from a pipe, to UTF-8."""
+    """Return the command that converts a file or a pipe to UTF-8."""
     convert = f"iconv -f {encoding} -t UTF-8"
     if name == STANDARD_INPUT:
         return f"{convert} FILE | dragoman ..."
@@ -162,8 +164,8 @@ def iconv(name: str, encoding: str) -> str:
 
 
 def piped(name: str, command: str, prefix: str) -> str:
-    """The command that hands a file, packed or not, to ``command``, and writes one beside it whose
-    name begins with ``prefix``."""
+    """Return the command that sends a file, packed or not, through ``command`` to a file whose name
+    begins with ``prefix``."""
     file = Path(name).name
     plain = file.removesuffix(".gz")
     to = shlex.quote(prefix + plain)
@@ -173,8 +175,8 @@ def piped(name: str, command: str, prefix: str) -> str:
 
 
 def _wide(start: bytes) -> str | None:
-    """Encodings of two or four bytes for every letter, by their mark; or UTF-16 without one, by
-    spaces and ends of lines, of which every other byte is zero."""
+    """Return an encoding of two or four bytes a letter, detected by its mark, or UTF-16 without a
+    mark, detected by spaces and line ends, in which every other byte is zero."""
     for mark, encoding in _WIDE_MARKS:
         if start.startswith(mark):
             return encoding
@@ -190,7 +192,7 @@ def _wide(start: bytes) -> str | None:
 
 
 def _is_another(start: bytes) -> bool:
-    """Whether what is not ASCII in it is mostly not UTF-8 either, in more than some lines."""
+    """Return True if most characters outside ASCII are not UTF-8, on more than a few lines."""
     if start.isascii():
         return False
     whole = start[: start.rfind(b"\n") + 1] or start
@@ -214,16 +216,16 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _best(text: bytes, encodings: Sequence[str]) -> str | None:
-    """The first of the encodings in which most of what is not ASCII is a letter, unless more of it
-    is in another."""
+    """Return the encoding with the largest share of letters outside ASCII, the first of equals;
+    None if most are no letters in any."""
     shares = {encoding: _share(text, encoding, _is_written) for encoding in encodings}
     best = max(shares, key=lambda one: shares[one], default=None)
     return best if best is not None and shares[best] > _LETTERS else None
 
 
 def _share(text: bytes, encoding: str, wanted: Callable[[str], bool]) -> float:
-    """Of what is not ASCII in a text, read in an encoding; 0 if it cannot be. The text may end
-    within a character."""
+    """Return the share of ``wanted`` among characters outside ASCII in an encoding; 0 if the text
+    cannot be decoded. The text may end within a character."""
     try:
         foreign = _NOT_ASCII.findall(codecs.getincrementaldecoder(encoding)().decode(text))
     except UnicodeDecodeError:

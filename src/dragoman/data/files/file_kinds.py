@@ -1,4 +1,4 @@
-"""What kind of file bytes are the beginning of, where it is not one of plain lines.
+"""This module recognises files that are not plain lines by their first bytes.
 
 Archives, office documents and pictures are not text at all. Subtitles, catalogues of messages and
 markup are text whose lines are not sentences: numbers and times, ``msgid "..."``, tags. All are
@@ -17,7 +17,7 @@ from dragoman.data.files.encoding import check_encoding, check_width
 
 _FEW = 8
 _NOT_WRITTEN = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
-"""Control characters that no text contains; other kinds of files have a tenth of them and more."""
+"""Control characters that no text contains; in other kinds of files they are a tenth or more."""
 
 _SAVE = "Save its text as a .txt file, in UTF-8"
 _UNPACK = "Unpack it"
@@ -30,7 +30,7 @@ _PACKED = (
     (b"mimetypeapplication/hwp", "a document of Hangul (.hwpx)", _SAVE),
     (b"", "a ZIP archive", _UNPACK),
 )
-"""What the first entry of a ZIP archive tells -> what it is, and what to do."""
+"""The first entry of a ZIP archive -> the kind of file, and the advice."""
 _BINARY = (
     (b"%PDF-", "a PDF document", _SAVE),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an older Office document (.doc, .xls, .hwp)", _SAVE),
@@ -46,18 +46,18 @@ _BINARY = (
 
 _TABLES = (".csv", ".xls", ".xlsx", ".ods")
 _CATALOGUES = (".po", ".tmx", ".xliff", ".xlf")
-"""Endings of files that most tasks do not read, whatever they hold; beside them .zip."""
+"""Endings of files that most tasks do not read, whatever they contain; .zip is another."""
 _OF_TRANSLATION = (".csv", *_CATALOGUES)
-"""Those of which a translator learns."""
+"""The endings that a translator can learn from."""
 
 _BEFORE_MARKUP = re.compile(rb"(\s*(<\?.*?\?>|<!--.*?-->))*\s*", re.S)
-"""Declarations and comments, which may stand before the first tag."""
+"""Declarations and comments, which may precede the first tag."""
 _MARKUP = (
     (re.compile(rb"<!doctype\s+html|<html[\s>]", re.I), "HTML"),
     (re.compile(rb"(<!doctype\s+tmx|<tmx[\s>])", re.I), "a translation memory (TMX)"),
     (re.compile(rb"<xliff[\s>]", re.I), "XLIFF"),
 )
-"""The first tag -> what it begins."""
+"""The first tag -> the kind of file."""
 _TIMES = rb"(\d+:)?\d\d:\d\d[,.]\d{3}[ \t]+-->[ \t]+(\d+:)?\d\d:\d\d[,.]\d{3}"
 _SUBTITLES = (
     re.compile(rb"\s*\d+[ \t]*\r?\n" + _TIMES),
@@ -70,24 +70,24 @@ _END_OR_TAG = re.compile(rb"<[/!?a-zA-Z]")
 _KEY = re.compile(rb'\{\s*"[^"\n]*"\s*:')
 _LIST = re.compile(rb'\[\s*\{\s*"[^"\n]*"\s*:')
 _BRACKETS = 0.4
-"""Share of the words of a treebank that begin with a bracket: half of them, as each word has a tag
-before it, and more. Of the words of a text a few do."""
+"""The least share of words in a treebank that begin with a bracket. It is a half or more, because
+each word follows its tag; in texts only a few words do."""
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class NotLines(DataError):
-    """Text whose lines are not sentences, though they could be read as if they were."""
+    """The error for text whose lines are not sentences, although they could be read as such."""
 
 
 def check_is_read(path: Path, task: str) -> None:
-    """Errors: ``RecipeError`` for a file of a kind that is not read, by its name, saying what to do
-    with it for a task."""
+    """Raise ``RecipeError``, with advice for a task, for a file whose name is of a kind that is not
+    read."""
     ending = path.suffix.lower()
     if ending not in (*_TABLES, *_CATALOGUES, ".zip"):
         return
     if task == "translation" and ending in _OF_TRANSLATION:
         return
-    if task == "classification" and ending == ".zip":  # of pictures, in a folder for each label
+    if task == "classification" and ending == ".zip":  # pictures, in a folder for each label
         return
     if ending == ".zip":
         advice = _UNPACK
@@ -111,18 +111,19 @@ def check_is_read(path: Path, task: str) -> None:
 
 
 def columns_in(start: bytes) -> int:
-    """How many columns each whole line of the beginning of a text has between tabs; 1 where some
-    have none, or where there is but one line."""
+    """Return the number of tab-separated columns of all whole lines at the beginning of a text; 1
+    if they differ, or if there is only one line."""
     lines = start[: start.rfind(b"\n")].split(b"\n") if b"\n" in start else []
     found = {line.count(b"\t") for line in lines}
     return found.pop() + 1 if len(found) == 1 and len(lines) > 1 else 1
 
 
 def check_is_text(start: bytes, name: str, language: str = "und") -> None:
-    """``start``: the beginning of what ``name`` holds, ``lines.LOOKED_AT`` bytes of it at most;
-    ``language``: of the text, if it is known. A few odd characters are left to cleaning.
+    """Check that ``name``, whose beginning is ``start`` (at most ``lines.LOOKED_AT`` bytes), is
+    text.
 
-    Errors: ``DataError`` for what is no text, or is not in UTF-8; with what to do about it.
+    ``language``: that of the text, if it is known. A few odd characters are left to cleaning.
+    Errors: ``DataError``, with advice, for a file that is not text or not UTF-8.
     """
     for kind, what, advice in _BINARY:
         if start.startswith(kind):
@@ -141,9 +142,10 @@ def check_is_text(start: bytes, name: str, language: str = "und") -> None:
 
 
 def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
-    """``check_is_text``, and that it is read line by line with sense.
+    """Check that a file is text whose lines are sentences.
 
-    Errors: also ``NotLines`` for subtitles, catalogues of messages, markup, trees and JSON.
+    Errors: as ``check_is_text``, and ``NotLines`` for subtitles, catalogues of messages, markup,
+    trees and JSON.
     """
     check_is_text(start, name, language)
     start = start.removeprefix(_UTF8_MARK)
@@ -176,7 +178,7 @@ def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
 
 
 def _is_treebank(start: bytes) -> bool:
-    """Whether it begins with brackets in brackets, and most words with a bracket, as in
+    """Return True if the text begins with nested brackets, and most words with a bracket, as in
     ``(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))``."""
     if not start.lstrip().startswith(b"(") or b"(" not in start.partition(b")")[0].lstrip()[1:]:
         return False
@@ -185,8 +187,8 @@ def _is_treebank(start: bytes) -> bool:
 
 
 def _is_record(start: bytes) -> bool:
-    """Whether it begins with an object of JSON, on one line or on several, or with a list of
-    them."""
+    """Return True if the text begins with a JSON object, on one or several lines, or with a list of
+    objects."""
     if _LIST.match(start.lstrip()):
         return True
     first = start.lstrip().split(b"\n", 1)[0].strip()

@@ -1,9 +1,9 @@
-"""Bytes of a file or a pipe -> lines of text, or texts of bounded length, in flat memory whatever a
-line is.
+"""This module decodes files and pipes into lines, or texts of bounded length, in flat memory for
+lines of any length.
 
-Blocks are decoded and cut, not lines, which is faster; what is behind the last end of line of a
-block waits for the next. So only a line that is longer than a block is ever put together from
-pieces, and only there is it asked whether it is far too long.
+Whole blocks are decoded and cut, which is faster than lines; the rest after the last line end of a
+block waits for the next. So only a line that is longer than a block is joined from pieces and
+checked for its length.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ from typing import BinaryIO, Literal, NamedTuple, cast
 from dragoman.base.errors import DataError
 
 LONGEST = 1 << 24
-"""Bytes of a line: several times those of the longest novels. What is longer has other ends of
-lines, or none."""
+"""The most bytes of a line: several times the longest novels. Longer lines have other line ends, or
+none."""
 _COUNTED = 1 << 32
-"""Bytes of such a line that are counted for the message; a pipe may never end."""
+"""At most this many bytes of such a line are counted for the message, because a pipe may never end.
+"""
 LOOKED_AT = _BLOCK = 1 << 16
-"""Bytes of the beginning by which it is judged what a file is."""
+"""The number of first bytes by which the kind of a file is judged."""
 _UTF8_MARK = b"\xef\xbb\xbf"
 STANDARD_INPUT = "standard input"
 
 Check = Callable[[bytes, str], None]
-"""What refuses a file by its beginning and its name (``file_kinds.py``)."""
+"""A function that refuses a file by its beginning and its name (``file_kinds.py``)."""
 
 
 def decode_lines(
     file: BinaryIO, name: str = STANDARD_INPUT, check: Check | None = None
 ) -> Iterator[str]:
-    """The lines of a binary file, or of standard input as they come, without their ends.
+    """Yield the lines of a binary file, or of standard input as they come, without their ends.
 
-    A mark at the beginning that says "UTF-8" is dropped. Invalid bytes become lone surrogates.
-    Errors: ``DataError`` for a line of more than ``LONGEST`` bytes, and those of ``check``, which
-    gets what is there at first; ``name``: of what is read.
+    A UTF-8 byte-order mark is dropped. Invalid bytes become lone surrogates. Errors: ``DataError``
+    for a line of more than ``LONGEST`` bytes, and those of ``check``, which gets the first block.
+    ``name`` names the file in messages.
     """
-    read = cast("BufferedIOBase", file).read1  # of a pipe what is there, not a whole block
-    held: list[bytes] = []  # the line that is not whole yet, without its end
+    read = cast("BufferedIOBase", file).read1  # of a pipe the available bytes, not a whole block
+    held: list[bytes] = []  # the incomplete line, without its end
     size, number = 0, 0
     while block := read(_BLOCK):
         if check is not None:
@@ -66,7 +67,7 @@ def decode_lines(
 
 
 def _decoded(lines: bytes, before: int) -> Iterator[str]:
-    """``before``: how many lines came before these."""
+    """Decode lines that follow ``before`` others."""
     if not before:
         lines = lines.removeprefix(_UTF8_MARK)
     text = lines.decode("utf-8", "surrogateescape")
@@ -74,7 +75,7 @@ def _decoded(lines: bytes, before: int) -> Iterator[str]:
 
 
 def _counted(file: BinaryIO, size: int) -> str:
-    """The bytes of a line of which ``size`` have been read, in words; none of them is kept."""
+    """Return the bytes, in words, of a line of which ``size`` are read; none of it is kept."""
     while size <= _COUNTED and (block := file.readline(_BLOCK)):
         size += len(block) - block.endswith(b"\n")
         if block.endswith(b"\n"):
@@ -83,7 +84,8 @@ def _counted(file: BinaryIO, size: int) -> str:
 
 
 def far_too_long(name: str, line: int, length: str) -> DataError:
-    """The error of a line of more than ``LONGEST`` bytes. ``length``: its bytes, in words."""
+    """Return the error for a line of more than ``LONGEST`` bytes. ``length``: its bytes, in
+    words."""
     return DataError(
         f"{name}, line {line}: it has {length} bytes, and {LONGEST:,} are read as one line; cut it "
         "into lines of a sentence or a text each"
@@ -91,41 +93,40 @@ def far_too_long(name: str, line: int, length: str) -> DataError:
 
 
 By = Literal["line", "blank", "file"]
-"""What ends a text."""
+"""The end of a text: a line end, a blank line, or the end of the file."""
 
 _AT_ONCE = 1 << 16
-"""Bytes of a line that are read at once."""
+"""A line is read in pieces of this many bytes."""
 
 
 class Section(NamedTuple):
-    """A text, or a part of one that is longer than a section."""
+    """A text, or a part of a text that is longer than a section."""
 
     line: int
-    """Of the file, from 1: where it begins."""
+    """The line of the file, from 1, on which the section begins."""
     text: str
     begins: bool
-    """Whether a text begins with it."""
+    """True for the first section of a text."""
 
 
 def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[Section]:
-    """The texts of a file, in their sections.
+    """Yield the texts of a file, in sections.
 
-    A text that is longer than ``longest`` characters comes in sections, each a text of its own: it
-    is cut at the last end of a line in the second half of what is held, else at the last space,
-    else where it is. So a document of a gigabyte, even on one line, takes no more memory than a
-    section.
+    A text that is longer than ``longest`` characters is cut into sections, each a text of its own,
+    at the last line end in the second half of ``longest``, else at the last space, else at
+    ``longest``. So a document of a gigabyte, even on one line, takes no more memory than a section.
 
     Line ends within a text are ``\\n``; those around it are dropped, and so is the space or line
-    end at which a long one is cut. Blank lines are texts only where each line is one. Bytes that
-    are not UTF-8 become lone surrogates.
+    end at a cut. Blank lines are texts only if each line is one. Bytes that are not UTF-8 become
+    lone surrogates.
     """
     decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
     held, first, line, begins = "", 1, 1, True
-    opens = True  # whether what is held is the beginning of a text
+    opens = True  # whether ``held`` is the beginning of a text
     while piece := file.readline(_AT_ONCE):
         if line == 1 and begins:
             piece = piece.removeprefix(_UTF8_MARK)
-        if piece.endswith(b"\r"):  # its end of line may be cut in two
+        if piece.endswith(b"\r"):  # a line end may be cut in two
             piece += file.readline(1)
         ends = piece.endswith(b"\n")
         text = decode(piece).replace("\r\n", "\n")
@@ -158,14 +159,14 @@ def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[Section]:
 
 
 def _text(line: int, held: str, begins: bool) -> Iterator[Section]:
-    """What is held, which begins on a line, without line ends around it; if that is anything."""
+    """Yield ``held``, which begins on a line, without line ends around it, unless it is empty."""
     text = held.lstrip("\n")
     if text:
         yield Section(line + len(held) - len(text), text.rstrip("\n"), begins)
 
 
 def _cut(held: str, longest: int) -> tuple[int, int]:
-    """Where a section ends, and where the next one begins."""
+    """Return the end of a section, and the beginning of the next."""
     for mark in ("\n", " "):
         place = held.rfind(mark, longest // 2, longest + 1)
         if place > 0:
