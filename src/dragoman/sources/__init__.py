@@ -1,1 +1,1 @@
-"""What is read: the settings of each kind of source, its files and what a model gets of them."""
+"""This package has the settings, the files and the forms of each kind of source."""

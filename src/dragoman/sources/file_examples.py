@@ -1,10 +1,11 @@
-"""Sources that are no text: the form of each, and its files, which are examples.
+"""This module has the form of each source that is no text, and reads its files as examples.
 
-Files come as a folder for each label with its files inside, as a ZIP file with such folders of
-pictures, as a pair of IDX files, or as a list: a tab-separated file or JSON Lines that names one
-file an example, relative to where the list lies.
-What a file holds, and not its name, says which side of a split it stands on and what has changed;
-where a column or a part of its name tells a group, such as a speaker, the whole group does.
+Files come as a folder for each label, as a ZIP file with such folders of pictures, as a pair of
+IDX files, or as a list: a tab-separated file or JSON Lines that names one file per example,
+relative to the folder of the list.
+
+The content of a file, not its name, decides its side of a split and whether it has changed. If a
+column or a part of its name gives a group, such as a speaker, the group decides its side.
 """
 
 from __future__ import annotations
@@ -50,33 +51,33 @@ FORMS: dict[str, Callable[[Any], RowsForm]] = {
 }
 """The form of each kind of source that is rows of numbers."""
 KINDS = {"frames": RECORDINGS, "picture": PICTURES, "line": PICTURES}
-"""By the kind of source that reads them (``source.kind``)."""
+"""The kind of files of each kind of source (``source.kind``)."""
 _SIDES = {
     "train": "", "training": "", "dev": "--dev", "val": "--dev", "valid": "--dev",
     "validation": "--dev", "test": "--test", "testing": "--test",
 }  # fmt: skip
-"""Folders of a corpus that comes divided, and the option that takes each."""
+"""Names of folders in a corpus that comes divided, and the option for each."""
 _KEPT = 1 << 17
-"""Files whose hashes are kept, some 300 bytes each: a training asks for them eight times."""
+"""The number of cached hashes, some 300 bytes each; a training needs each hash eight times."""
 _TREES = (".mrg", ".ptb", ".parse")
 _TEXTS = (".txt", ".md")
 
 
 def rows_form(source: SourceSettings) -> RowsForm | None:
-    """The form of a source that is rows; None for text, which has a vocabulary."""
+    """Return the form of a source that is rows; None for text, which has a vocabulary."""
     made = FORMS.get(source.kind)
     return None if made is None else made(source)
 
 
 def kind_among(files: Collection[Path]) -> FileKind:
-    """The kind of most of the files: recordings may lie beside the picture of a cover, and pictures
-    beside a film."""
+    """Return the kind of most of the files, because a folder of recordings may contain the
+    picture of a cover, and a folder of pictures a film."""
     return max(KINDS.values(), key=lambda kind: kind.count(files))  # the first of equals
 
 
 def files_in(root: Path) -> Iterator[Path]:
-    """All recordings or all pictures of a folder and of the folders in it, whichever there are more
-    of, by their names; hidden ones are passed over.
+    """Yield all recordings or all pictures of a folder and its subfolders, whichever are more,
+    sorted by name, without hidden ones.
 
     Errors: ``DataError`` for a folder that cannot be read, and as ``FileKind.among``.
     """
@@ -85,8 +86,9 @@ def files_in(root: Path) -> Iterator[Path]:
 
 
 def passed_over(root: Path) -> str:
-    """What ``files_in`` leaves out of a folder that has both recordings and pictures; empty where
-    it has one kind. Errors: ``DataError`` for a folder that cannot be read."""
+    """Return a warning about the files that ``files_in`` leaves out of a folder with both
+    recordings and pictures; empty for one kind. Errors: ``DataError`` for a folder that cannot
+    be read."""
     found = shown_in(root)
     read = kind_among(found)
     (other,) = (kind for kind in (RECORDINGS, PICTURES) if kind is not read)
@@ -101,8 +103,8 @@ def passed_over(root: Path) -> str:
 
 
 def check_undivided(root: Path) -> None:
-    """Errors: ``DataError`` for a folder that comes divided: its folders are no labels, but parts
-    with a folder for each label in them. It tells the command that takes them apart."""
+    """Raise ``DataError`` for a folder that comes divided: its subfolders are parts with folders
+    of labels. The message has the command that names the parts."""
     try:
         inside = sorted(one for one in root.iterdir() if one.is_dir() and one.name[0] not in "._")
         options = [_SIDES.get(one.name.lower()) for one in inside]
@@ -121,8 +123,9 @@ def check_undivided(root: Path) -> None:
 
 
 def read_folders(root: Path) -> Iterator[Pair]:
-    """A pair for each recording or picture of ``root``, in which a folder stands for each label;
-    its line is its number. Errors: ``DataError`` where there are none, or beside a folder."""
+    """Yield a pair for each recording or picture of ``root``, which has a folder for each label;
+    its line is its number. Errors: ``DataError`` if there is no file, or one outside these
+    folders."""
     if is_zip(root):
         yield from _read_zipped(root)
         return
@@ -150,7 +153,8 @@ def read_folders(root: Path) -> Iterator[Pair]:
 
 
 def _read_zipped(archive: Path) -> Iterator[Pair]:
-    """As ``read_folders``, of pictures in a ZIP file; a folder around all of them is no label."""
+    """Yield what ``read_folders`` does for pictures in a ZIP file; one folder around all of them
+    is no label."""
     shown = [(name, name.split("/")) for name in names_in(archive) if PICTURES.reads(name)]
     if not shown:
         raise DataError(
@@ -170,15 +174,14 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
 
 
 def _composed(name: str) -> str:
-    """A name as people write it: some systems take letters of names apart (NFD)."""
+    """Return a name in NFC; some systems decompose letters of names (NFD)."""
     return unicodedata.normalize("NFC", name)
 
 
 def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str) -> Iterator[Pair]:
-    """The same pairs, each with its group: what ``pattern`` finds first in the name of its file, or
-    in its path below ``root`` where the pattern has a ``/``, or what a column has told; else what
-    the file holds. Errors: ``DataError`` for a name without one, in the corpus that is ``called``
-    so.
+    """Yield the pairs with their groups: the first match of ``pattern`` in the file name, or in
+    the path below ``root`` if the pattern has a ``/``; else the group of a column, or a hash of
+    the file. Errors: ``DataError`` for a name without a match; ``called`` names the corpus.
     """
     compiled = None if pattern is None else re.compile(pattern)
     root = root if root.is_dir() else root.parent
@@ -201,11 +204,12 @@ def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str)
 
 
 def content_of(raw: str) -> str:
-    """What the file that a raw example names holds, as a name of its own: copies have the same,
-    wherever they lie. It is a hash, in hex; of a text to be drawn that of the text, of a picture in
-    an IDX file that of its pixels, of any other file, such as clips.idx#1.wav, that of its bytes.
+    """Return a hash, in hex, of the content of a raw example; copies have the same hash in any
+    folder.
 
-    Errors: ``DataError`` for a file that is missing or cannot be read.
+    For a text to be drawn it is a hash of the text, for a picture in an IDX file of its pixels,
+    for any other file, such as clips.idx#1.wav, of its bytes. Errors: ``DataError`` for a file
+    that is missing or cannot be read.
     """
     if raw.startswith(DRAWN):
         text = raw.encode("utf-8", "surrogateescape")
@@ -222,13 +226,13 @@ def content_of(raw: str) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def _hash_of(raw: str, changed: int, size: int) -> str:
-    """``changed`` and ``size`` tell a file from one that took its place."""
+    """``changed`` and ``size`` keep a replaced file from being found in the cache."""
     with file_of(raw).open("rb") as file:
         return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 def advice_for(root: Path) -> str:
-    """A sentence that says what a folder holds, and the command that learns from it.
+    """Return a sentence about the content of a folder, with the command that learns from it.
 
     Errors: ``DataError`` for a folder that cannot be read.
     """

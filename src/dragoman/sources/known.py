@@ -1,5 +1,4 @@
-"""The settings of all kinds of sources, by the kind in a recipe; their forms are in
-``file_examples.py``."""
+"""The settings of all kinds of sources; their forms are in ``file_examples.py``."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ SOURCES: dict[str, type[SourceSettings]] = {
     "picture": PictureSource,
     "line": LineSource,
 }
-"""By the kind that a recipe names."""
+"""The settings of each kind of source, by its name in a recipe."""
 
 
 def _kind_of(given: Any) -> Any:
@@ -40,4 +39,4 @@ else:
             custom_error_message=f"there is no such kind of source; kinds are {', '.join(SOURCES)}",
         ),
     ]
-"""A field that holds what is read, told by its ``kind``."""
+"""The type of a field with a source of any kind, which ``kind`` selects."""

@@ -1,1 +1,1 @@
-"""Recordings, which are read as frames."""
+"""This package reads recordings as frames."""

@@ -1,13 +1,12 @@
-"""Recordings are varied in training, so that a model learns to hear from what is left. Everything
-follows from one number, so that a recording of an update is varied alike in any batch and process,
-and after a resume.
+"""Recordings are varied in training, so that a model learns to rely on what is left. One number
+determines all changes, so that a recording of an update is varied alike in any batch and
+process, and after a resume.
 
-SpecAugment (Park et al., 2019) hides stretches of time and runs of bands of a recording. What is
-hidden becomes 0, the mean of a normalised recording. Each mask has a width drawn evenly from 0 to
-the greatest that is allowed, and a place drawn evenly; masks may lie over each other. Their warp of
-time moves one place and keeps the length; here a whole recording may be stretched instead, as if it
-were said faster or more slowly (Ko et al., 2015, "Audio Augmentation for Speech Recognition"), but
-for its pitch.
+SpecAugment (Park et al., 2019) hides stretches of time and runs of bands. Hidden values become
+0, the mean of a normalised recording. Each mask has a width drawn uniformly from 0 to its limit,
+and a uniform place; masks may overlap. The time warp of the paper moves one place and keeps the
+length; here a whole recording may be stretched instead, as if it were spoken faster or more
+slowly (Ko et al., 2015, "Audio Augmentation for Speech Recognition"), but with its pitch.
 
 Shapes: T frames, F bands of a recording.
 """
@@ -42,12 +41,12 @@ class SpecAugmentSettings(Settings):
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is hidden or varied."""
+        """True if anything is hidden or varied."""
         return bool(self.time_masks or self.band_masks or self.stretch)
 
 
 def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
-    """A copy of a recording (T, F), varied and with parts hidden, by ``seed``, from 0."""
+    """Return a copy of a recording (T, F), varied and with parts hidden, by ``seed``, from 0."""
     draw = np.random.default_rng(seed)
     found = np.array(rows)
     if settings.stretch:
@@ -65,7 +64,7 @@ def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
 
 
 def stretched(rows: Values, length: int) -> Values:
-    """(T, F) -> (length, F), with frames between frames: both ends stay."""
+    """Interpolate (T, F) linearly to (length, F); both ends stay."""
     at = np.linspace(0, len(rows) - 1, length)
     before = at.astype(np.intp)
     after = np.minimum(before + 1, len(rows) - 1)
@@ -75,7 +74,7 @@ def stretched(rows: Values, length: int) -> Values:
 
 
 def _span(draw: np.random.Generator, length: int, widest: int) -> tuple[int, int]:
-    """Where a mask begins, and what is behind it."""
+    """Return the beginning of a mask, and its end, excluded."""
     width = int(draw.integers(0, widest + 1))
     begin = int(draw.integers(0, length - width + 1))
     return begin, begin + width

@@ -1,10 +1,10 @@
-"""Where a recording is cut: at its silences, by how loud it is; and its parts, as they are read.
+"""This module cuts a recording at its silences, by its loudness, and reads the parts.
 
 A frame of 10 ms is loud if its level is above a threshold between the noise of the recording and
-its speech, or if it and the frames around it are clearly above the noise of the half minute in
-which it stands: so nobody is left out who speaks far more quietly than others. Loud frames that are
-no more than ``silence`` apart belong to one span. A span that is longer than ``longest`` is cut at
-its quietest place. An hour is read in flat memory: what is kept of it is one number a frame.
+its speech, or if it and the frames around it are clearly above the noise of their half minute:
+so a speaker who is far quieter than others is kept. Loud frames that are no more than
+``silence`` apart belong to one span. A span that is longer than ``longest`` is cut at its
+quietest place. An hour is read in flat memory: only one number is kept for each frame.
 """
 
 from __future__ import annotations
@@ -29,27 +29,29 @@ from dragoman.sources.frames.recordings import Floats, blocks_of
 from dragoman.sources.shared.rows_form import Rows
 
 _FRAME = 0.01
-"""Seconds, or as near as whole samples come to it."""
+"""The length of a frame in seconds, rounded to whole samples."""
 _FAINTEST = -80.0
-"""dB of full scale; a frame below it is silent in any recording, also one of digital silence."""
+"""The level in dB of full scale below which a frame is silent in any recording, even one of
+digital silence."""
 _ABOVE_NOISE = 15.0
-"""dB by which speech is above the noise, or ``_SHARE`` of the way to the speech where that is
-less."""
+"""Speech is above the noise by this many dB, or by ``_SHARE`` of the difference to the speech
+level if that is less."""
 _SHARE = 0.4
 _NOISE, _SPEECH = 10, 95
-"""Percentiles of the levels that are those of noise and of speech."""
+"""The percentiles of the levels that estimate noise and speech."""
 _STEADY = 8.0
-"""dB above the noise of a block by which the median of ``_NEAR`` frames is speech, however quiet
-it is beside the rest: the median of steady noise, also of rumble, stays below it."""
+"""The median of ``_NEAR`` frames is speech if it is this many dB above the noise of its block,
+however quiet it is compared with the rest. The median of steady noise, such as rumble, stays
+below."""
 _NEAR = 9
 _BLOCK = 3_000
-"""Frames of a block."""
+"""The number of frames in a block."""
 _CLICK = 5
-"""Frames; fewer loud ones between two silences are no speech."""
+"""Fewer loud frames than this between two silences are no speech."""
 _AROUND = 10
-"""Frames over which the quietest place is looked for: no sound within a word is as long."""
+"""The quietest place is the middle of this many frames; no silence within a word is as long."""
 _END = 1 / 3
-"""Of the longest span: no nearer to its ends is it cut."""
+"""A span is cut no nearer to its ends than this share of the longest span."""
 
 
 class CuttingSettings(Settings):
@@ -67,20 +69,20 @@ class Span(NamedTuple):
     """A part of a recording."""
 
     begin: float
-    """Seconds."""
+    """The beginning, in seconds."""
     end: float
-    """Seconds."""
+    """The end, in seconds."""
 
 
 def levels_of(blocks: Iterable[Floats], rate: int) -> Floats:
-    """(T,) the level of each frame in dB of full scale. ``blocks``: samples from -1 to 1 in their
-    order, ``rate`` a second. A frame that is not whole at the end counts as one."""
+    """Return (T,) the level of each frame in dB of full scale. ``blocks``: samples from -1 to 1
+    in their order, ``rate`` per second. An incomplete frame at the end counts."""
     found = list(levels_in_turns(blocks, rate))
     return np.concatenate(found) if found else np.empty(0, np.float32)
 
 
 def levels_in_turns(blocks: Iterable[Floats], rate: int) -> Iterator[Floats]:
-    """The same, block by block."""
+    """Yield what ``levels_of`` returns, block by block."""
     size = _frame(rate)
     kept = np.empty(0, np.float32)
     for block in blocks:
@@ -99,13 +101,13 @@ def _levels(frames: Floats) -> Floats:
 
 
 def _frame(rate: int) -> int:
-    """Samples of a frame."""
+    """Return the number of samples in a frame."""
     return max(1, round(rate * _FRAME))
 
 
 def spans_of(levels: Floats, rate: int, settings: CuttingSettings | None = None) -> list[Span]:
-    """The spans of a recording with these levels (``levels_of`` at the same ``rate``), in their
-    order, none over another; none at all for one that is silent."""
+    """Return the spans of a recording with these levels (``levels_of`` at the same ``rate``), in
+    their order and without overlaps; none for a silent recording."""
     settings, frame = settings or CuttingSettings(), _frame(rate) / rate
     longest, silence = max(1, int(settings.longest / frame)), round(settings.silence / frame)
     spans = _padded(_loud(levels, silence), round(settings.margin / frame), len(levels))
@@ -117,7 +119,7 @@ def spans_of(levels: Floats, rate: int, settings: CuttingSettings | None = None)
 
 
 def threshold_of(levels: Floats) -> float:
-    """dB; what is above is loud."""
+    """Return the level in dB above which a frame is loud."""
     heard = levels[levels > _FAINTEST]
     if not len(heard):
         return math.inf
@@ -129,7 +131,8 @@ def threshold_of(levels: Floats) -> float:
 
 
 def _loud(levels: Floats, silence: int) -> list[tuple[int, int]]:
-    """First frame and frame behind the last of what is loud, with less than ``silence`` within."""
+    """Return the first frame and the end of each loud span, with silences of at most ``silence``
+    inside."""
     (loud,) = np.nonzero(_is_loud(levels))
     if not len(loud):
         return []
@@ -144,7 +147,7 @@ def _loud(levels: Floats, silence: int) -> list[tuple[int, int]]:
 
 
 def _is_loud(levels: Floats) -> npt.NDArray[np.bool_]:
-    """(T,) whether each frame is loud by the whole recording, or by its block."""
+    """Return (T,) flags, True for a frame that is loud in the whole recording, or in its block."""
     threshold = threshold_of(levels)
     loud = levels >= threshold
     if math.isinf(threshold):
@@ -161,7 +164,7 @@ def _is_loud(levels: Floats) -> npt.NDArray[np.bool_]:
 def _padded(
     spans: Sequence[tuple[int, int]], margin: int, length: int
 ) -> Iterator[tuple[int, int]]:
-    """With ``margin`` before and behind, or half of the silence where that is less."""
+    """Yield spans with ``margin`` on both sides, or half of the silence if that is less."""
     ends = [0, *(end for _, end in spans)]
     begins = [*(begin for begin, _ in spans), length]
     for number, (begin, end) in enumerate(spans):
@@ -172,7 +175,7 @@ def _padded(
 
 
 def _cuts(levels: Floats, begin: int, end: int, longest: int) -> Iterator[int]:
-    """The frames at which a span is cut so that no part is longer than ``longest``."""
+    """Yield the frames at which a span is cut so that no part is longer than ``longest``."""
     while end - begin > longest:
         least = max(1, int(longest * _END))
         low = begin + least
@@ -182,7 +185,8 @@ def _cuts(levels: Floats, begin: int, end: int, longest: int) -> Iterator[int]:
 
 
 def _quietest(levels: Floats, low: int, high: int) -> int:
-    """The frame from ``low`` to ``high`` around which it is quietest; the last of several."""
+    """Return the frame from ``low`` to ``high`` with the quietest surroundings; the last of
+    equals."""
     reach = _AROUND // 2
     near = levels[max(0, low - reach) : high + reach + 1].astype(np.float64)
     near = np.pad(near, (max(0, reach - low), max(0, high + reach + 1 - len(levels))), mode="edge")
@@ -191,9 +195,9 @@ def _quietest(levels: Floats, low: int, high: int) -> int:
 
 
 def cut(blocks: Iterable[Floats], spans: Iterable[Span], rate: int) -> Iterator[Floats]:
-    """The samples of each span. ``blocks``: of the whole recording, in their order, ``rate`` a
-    second; ``spans``: in their order, none over another. No more than a span and a block is
-    held."""
+    """Yield the samples of each span. ``blocks``: the whole recording in its order, ``rate``
+    samples per second; ``spans``: in their order, without overlaps. Only one span and one block
+    are held."""
     source, kept, at = iter(blocks), np.empty(0, np.float32), 0
     for span in spans:
         begin, end = round(span.begin * rate), round(span.end * rate)
@@ -213,7 +217,7 @@ def cut(blocks: Iterable[Floats], spans: Iterable[Span], rate: int) -> Iterator[
 
 @dataclass(frozen=True)
 class RecordingPiece:
-    """A part of a recording, as it is read."""
+    """A part of a recording with its samples and its rows."""
 
     span: Span
     samples: Floats = field(repr=False)
@@ -221,11 +225,11 @@ class RecordingPiece:
 
 
 class RecordingCutter:
-    """Cuts recordings for one run. ``transcribe``, the server, ``evaluate``, ``compare`` and
-    ``translate`` all cut by this class, so that what is measured is what is served.
+    """This class cuts recordings for one run. ``transcribe``, the server, ``evaluate``,
+    ``compare`` and ``translate`` all cut with it, so that what is measured is what is served.
 
-    A recording that is no longer than what the model has learned from is read as a whole; a longer
-    one is cut at its silences. Nothing is read where all is silent.
+    A recording within the length of the training examples is read whole; a longer one is cut at
+    its silences. A silent recording has no parts.
     """
 
     def __init__(self, form: FramesForm, settings: CuttingSettings) -> None:
@@ -236,22 +240,21 @@ class RecordingCutter:
     def of(
         cls, form: Form, longest: int, settings: CuttingSettings | None = None
     ) -> RecordingCutter | None:
-        """None for a form that reads no recordings. Without ``settings``, parts are as long as
-        recordings that the model has learned from may be, which is ``longest`` frames, and 20
-        seconds at most."""
+        """Return the cutter of a form; None for a form that reads no recordings. Without
+        ``settings``, parts have at most the length of training examples, ``longest`` frames, and
+        at most 20 seconds."""
         if not isinstance(form, FramesForm):
             return None
         seconds = longest * form.settings.hop_ms / 1000
         return cls(form, settings or CuttingSettings(longest=min(20.0, max(1.0, seconds))))
 
     def spans(self, recording: Recording) -> tuple[list[Span], float]:
-        """The parts of a recording that are read, and how many seconds it has. Nothing is read
-        where all is silent."""
+        """Return the parts of a recording, and its seconds. A silent recording has no parts."""
         measured = list(self.measuring(recording))
         return self.spans_of([levels for levels, _ in measured], measured[-1][1])
 
     def measuring(self, recording: Recording) -> Iterator[tuple[Floats, float]]:
-        """Block by block the level of each frame, and how many seconds have been read."""
+        """Yield, block by block, the level of each frame, and the seconds that have been read."""
         rate = self._form.settings.rate
         samples = 0
 
@@ -265,25 +268,25 @@ class RecordingCutter:
             yield levels, samples / rate
 
     def spans_of(self, measured: Sequence[Floats], seconds: float) -> tuple[list[Span], float]:
-        """The parts that are read of a recording with these levels."""
+        """Return the parts of a recording with these levels."""
         levels = np.concatenate(measured)
         if seconds > self.settings.longest:
             spans = spans_of(levels, self._form.settings.rate, self.settings)
-            # The last frame may not be whole.
+            # The last frame may be incomplete.
             return [Span(one.begin, min(one.end, seconds)) for one in spans], seconds
         is_silent = math.isinf(threshold_of(levels))
         return [] if is_silent else [Span(0.0, seconds)], seconds
 
     def pieces(self, recording: Recording, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
-        """What is read of each span, in their order."""
+        """Yield the samples and rows of each span, in their order."""
         rate, name = self._form.settings.rate, called(recording)
         of_spans = cut(blocks_of(recording, rate), spans, rate)
         for span, samples in zip(spans, of_spans, strict=True):
             yield RecordingPiece(span, samples, self._form.rows_of([samples], name))
 
     def passage(self, raw: str) -> Passage:
-        """A recording as the pieces that are searched for. A feature file, which has no samples to
-        tell silence by, is one piece."""
+        """Return a recording as pieces for a search. A feature file, which has no samples to
+        find silences in, is one piece."""
         if raw.endswith(FEATURE_FILE):
             return Passage("", (Piece(raw, "", self._form.rows(raw)),))
         spans, _ = self.spans(raw)

@@ -1,5 +1,5 @@
-"""Recordings as a form: a raw example is the path of a file, its rows are frames of sound
-(``log_mel.py``), or the frames of a feature file of CMU Sphinx, as AN4 comes: mel-frequency
+"""The form of recordings: a raw example is the path of a file; its rows are frames of sound
+(``log_mel.py``), or the frames of a feature file of CMU Sphinx, as in AN4: mel-frequency
 cepstral coefficients.
 
 Shapes: T frames, 13 coefficients.
@@ -23,14 +23,14 @@ from dragoman.sources.shared.files import File, unusable
 from dragoman.sources.shared.rows_form import Cells, Extent, Rows, RowsForm, check_count, low
 
 FEATURE_FILE = ".mfc"
-"""Ending of a file that holds coefficients."""
+"""The ending of a file of coefficients."""
 _LARGEST = 50 << 20
-"""Bytes of a feature file: nearly three hours of sound."""
+"""The most bytes of a feature file: nearly three hours of sound."""
 
 
 def read_features(path: Path) -> Floats:
-    """(T, 13) of a feature file of Sphinx: the number of floats, and these, in either order of
-    bytes. Errors: ``DataError`` for a file that is missing or damaged."""
+    """Return (T, 13) of a feature file of Sphinx, which has the number of floats and the floats,
+    in either byte order. Errors: ``DataError`` for a file that is missing or damaged."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
@@ -55,35 +55,36 @@ def read_features(path: Path) -> Floats:
 
 
 _WIDEST = 1_024
-"""Columns of a picture."""
+"""The most columns of a picture."""
 _SPREAD = 2.5
-"""Standard deviations that are told apart in it, on either side of the mean."""
+"""A picture shows this many standard deviations on either side of the mean."""
 
 
 _STRETCH_SECONDS, _MOST_STRETCHES = 0.25, 24
-"""Of the cells of a recording, from left to right."""
+"""The least length of a cell, and the most cells from left to right."""
 _RANGES = 4
-"""Of bands, from top to bottom."""
+"""The number of ranges of bands from top to bottom."""
 
 
 @dataclass(frozen=True)
 class StretchCells(Cells):
-    """Stretches of time, and ranges of bands, the highest at the top."""
+    """The cells of a recording are stretches of time and ranges of bands, the highest at the
+    top."""
 
     stretch: int
-    """Frames of a cell."""
+    """The number of frames in a cell."""
 
     def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
         found, width = values.copy(), values.shape[1]
         for cell in hidden:
             down, across = divmod(cell, self.columns)
             low, high = (width * (self.rows - down - k) // self.rows for k in (1, 0))
-            # Bands are normalised: their mean is 0.
+            # Bands are normalised, so their mean is 0.
             found[across * self.stretch : (across + 1) * self.stretch, low:high] = 0
         return found
 
     def row_of(self, cell: int, rows: int) -> int:
-        """That of the middle of its stretch."""
+        """Return the row at the middle of the cell's stretch."""
         begin = cell % self.columns * self.stretch
         middle = (begin + min(begin + self.stretch, self.read)) // 2
         return min(middle * rows // self.read, rows - 1)
@@ -93,7 +94,7 @@ class StretchCells(Cells):
 
 
 class FramesForm(RowsForm):
-    """Frames of sound, in float16."""
+    """The form of frames of sound, in float16."""
 
     settings: FramesSource
     row_type = "float16"
@@ -110,8 +111,8 @@ class FramesForm(RowsForm):
         return low(self._normalised([read_features(Path(raw))]))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
-        """(T, F) of samples of the rate that is read, block by block. ``name``: of what they are,
-        for messages. Errors: ``DataError`` for too many."""
+        """Return (T, F) of samples at the model's rate, block by block. ``name`` is for
+        messages. Errors: ``DataError`` for too many frames."""
         return _last(self._of_blocks(blocks, name))
 
     def check_library(self) -> None:
@@ -131,7 +132,7 @@ class FramesForm(RowsForm):
     def _of_blocks(
         self, blocks: Iterable[Floats], name: str, most: int | None = None
     ) -> Iterator[Rows | None]:
-        """None after each step, and the rows in the end."""
+        """Yield None after each step, and finally the rows."""
         if self.settings.features == "mfcc":
             raise DataError(
                 f"{name} is a recording, and this model reads feature files of CMU Sphinx (.mfc)"
@@ -139,7 +140,7 @@ class FramesForm(RowsForm):
         parts, count = list[Floats](), 0
         for part in self._features.parts(blocks):
             parts.append(part)
-            count += len(part)  # there may be more than the header has promised
+            count += len(part)  # there may be more than the header says
             check_count(name, count, "frames", most)
             yield None
         yield low(self._normalised(parts))
@@ -149,8 +150,8 @@ class FramesForm(RowsForm):
         return normalised(np.concatenate(parts), axis)
 
     def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
-        """Time from left to right, low sounds at the bottom; the louder, the lighter. More than
-        ``_WIDEST`` frames are put together."""
+        """Return a picture with time from left to right and low sounds at the bottom; louder is
+        lighter. More than ``_WIDEST`` frames are averaged."""
         together = -(-len(rows) // _WIDEST)
         begins = np.arange(0, len(rows), together)
         columns = np.add.reduceat(rows.astype(np.float32), begins)
@@ -165,7 +166,7 @@ class FramesForm(RowsForm):
         return StretchCells(ranges, -(-read // stretch), read, stretch)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
-        """The second at which each of ``count`` rows of the model begins, as a word each."""
+        """Return the second at which each of ``count`` rows of the model begins, as words."""
         step = self._features.hop * self.settings.subsample
         return [f"▁{n * step / self.settings.rate:.2f}s" for n in range(count)]
 

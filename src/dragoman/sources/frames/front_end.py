@@ -1,11 +1,11 @@
-"""The front end for frames of sound: a convolution of 3 x 3 over time and bands for each factor of
-two, of which every second place is kept, ReLU, and a linear map to the width of the model (Dong et
-al., 2018, "Speech-Transformer"). Nothing leaks across the end of a recording: what stands behind it
-is zero in every layer, as what stands before its beginning. ``source.band_heads`` puts an attention
-before it (``BandHeads``).
+"""The front end for frames of sound: a convolution of 3 x 3 over time and bands with stride 2
+for each factor of two, ReLU, and a linear map to the width of the model (Dong et al., 2018,
+"Speech-Transformer"). The end of a recording leaks nothing: the padding after it is zero in
+every layer, as is the padding before it. ``source.band_heads`` adds an attention before it
+(``BandHeads``).
 
-Shapes: B recordings, P packed frames of F bands, P' and D what is made of them, T frames, C
-channels, H heads.
+Shapes: B recordings, P packed frames of F bands, P' and D rows and width of the result, T
+frames, C channels, H heads.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from dragoman.nn.settings import AttentionSettings
 from dragoman.sources.shared.front_end import Convolution2d, FrontEnd
 
 BAND_WEIGHTS = "front_end.bands"
-"""What probes know the weights of ``BandHeads`` by, (B, H, T, T)."""
+"""The name of the weights of ``BandHeads`` for probes, (B, H, T, T)."""
 
 
 class _PlainLinear(Linear):
-    """In fp32 always: it reads frames as they are stored, and its sizes are no model's."""
+    """A linear map that always computes in fp32, because it reads frames as they are stored and
+    its sizes are no model's."""
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         pass
@@ -37,15 +38,14 @@ class _PlainLinear(Linear):
 
 
 class BandHeads(MultiHeadAttention):
-    """Heads over slices of a filter bank: self-attention over raw frames, in which each head reads
-    its own bands: (P, F) -> (P, F), recording by recording.
+    """Self-attention over raw frames whose heads read slices of a filter bank: (P, F) -> (P, F),
+    recording by recording.
 
         x = x + Concat(head_1, ..., head_h) W^O
         head_i = Attention(x_i W_i^Q, x_i W_i^K, x_i W_i^V)          x_i: slice i of the bands of x
 
-    It is the lecture's picture of several heads (80 bands, 4 heads of 20 each), and stands before
-    the convolutions, which mix the bands. There are no positions: frames are told apart by what is
-    heard.
+    It is the lecture's picture of several heads (80 bands, 4 heads of 20 each), and precedes the
+    convolutions, which mix the bands. There are no positions: frames differ only in their sound.
     """
 
     def __init__(self, bands: int, heads: int) -> None:
@@ -53,16 +53,17 @@ class BandHeads(MultiHeadAttention):
         self.output = _PlainLinear(bands, bands)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """There is one way."""
+        """There is only one way to compute it."""
 
     def heard(self, frames: Sequences) -> Sequences:
-        """The frames, and what the heads add to them."""
+        """Return the frames plus the output of the heads."""
         x, layout = frames.values, frames.layout
         return Sequences(x + self(x, layout, x, layout), layout)
 
 
 class FramesFrontEnd(FrontEnd):
-    """Frames of sound, or columns of a line of text, of which two, four or eight become one row."""
+    """The front end of frames of sound, or of columns of a line of text; 2, 4 or 8 become one
+    row."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class FramesFrontEnd(FrontEnd):
         scale: float = 1.0,
     ) -> None:
         """``width``: D; ``row_width``: F; ``heads``: those of ``BandHeads``, if any; ``scale``:
-        what rows are multiplied with first."""
+        a factor for the rows."""
         super().__init__()
         self.scale, halvings = scale, subsample.bit_length() - 1
         self.bands = BandHeads(row_width, heads) if heads else None

@@ -1,14 +1,14 @@
-"""Sound -> the logarithm of the energy in some bands of its spectrum, frame by frame.
+"""The logarithm of the energy in bands of the spectrum of a sound, frame by frame.
 
-The filter bank is Kaldi's: each frame without its mean, pre-emphasis of 0.97, a Hann window to the
-power of 0.85 ("Povey"), the power spectrum, and triangles evenly spaced on the mel scale,
+The filter bank is Kaldi's: the mean of each frame is subtracted, pre-emphasis of 0.97, a Hann
+window to the power of 0.85 ("Povey"), the power spectrum, and triangles evenly spaced on the mel
+scale,
 
     mel(f) = 1127 ln(1 + f / 700),
 
-from 20 Hz to half of the rate. The spectrum has 512 points at least: at 8 kHz, 256 points would
-leave some of 80 bands with a single point. Each band of a recording then has mean 0 and standard
-deviation 1, which takes away how loud it is and what the microphone does to it; or all bands
-together have, which takes away the loudness alone.
+leave some of 80 bands with a single point. Each band of a recording is then normalised to mean 0
+and standard deviation 1, which removes its loudness and the effect of the microphone; or all
+bands together, which removes the loudness alone.
 
 Shapes: N samples, T frames, F bands.
 """
@@ -26,21 +26,21 @@ from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.frames.settings import FramesSource
 
 _LOWEST = 20.0
-"""Hz."""
+"""The lowest frequency, in Hz."""
 _EMPHASIS = 0.97
 _POINTS = 512
 _FLOOR = float(np.finfo(np.float32).eps)
-"""Of an energy: the logarithm of silence stays finite."""
+"""The least energy, which keeps the logarithm of silence finite."""
 _FULL_SCALE = 32_768
-"""Of samples of 16 bits, for which the floor is far below their noise."""
+"""The scale of 16-bit samples, at which the floor is far below their noise."""
 _TOGETHER = 4_096
-"""Frames whose spectra are computed at once."""
+"""The number of frames whose spectra are computed together."""
 _STILL = 1e-3
-"""Below this standard deviation a band does not change, and is not scaled up."""
+"""A band with a smaller standard deviation does not change, and is not scaled up."""
 
 
 class LogMel:
-    """The bands of one kind of recording."""
+    """This class computes the bands of recordings for one source."""
 
     def __init__(self, settings: FramesSource) -> None:
         self.window = max(2, _samples(settings.rate, settings.window_ms))
@@ -52,25 +52,25 @@ class LogMel:
         self._filters = _triangles(settings.bands, self._points, settings.rate)
 
     def frames(self, samples: int) -> int:
-        """T of so many samples: whole frames, one at least."""
+        """Return T for this many samples: whole frames, and at least one."""
         return 1 + max(0, samples - self.window) // self.hop
 
     def __call__(self, blocks: Iterable[Floats]) -> Floats:
-        """A recording in blocks of samples from -1 to 1, in their order -> (T, F), normalised."""
+        """Return the normalised (T, F) of a recording in blocks of samples from -1 to 1."""
         return normalised(self.energies(blocks), self._axis)
 
     def energies(self, blocks: Iterable[Floats]) -> Floats:
-        """(T, F) logarithms of energies, as they are. A recording that is shorter than a frame has
-        zeros behind."""
+        """Return (T, F) logarithms of energies, not normalised. A recording that is shorter than
+        a frame is padded with zeros."""
         return np.concatenate(list(self.parts(blocks)))
 
     def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
-        """The same as it is computed: what each block completes."""
+        """Yield what ``energies`` returns, as each block completes it."""
         loud = (block * np.float32(_FULL_SCALE) for block in blocks)
         return map(self._some, frames_in_turns(loud, self.window, self.hop))
 
     def _some(self, frames: Floats) -> Floats:
-        """The energies of some frames (T, window)."""
+        """Return the energies of some frames (T, window)."""
         frames = frames - frames.mean(axis=1, keepdims=True)
         before = np.concatenate([frames[:, :1], frames[:, :-1]], axis=1)
         shaped = (frames - _EMPHASIS * before) * self._shape
@@ -82,8 +82,8 @@ class LogMel:
 
 
 def frames_in_turns(blocks: Iterable[npt.NDArray[Any]], window: int, hop: int) -> Iterator[Any]:
-    """Whole frames (T, window) of samples that come in blocks, every ``hop``: what each block
-    completes, some thousands at once. Where there is none, one frame with zeros behind."""
+    """Yield whole frames (T, window) of samples that come in blocks, one every ``hop``, some
+    thousands together. Without a whole frame, one is padded with zeros."""
     kept, is_empty = np.empty(0, np.float32), True
     for block in blocks:
         kept = np.concatenate([kept, block])
@@ -99,13 +99,13 @@ def frames_in_turns(blocks: Iterable[npt.NDArray[Any]], window: int, hop: int) -
 
 
 def _samples(rate: int, milliseconds: float) -> int:
-    """How many whole ones there are in that time, as Kaldi counts them."""
+    """Return the number of whole samples in that time, as Kaldi counts them."""
     return int(rate * milliseconds / 1000 + 1e-6)  # 18.4 ms of 6,250 Hz: 115, not 114.999...
 
 
 def normalised(energies: Floats, axis: int | None = 0) -> Floats:
-    """(T, F): each band with mean 0 and standard deviation 1 over its recording, or, with ``axis``
-    None, all bands together."""
+    """Return (T, F) with each band normalised to mean 0 and standard deviation 1 over its
+    recording, or all bands together if ``axis`` is None."""
     spread = np.asarray(energies.std(axis=axis))
     scaled = (energies - energies.mean(axis=axis)) / np.where(spread < _STILL, 1, spread)
     found: Floats = scaled.astype(np.float32)
@@ -113,7 +113,7 @@ def normalised(energies: Floats, axis: int | None = 0) -> Floats:
 
 
 def _triangles(bands: int, points: int, rate: int) -> Floats:
-    """(points / 2, F): how much each point of a spectrum counts in each band."""
+    """Return (points / 2, F): the weight of each point of a spectrum in each band."""
     edges = np.linspace(_mel(_LOWEST), _mel(rate / 2), bands + 2)
     low, middle, high = edges[:-2], edges[1:-1], edges[2:]
     at = _mel(np.arange(points // 2) * rate / points)[:, None]

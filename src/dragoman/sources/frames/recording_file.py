@@ -1,6 +1,6 @@
-"""A file of sound, opened by libsndfile: WAV, FLAC, OGG, Opus or MP3, and nothing else.
+"""A file of sound is opened by libsndfile: WAV, FLAC, OGG, Opus or MP3, and nothing else.
 
-``-`` is standard input, whatever it is, which is kept so that it can be read more than once.
+``-`` is standard input, which is kept so that it can be read more than once.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 Recording = str | Path | InMemory
-"""A file, standard input, or what a client has sent."""
+"""A recording: a file, standard input, or bytes from a client."""
 ENDINGS = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
-"""Of files that are taken for recordings."""
+"""The endings of files that are read as recordings."""
 FOREIGN_ENDINGS = frozenset(
     {".m4a", ".mp4", ".webm", ".mkv", ".mov", ".aac", ".wma", ".amr", ".3gp", ".caf", ".aif",
      ".aiff", ".au", ".sph", ".ac3"}
 )  # fmt: skip
-"""Of files that hold sound, and are not read."""
+"""The endings of files of sound that are not read."""
 STANDARD_INPUT = "-"
-"""The raw example that is standard input; a file of that name is ``./-``."""
+"""The raw example for standard input; a file of that name is ``./-``."""
 _LOOKED_AT = 64
-"""Bytes that tell what a file is."""
+"""The number of first bytes that identify the kind of a file."""
 _FOREIGN = {
     b"\x1aE\xdf\xa3": "WebM or Matroska",
     b"0&\xb2u": "WMA or another ASF file",
@@ -42,31 +42,31 @@ _FOREIGN = {
     b"FORM": "AIFF",
     b".snd": "AU",
 }
-"""What a file is that begins so. libsndfile reads some of these, and many others; none is opened:
-less code meets what a stranger sends."""
+"""The kind of a file with this beginning. libsndfile reads some of these, and many others; none
+is opened, so that less code is exposed to files of strangers."""
 _IN_MEMORY = 32 << 20
-"""Bytes of standard input; more go to a file without a name."""
+"""Standard input with more bytes is kept in an unnamed file."""
 _MOST = 4 << 30
-"""Bytes of standard input at most."""
+"""The most bytes of standard input."""
 _BEGINNINGS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3")
-"""Of what is read; an MP3 file may also begin with a frame of sound."""
+"""The beginnings of files that are read; an MP3 file may also begin with a frame of sound."""
 _FORMATS = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"})
-"""What libsndfile calls those that are read."""
+"""libsndfile's names of the formats that are read."""
 _MOST_TAGS = 16
-"""ID3 tags one behind the other."""
+"""The most ID3 tags in a row."""
 _XING = re.compile(rb"(?:Xing|Info)\0\0\0[\x03\x07\x0b\x0f].{4}(.{4})", re.DOTALL)
-"""What tells in the first frame of an MP3 file how many bytes it has: LAME writes it, and others
-do. Some do not count that frame itself."""
+"""The field in the first frame of an MP3 file that gives its size in bytes; LAME and others
+write it. Some do not count that frame itself."""
 _LONGEST_FRAME = 1_441
-"""Bytes of a frame of an MP3 file."""
+"""The most bytes of a frame of an MP3 file."""
 _RATES = range(1_000, 768_001)
-"""Samples a second that a header may tell."""
+"""The sample rates that a header may have."""
 _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
-"""What programs write that do not know yet how long a recording will be."""
+"""The sizes that programs write if the length of a recording is not yet known."""
 
 
 def library() -> ModuleType:
-    """soundfile. Errors: ``DataError`` where it is not installed."""
+    """Return the module soundfile. Errors: ``DataError`` if it is not installed."""
     try:
         import soundfile
     except (ImportError, OSError) as error:
@@ -76,13 +76,13 @@ def library() -> ModuleType:
 
 
 def called(raw: Recording) -> str:
-    """What a recording is called in messages."""
+    """Return the name of a recording in messages."""
     return "standard input" if raw == STANDARD_INPUT else str(raw)
 
 
 def opened(raw: Recording) -> Any:
-    """A ``soundfile.SoundFile``. Errors: ``DataError`` for a file that is missing, empty, cut off,
-    or no recording."""
+    """Return a ``soundfile.SoundFile``. Errors: ``DataError`` for a file that is missing, empty,
+    cut off, or no recording."""
     sound, name = library(), called(raw)
     try:
         file: Any
@@ -100,13 +100,13 @@ def opened(raw: Recording) -> Any:
                 raise DataError(f"{name} is a folder: a recording is a file")
             with path.open("rb") as found:
                 _check(found, name, size)
-            file = os.fsencode(path)  # of any bytes
+            file = os.fsencode(path)  # a path of any bytes
         recording = sound.SoundFile(file)
     except (OSError, ValueError) as error:
         raise unusable(name, error) from error
     except sound.LibsndfileError as error:
         raise _not_one(name, error.error_string.rstrip(".")) from error
-    if recording.format not in _FORMATS:  # of another kind behind what begins as one of these
+    if recording.format not in _FORMATS:  # another format behind a beginning of one of these
         recording.close()
         raise _not_one(name, f"it is {recording.format}")
     if recording.samplerate not in _RATES:
@@ -118,15 +118,14 @@ def opened(raw: Recording) -> Any:
 
 
 def without_tags(called: str, data: bytes) -> bytes:
-    """Without the ID3 tags in front of what a client has sent: libmpg123 writes a line on standard
-    error for each of their frames that it does not understand. Errors: ``DataError`` for too
-    many."""
+    """Return a client's bytes without the ID3 tags in front: libmpg123 writes a line on standard
+    error for each tag frame that it does not know. Errors: ``DataError`` for too many tags."""
     return data[_behind_tags(called, io.BytesIO(data)) :]
 
 
 def _behind_tags(name: str, file: IO[bytes]) -> int:
-    """Where the ID3 tags in front of a recording end (ID3v2.4, section 3.1). Errors: ``DataError``
-    for too many."""
+    """Return the end of the ID3 tags in front of a recording (ID3v2.4, section 3.1). Errors:
+    ``DataError`` for too many tags."""
     at = 0
     for _ in range(_MOST_TAGS + 1):
         file.seek(at)
@@ -141,7 +140,7 @@ def _behind_tags(name: str, file: IO[bytes]) -> int:
 
 
 def foreign(raw: Recording, kind: str) -> DataError:
-    """The error of sound of a kind that is not read, with the command that converts it."""
+    """Return the error for sound of a kind that is not read, with the command that converts it."""
     command = "ffmpeg -i FILE -f wav - | dragoman ..." if raw == STANDARD_INPUT else converting(raw)
     return DataError(
         f"{called(raw)} is {kind}, which is not read ({_kinds()} are). Convert it: {command}"
@@ -149,13 +148,14 @@ def foreign(raw: Recording, kind: str) -> DataError:
 
 
 def converting(raw: Recording) -> str:
-    """The command that writes a recording anew, as WAV, beside it."""
+    """Return the command that converts a recording to WAV in the same folder."""
     return conversion("ffmpeg -i", Path(str(raw)), ".wav")
 
 
 @lru_cache(maxsize=1)
 def standard_input() -> IO[bytes]:
-    """All of it, kept for as long as the program runs. Errors: ``DataError`` for too much."""
+    """Return all of standard input, kept for as long as the program runs. Errors: ``DataError``
+    for too much."""
     kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
     while block := sys.stdin.buffer.read(1 << 20):
         if kept.tell() + len(block) > _MOST:
@@ -175,8 +175,8 @@ def _kinds() -> str:
 
 
 def _check(file: IO[bytes], name: str, size: int) -> None:
-    """Errors: ``DataError`` for a file that is empty, of a foreign kind, or not whole; it is at its
-    beginning afterwards."""
+    """Raise ``DataError`` for a file that is empty, of a foreign kind, or incomplete; leave it
+    at its beginning."""
     if not size:
         raise DataError(f"{name} is empty")
     file.seek(0)
@@ -196,9 +196,9 @@ def _check(file: IO[bytes], name: str, size: int) -> None:
 
 
 def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
-    """Errors: ``DataError`` for a file that ends before its header says, or goes on behind that,
-    and for an OGG file that has anything but the pages of one recording: libsndfile would take a
-    part for the whole."""
+    """Raise ``DataError`` for a file that is shorter or longer than its header says, and for an
+    OGG file with anything but the pages of one recording: libsndfile would take a part for the
+    whole."""
     if start[:4] == b"OggS":
         check_pages(file, name, size)
     elif start[:4] == b"RIFF" and start[8:12] == b"WAVE":

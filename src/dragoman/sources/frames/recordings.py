@@ -1,5 +1,4 @@
-"""Recordings as samples of the rate that is read, whatever rate and however many channels a file
-has."""
+"""Recordings are read as samples at one rate, from any rate and any number of channels."""
 
 from __future__ import annotations
 
@@ -17,10 +16,11 @@ Floats = npt.NDArray[np.float32]
 
 
 def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Floats]:
-    """Blocks of a recording of one channel with ``given`` samples a second -> with ``wanted``. What
-    both rates cannot hold is filtered away, and nothing is shifted in time.
+    """Resample blocks of a recording of one channel from ``given`` samples per second to
+    ``wanted``. Frequencies that either rate cannot represent are filtered out, and nothing is
+    shifted in time.
 
-    Errors: ``DataError`` where soxr is not installed.
+    Errors: ``DataError`` if soxr is not installed.
     """
     if given == wanted:
         yield from blocks
@@ -39,24 +39,24 @@ def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Flo
 
 
 _LOUDEST = 1e6
-"""Of a sample: its square and the sums of many still are numbers."""
+"""The largest sample whose square, and sums of many squares, are still finite."""
 _BLOCK = 1 << 18
-"""Numbers that are read at once, over all channels."""
+"""The number of values that are read together, over all channels."""
 _UNKNOWN = 1 << 62
-"""So many samples has a recording that does not know how long it is."""
+"""libsndfile reports at least this many samples for a recording of unknown length."""
 _SLACK = 4_608
-"""So many samples may be missing: the silence that MP3 encoders add, in up to four frames, is not
-counted alike by all."""
+"""This many samples may be missing: encoders count the silence that MP3 adds, in up to four
+frames, differently."""
 
 
 def rate_of(raw: Recording) -> int:
-    """Samples a second of a recording. Errors: ``DataError``."""
+    """Return the sample rate of a recording. Errors: ``DataError``."""
     with opened(raw) as file:
         return int(file.samplerate)
 
 
 def samples_of(raw: Recording, rate: int) -> int:
-    """How many samples a recording will have at ``rate``, as its header tells; 0 where it does not.
+    """Return the number of samples at ``rate``, from the header; 0 if the header does not say.
     Errors: ``DataError``."""
     with opened(raw) as file:
         count = int(file.frames)
@@ -64,18 +64,20 @@ def samples_of(raw: Recording, rate: int) -> int:
 
 
 SAMPLES_A_SECOND = 192_000
-"""Over all channels: those of two channels at 96 kHz. A second with more costs as several do."""
+"""The samples per second over all channels that cost one second: two channels at 96 kHz. More
+samples cost as several seconds."""
 
 
 def seconds_of(raw: Recording) -> float:
-    """How long a recording is, by its header. Errors: ``DataError``, also where it does not say."""
+    """Return the length of a recording in seconds, from its header. Errors: ``DataError``, also
+    if the header does not say."""
     with opened(raw) as file:
         return _seconds(raw, file)
 
 
 def costly_seconds(raw: Recording) -> float:
-    """How long a recording is by its header, where a second with more than ``SAMPLES_A_SECOND``
-    counts as several. Errors: as those of ``seconds_of``."""
+    """Return the length of a recording in seconds, from its header, where a second with more
+    than ``SAMPLES_A_SECOND`` counts as several. Errors: as ``seconds_of``."""
     with opened(raw) as file:
         return _seconds(raw, file) * max(
             1.0, int(file.samplerate) * int(file.channels) / SAMPLES_A_SECOND
@@ -91,18 +93,18 @@ def _seconds(raw: Recording, file: Any) -> float:
 
 
 def blocks_of(raw: Recording, rate: int) -> Iterator[Floats]:
-    """The samples of a recording from -1 to 1 at ``rate``, block by block; of several channels
-    their mean.
+    """Yield the samples of a recording from -1 to 1 at ``rate``, block by block, as the mean of
+    its channels.
 
-    Errors: ``DataError`` for a file that is missing, empty, cut off, no recording, or that holds
-    what is no number.
+    Errors: ``DataError`` for a file that is missing, empty, cut off, no recording, or that
+    contains values that are not numbers.
     """
     with opened(raw) as file:
         yield from resampled(_mean_of(called(raw), file), int(file.samplerate), rate)
 
 
 def _mean_of(name: str, file: Any) -> Iterator[Floats]:
-    """The samples as they are in the file."""
+    """Yield the mean of the channels at the rate of the file."""
     read, at_once = 0, max(1, _BLOCK // file.channels)
     while len(block := _block(name, file, at_once)):
         if not (right := np.abs(block) <= _LOUDEST).all():
@@ -126,7 +128,8 @@ def _mean_of(name: str, file: Any) -> Iterator[Floats]:
 
 
 def _block(name: str, file: Any, count: int) -> Floats:
-    """The next samples, (N, channels). Errors: ``DataError`` for what cannot be decoded."""
+    """Return the next samples, (N, channels). Errors: ``DataError`` for data that cannot be
+    decoded."""
     try:
         found: Floats = file.read(count, dtype="float32", always_2d=True)
     except library().LibsndfileError as error:

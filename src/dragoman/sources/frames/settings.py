@@ -83,7 +83,7 @@ class FramesSource(RowsSource):
         return {"rate": self.rate}
 
     def most_rows(self, longest: int, seconds: float) -> int:
-        """All of these seconds, which a header may have belied."""
+        """Return the rows of all these seconds, because a header may be wrong."""
         return 1 + int(seconds * 1000 / self.hop_ms)
 
     @property

@@ -1,14 +1,14 @@
-"""FLAC and OGG files of sound, checked before libsndfile reads them: it would take a part for the
+"""FLAC and OGG files are checked before libsndfile reads them, which would take a part for the
 whole, or a long time.
 
-The header of a FLAC file tells how long the recording is, and libsndfile reads no further than it
-says: of two files one behind the other, or of one whose header is wrong, that would be the
-beginning alone. The last frame tells the length too (RFC 9639, section 9).
+The header of a FLAC file gives the length of the recording, and libsndfile reads no further: of
+two concatenated files, or of one with a wrong header, that would be the beginning alone. The
+last frame gives the length too (RFC 9639, section 9).
 
-What libogg does not find to be a page it searches for the next one, and computes a checksum over 65
-kB wherever four bytes look like the beginning of one: a megabyte of such beginnings takes seconds.
-So every page must follow the one before it and have the checksum that it says (RFC 3533, section
-6). libsndfile reads the first recording of an OGG file alone, so there must be no other.
+If libogg finds no page, it searches for the next, and computes a checksum over 65 kB wherever
+four bytes look like the beginning of one: a megabyte of such beginnings takes seconds. So every
+page must follow the previous one and have the right checksum (RFC 3533, section 6). libsndfile
+reads only the first recording of an OGG file, so there must be no other.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from typing import IO
 from dragoman.base.errors import DataError
 
 _HEADER = 42
-"""Bytes up to the end of the section that tells the length (section 8.2)."""
+"""The bytes up to the end of the section with the length (section 8.2)."""
 _BLOCK = 1 << 20
-"""Bytes that are searched at once."""
+"""The number of bytes that are searched together."""
 _MOST = 1 << 18
-"""Bytes of the last frame."""
+"""The most bytes of the last frame."""
 _PLACES, _TRIED = 1_000, 4
-"""Places in them where a frame may begin, and where its header is one; by chance one in 30,000 is
-the first, and one in eight million the second."""
+"""The most places where a frame may begin, and the most of them with a valid frame header. By
+chance one place in 30,000 looks like a beginning, and one in eight million has a valid header."""
 _BEGIN = re.compile(rb"fLaC[\0\x80]\0\0\x22")
 _FRAME = re.compile(rb"\xff[\xf8\xf9]")
 _TAG = 128
-"""Bytes of an ID3v1 tag, which may stand behind the last frame."""
+"""The bytes of an ID3v1 tag, which may follow the last frame."""
 
 
 def check_length(file: IO[bytes], name: str, begin: int, size: int) -> None:
-    """Errors: ``DataError`` for a file that holds several recordings, or does not end where its
-    header, at byte ``begin``, says. A header that does not know the length says 0."""
+    """Raise ``DataError`` for a file with several recordings, or whose end differs from the
+    length in its header, at byte ``begin``. A header with length 0 does not say."""
     file.seek(begin)
     header = file.read(_HEADER)
     at, before = begin + _HEADER, b""
@@ -69,8 +69,8 @@ def check_length(file: IO[bytes], name: str, begin: int, size: int) -> None:
 
 
 def _end(start: bytes, samples: int) -> int | None:
-    """How many samples there are up to the end of a frame; None where ``start`` begins none.
-    ``samples``: of each frame but the last, where all have as many (section 9.1)."""
+    """Return the number of samples up to the end of a frame; None if ``start`` begins no frame.
+    ``samples``: the samples of each frame but the last, if they are equal (section 9.1)."""
     ones = 8 - (start[4] ^ 0xFF).bit_length()
     behind = 4 + max(1, ones)
     number = start[4] & 0x7F >> ones
@@ -88,7 +88,7 @@ def _end(start: bytes, samples: int) -> int | None:
 
 
 def _remainder(data: bytes, bits: int) -> int:
-    """The CRC of data that ends with its own: 0 where nothing was changed."""
+    """Return the CRC of data that ends with its own CRC: 0 for unchanged data."""
     table, crc = _TABLES[bits], 0
     for byte in data:
         crc = table[crc >> bits - 8 ^ byte] ^ crc << 8 & (1 << bits) - 1
@@ -107,26 +107,27 @@ def _table(bits: int, polynomial: int) -> list[int]:
 
 
 _TABLES = {8: _table(8, 0x07), 16: _table(16, 0x8005)}
-"""Of the checksum of a frame's header and of that of the frame (sections 9.1.8 and 9.3)."""
+"""The tables for the checksums of a frame's header and of the frame (sections 9.1.8 and 9.3)."""
 
 
 _PAGE_HEADER = 27
-"""Bytes of a page before the lengths of its segments."""
+"""The bytes of a page before the lengths of its segments."""
 _MOST_PAGES = 300_000
-"""Of a file: an hour and a half of the shortest packets of Opus, each in a page of its own."""
+"""The most pages of a file: an hour and a half of the shortest packets of Opus, each in its own
+page."""
 _BEHIND = 4_096
-"""Bytes behind the last page that are not looked at, such as a tag of another format."""
+"""This many bytes after the last page, such as a tag of another format, are ignored."""
 _FIRST = 2
-"""The bit of a page with which a stream begins."""
+"""The bit of a page that begins a stream."""
 _SKELETON = b"fishead\0"
-"""How a stream begins that has no sound of its own, and tells of the others."""
+"""The beginning of a stream without sound, which describes the others."""
 _TURNED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 """Each byte with its bits in the opposite order."""
 
 
 def check_pages(file: IO[bytes], name: str, size: int) -> None:
-    """Errors: ``DataError`` for a file that is cut off, in which something is no page, or that
-    holds several recordings."""
+    """Raise ``DataError`` for a file that is cut off, contains anything but pages, or has
+    several recordings."""
     at = streams = 0
     for _ in range(_MOST_PAGES):
         file.seek(at)
@@ -158,14 +159,14 @@ def check_pages(file: IO[bytes], name: str, size: int) -> None:
 
 
 def checksum(page: bytes) -> int:
-    """The CRC of a page whose own four bytes of it are 0: the polynomial of zlib's, bits in the
-    opposite order, from 0."""
+    """Return the CRC of a page whose own CRC field is 0: the polynomial of zlib's, with the bits
+    reversed, starting from 0."""
     turned = zlib.crc32(page.translate(_TURNED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{turned:032b}"[::-1], 2)
 
 
 def several(name: str, at: int) -> DataError:
-    """The error of a file in which a second recording begins at byte ``at``."""
+    """Return the error for a file in which a second recording begins at byte ``at``."""
     return DataError(
         f"{name} holds several recordings: another one begins at byte {at:,}, and the first alone "
         "would be read. Write each to a file of its own"

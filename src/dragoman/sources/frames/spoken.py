@@ -1,10 +1,10 @@
-"""Recordings and what is said in them, as people keep them.
+"""This module reads recordings with their transcripts, in the layouts that people use.
 
-``folder``: each recording has a file beside it with the same name and the ending .txt.
-``table``: a tab-separated or CSV file names a recording, its text and its speaker in each row, in
-columns that its first row names, or that are numbered; a folder may hold it as metadata.csv.
-``lines``: JSON Lines that do the same. ``kaldi``: a folder with ``wav.scp``, ``text`` and, if
-speakers are known, ``utt2spk`` (https://kaldi-asr.org/doc/data_prep.html).
+``folder``: each recording has a .txt file of the same name next to it. ``table``: a
+tab-separated or CSV file has a recording, its text and its speaker in each row, in columns that
+its first row names or that are numbered; a folder may contain it as metadata.csv. ``lines``:
+JSON Lines with the same fields. ``kaldi``: a folder with ``wav.scp``, ``text`` and, if speakers
+are known, ``utt2spk`` (https://kaldi-asr.org/doc/data_prep.html).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dragoman.sources.shared.files import checked, listed, shown_in, unusable
 
 Layout = Literal["folder", "table", "lines", "kaldi"]
 Lines: TypeAlias = Callable[[Path], Iterator[str]]
-"""Reads the lines of a file (``corpora.read_lines``)."""
+"""A function that reads the lines of a file (``corpora.read_lines``)."""
 
 _SPEAKERS_OF_KALDI = "utt2spk"
 _LISTS = ("metadata.csv", "metadata.tsv", "metadata.jsonl")
-"""Names of a list inside the folder of its recordings."""
+"""The names of a list in the folder of its recordings."""
 _TABLES = (".tsv", ".tab", ".csv")
 _JSON = (".jsonl", ".ndjson", ".json")
 _SOUND_IN = ("", "wavs", "clips", "audio")
-"""Folders beside a list in which its recordings may lie."""
+"""Folders, relative to that of a list, that may contain its recordings."""
 _DELIMITERS = "\t|,;"
 _FILE_NAMES = (
     "file", "file_name", "filename", "audio_filepath", "audio", "audio_file", "path", "wav",
@@ -40,13 +40,13 @@ _FILE_NAMES = (
 _TEXT_NAMES = ("text", "sentence", "transcription", "transcript", "transcriptions")
 _SPEAKER_NAMES = ("speaker", "speaker_id", "client_id", "spk", "spk_id", "reader")
 _ABOUT = ("readme", "license", "licence", "copying")
-"""Beginnings of names of texts that are about the recordings."""
+"""Beginnings of names of texts about the recordings."""
 _LONGEST_TEXT = 1 << 20
-"""Bytes of what is said in a recording."""
+"""The most bytes of a transcript."""
 
 
 def layout_of(root: Path) -> Layout | None:
-    """How recordings and their texts lie there, as far as names tell it; None where they do not."""
+    """Return the layout of recordings and texts, as far as names show it; None if they do not."""
     if not root.is_dir():
         ending = Path(root.name.removesuffix(".gz")).suffix.lower()
         return "table" if ending in _TABLES else "lines" if ending in _JSON else None
@@ -59,13 +59,13 @@ def layout_of(root: Path) -> Layout | None:
 
 
 def _listing(root: Path) -> Path:
-    """The list in a folder, or what is given."""
+    """Return the list in a folder, or else the path itself."""
     return next((root / name for name in _LISTS if (root / name).is_file()), root)
 
 
 def _named_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
-    """The keys of a corpus that is a list, by the names of columns that are usual; None where it
-    names none, or no recordings."""
+    """Return the keys of a list, from the usual names of columns; None if it has no such names,
+    or no recordings."""
     if layout_of(listing) == "lines":
         record = _record(next(lines(listing), ""))
         names = [name for name, value in (record or {}).items() if isinstance(value, str)]
@@ -85,8 +85,8 @@ def _named_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
 
 
 def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
-    """The keys of a corpus whose format is ``spoken``, told by the names in it; None where nothing
-    there says that it has recordings. Errors: ``DataError`` for a file that cannot be read."""
+    """Return the keys of a corpus in the format ``spoken``, from the names in it; None if
+    nothing shows that it has recordings. Errors: ``DataError`` for a file that cannot be read."""
     match layout_of(root):
         case None:
             return None
@@ -102,7 +102,7 @@ def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
 
 
 def _is_numbered(listing: Path, lines: Lines) -> bool:
-    """Whether the first column of a table, without names of columns, names recordings."""
+    """Return True if the first column of a table without column names contains recordings."""
     if layout_of(listing) != "table":
         return False
     rows = list(islice(_rows(listing, lines), 1))
@@ -117,12 +117,12 @@ def _is_sound(name: str, listing: Path) -> bool:
 def read_spoken(
     root: Path, keys: Sequence[str], columns: Sequence[int], lines: Lines
 ) -> Iterator[Pair]:
-    """A pair for each recording and what is said in it; its group is its speaker, where that is
-    told. ``keys``: those of a list that hold the recording, its text and, where it is told, its
-    speaker; ``columns``: the same of a table whose columns have no names, from 1.
+    """Yield a pair for each recording and its transcript; its group is its speaker, if known.
 
-    Errors: ``DataError`` with file and place for a recording that is missing or named twice, for
-    one without a text and for a text without one.
+    ``keys``: the keys of the recording, its text and, if known, its speaker in a list;
+    ``columns``: the same for a table whose columns have no names, from 1. Errors: ``DataError``
+    with file and place for a recording that is missing or listed twice, for one without a text,
+    and for a text without a recording.
     """
     match layout_of(root):
         case "kaldi":
@@ -142,7 +142,7 @@ def read_spoken(
 
 
 def _refuse(root: Path) -> NoReturn:
-    """Errors: ``DataError``, whatever it is."""
+    """Raise ``DataError`` for a path without recordings and texts."""
     try:
         root.stat()
     except (OSError, ValueError) as error:
@@ -175,7 +175,7 @@ def _beside(root: Path) -> Iterator[Pair]:
 
 
 def _said(beside: Path, file: Path) -> str:
-    """What a file says, on one line."""
+    """Return the transcript in a file, on one line."""
     try:
         with beside.open("rb") as opened:
             content = opened.read(_LONGEST_TEXT + 1)
@@ -223,14 +223,15 @@ def _of_table(
 
 
 def _pair(line: int, listing: Path, values: Sequence[str]) -> Pair:
-    """``values``: the name of a file, what is said in it and, where it is told, by whom."""
+    """Return a pair of ``values``: the name of a file, its transcript and, if known, its
+    speaker."""
     name, text, speaker = (*values, "")[:3]
     found = str(_resolved(name.strip(), listing).absolute()) if name.strip() else ""
     return Pair(line, found, " ".join(text.split()), group=speaker.strip())
 
 
 def _resolved(name: str, listing: Path) -> Path:
-    """The file that a list names: also in a folder beside it, and without its ending."""
+    """Return the file that a list names, which may be in a subfolder or lack its ending."""
     name = name.strip()
     for folder in _SOUND_IN:
         place = listing.parent / folder / name
@@ -238,13 +239,14 @@ def _resolved(name: str, listing: Path) -> Path:
             try:
                 if path.is_file():
                     return path
-            except (OSError, ValueError):  # then it is told what is wrong with it
+            except (OSError, ValueError):  # the file's own check reports the error
                 return listing.parent / name
     return listing.parent / name
 
 
 def _rows(listing: Path, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-    """Each row with its line. Tabs and ``|`` separate alone; commas and semicolons as in CSV."""
+    """Yield each row with its line. Tabs and ``|`` only separate; commas and semicolons are read
+    as CSV."""
     read = lines(listing)
     first = next(read, "")
     tabbed = Path(listing.name.removesuffix(".gz")).suffix.lower() != ".csv"
@@ -281,7 +283,7 @@ def _record(text: str) -> dict[str, Any] | None:
 
 
 def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
-    """The line of a pair is that of ``wav.scp``."""
+    """Yield the pairs of a Kaldi folder; the line of a pair is that in ``wav.scp``."""
     if (root / "segments").is_file():
         raise DataError(
             f"{root / 'segments'} cuts recordings, and is not read: write each utterance to a file "
@@ -308,8 +310,7 @@ def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
 
 
 def _table_of(path: Path, lines: Lines) -> dict[str, tuple[int, str]]:
-    """Name -> line, and what stands behind it. Errors: ``DataError`` for a name that is there
-    twice."""
+    """Return name -> (line, rest of the line). Errors: ``DataError`` for a repeated name."""
     found: dict[str, tuple[int, str]] = {}
     for line, text in enumerate(lines(path), start=1):
         if not text.strip():
@@ -322,6 +323,7 @@ def _table_of(path: Path, lines: Lines) -> dict[str, tuple[int, str]]:
 
 
 def _from_above(path: str, root: Path) -> Path:
-    """A file of ``wav.scp``: from its folder, or from one above, in which Kaldi was run."""
+    """Return a file of ``wav.scp``, relative to its folder or to a parent folder in which Kaldi
+    was run."""
     above = (root, *islice(root.absolute().parents, 3))
     return next((folder / path for folder in above if (folder / path).is_file()), root / path)

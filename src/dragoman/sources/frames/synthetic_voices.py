@@ -1,9 +1,9 @@
-"""Training texts spoken by synthetic voices, as more speakers for a transcription.
+"""Synthetic voices speak the training texts, as more speakers for a transcription.
 
-espeak-ng speaks many languages, each by the same 24 voices and with each of its accents; flite
-speaks English by four voices that were cut from recordings. Each text is spoken by a voice, at a
-rate, a pitch and a loudness that are drawn from the text and its place alone, so that the same
-recipe learns from the same sound. What was spoken once is kept.
+espeak-ng speaks many languages, each with the same 24 voices and with each of its accents; flite
+speaks English with four voices that were made from recordings. Voice, rate, pitch and loudness
+for a text are drawn from the text and its place alone, so that the same recipe learns from the
+same sound. Sound is kept and reused.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ VARIANTS = (
     "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "f1", "f2", "f3", "f4", "f5", "Andy", "Annie",
     "Denis", "Diogo", "Gene", "Hugo", "Lee", "Linda", "Michael", "Pablo", "Steph",
 )  # fmt: skip
-"""Voices of espeak-ng that whisper, croak or imitate machines are left out."""
+"""The voices of espeak-ng, without those that whisper, croak or imitate machines."""
 _NOT_ITS_OWN = ("mb/", "!v/")
-"""Where the data of MBROLA's voices lies, which are another program's, and that of variants, which
-are no languages."""
+"""The folders of MBROLA's voices, which need another program, and of variants, which are no
+languages."""
 _CODES = {"zh": "cmn", "no": "nb"}
-"""What espeak-ng calls a language."""
+"""The codes of espeak-ng for languages."""
 _NOT_WRITTEN_SO = "latn"
-"""In the names of voices that read a transliteration."""
+"""A part of the names of voices that read a transliteration."""
 _SPELLED = re.compile(r"(?<!\S)[A-Z](?: [A-Z]){2,}(?!\S)")
-"""Three or more capital letters in a row: a word spelled. Fewer may be words (*Y A*)."""
+"""Three or more capital letters in a row are a spelled word. Fewer may be words (*Y A*)."""
 _SPELLED_ENGLISH = re.compile(r"(?<!\S)[A-Z](?: [A-Z])+(?!\S)")
 _VERSION = 1
-"""Of what is made of a text; another one is spoken anew."""
+"""The version of the sound that is made of a text; a new version makes it again."""
 _QUIET = 0.02
-"""Of the loudest sample: sound begins and ends where it is louder."""
+"""Sound begins and ends where it is louder than this share of the loudest sample."""
 _MARGIN = 0.02
-"""Seconds that are kept around it."""
+"""The seconds that are kept around the sound."""
 _TOGETHER = 64
-"""Clips that are made before the next texts are read."""
+"""The number of clips that are made before the next texts are read."""
 _HEADER = 44
-"""Bytes of a WAV file without sound."""
+"""The bytes of a WAV file without sound."""
 _LONGEST_SECONDS = 60
-"""That a program may take for one text."""
+"""The most seconds that a program may take for one text."""
 
 Samples = npt.NDArray[np.int16]
 
@@ -72,15 +72,15 @@ class Speaker(NamedTuple):
     name: str
     program: str
     options: tuple[str, ...]
-    """Of the program."""
+    """The options of the program for this voice."""
 
 
 @lru_cache
 def voices(language: str) -> tuple[Speaker, ...]:
-    """The synthetic speakers of a language, as far as programs are installed; those of a country
-    where there are some (*en-us*).
+    """Return the synthetic speakers of a language, as far as programs are installed, and of its
+    region (*en-us*) if there are any.
 
-    Errors: ``DataError`` where there are none.
+    Errors: ``DataError`` if there is none.
     """
     named, code = language.lower(), base(language)
     found = [
@@ -89,7 +89,7 @@ def voices(language: str) -> tuple[Speaker, ...]:
         for variant in VARIANTS
     ]
     if code == "en" and shutil.which("flite") is not None:
-        # As often as an accent of espeak-ng: they sound more like people.
+        # They sound more like people, so each is as frequent as an accent of espeak-ng.
         each = max(1, len(VARIANTS) // len(FLITE))
         found += [Speaker(f"flite {name}", "flite", ("-voice", name)) for name in FLITE] * each
     if found:
@@ -106,13 +106,13 @@ def voices(language: str) -> tuple[Speaker, ...]:
 
 
 def missing_programs(language: str) -> list[str]:
-    """Those that would speak the language too and are not installed."""
+    """Return the programs that also speak the language and are not installed."""
     wanted = PROGRAMS if base(language) == "en" else PROGRAMS[:1]
     return [name for name in wanted if shutil.which(name) is None]
 
 
 def fingerprint(language: str, times: int) -> str:
-    """What decides which sound is made of the texts, besides the texts."""
+    """Return a hash of all that determines the sound of a text, besides the text."""
     who = voices(language)
     programs = [_version(name) for name in sorted({one.program for one in who})]
     names = " ".join(one.name for one in who)
@@ -120,9 +120,9 @@ def fingerprint(language: str, times: int) -> str:
 
 
 def spoken(texts: Iterable[str], times: int, language: str, folder: Path) -> Iterator[Pair]:
-    """Each text ``times`` times, by different voices: the file of its sound in ``folder``, and the
-    text. Texts without letters and digits, and what a voice is silent about, are passed over.
-    Errors: ``DataError`` for a program that fails."""
+    """Yield each text ``times`` times, by different voices: the file of its sound in ``folder``,
+    and the text. Texts without letters and digits, and silent results, are skipped. Errors:
+    ``DataError`` for a program that fails."""
     who = voices(language)
     numbered = iter(enumerate(texts, start=1))
     pool = ThreadPoolExecutor(max(1, os.cpu_count() or 1))
@@ -150,7 +150,7 @@ def _can_be_said(text: str) -> bool:
 def _drawn(
     text: str, line: int, times: int, who: Sequence[Speaker]
 ) -> Iterator[tuple[random.Random, Speaker]]:
-    """A voice, and what draws how it speaks."""
+    """Yield voices, each with the generator of its manner."""
     first = random.Random(f"{line} {text}")
     order = list(dict.fromkeys(first.sample(who, len(who))))
     for number in range(times):
@@ -158,7 +158,7 @@ def _drawn(
 
 
 def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Path | None:
-    """The file of its sound, made unless it is there; None where nothing is heard."""
+    """Return the file of the sound, made if necessary; None for silence."""
     of = f"{_VERSION} {_version(speaker.program)} {speaker.name} {draw.random()} {text}"
     file = folder / f"{hashlib.sha256(of.encode()).hexdigest()[:32]}.wav"
     if file.exists() and file.stat().st_size > _HEADER:
@@ -190,22 +190,23 @@ def _failed(speaker: Speaker, text: str, why: str) -> DataError:
 
 
 def manner(program: str, draw: random.Random) -> list[str]:
-    """Options of a program: how fast and how high it speaks."""
+    """Return the options of a program for a random rate and pitch."""
     if program == "espeak-ng":
         return ["-s", str(draw.randint(110, 210)), "-p", str(draw.randint(20, 80))]
     return ["--setf", f"duration_stretch={draw.uniform(0.75, 1.35):.2f}"]
 
 
 def _to(speaker: Speaker, file: Path) -> list[str]:
-    """Where the sound goes; the text comes by standard input, so that none is an option."""
+    """Return the options for the output file. The text comes by standard input, so that it
+    cannot be taken for an option."""
     return (
         ["-m", "--stdin", "-w", str(file)] if speaker.program == "espeak-ng" else ["-o", str(file)]
     )
 
 
 def _input(text: str, speaker: Speaker) -> str:
-    """For espeak-ng in SSML, with spelled words named letter by letter: *B A K E R* has no article
-    in it. flite reads them so by itself."""
+    """Return the input: SSML for espeak-ng, with spelled words marked letter by letter, so that
+    *B A K E R* contains no article. flite does this by itself."""
     if speaker.program != "espeak-ng":
         return text
     pattern = _SPELLED_ENGLISH if speaker.name.startswith("en-") else _SPELLED
@@ -218,7 +219,7 @@ def _input(text: str, speaker: Speaker) -> str:
 
 
 def _read(path: Path) -> tuple[int, Samples]:
-    """Samples a second, and the samples. Errors: ``ValueError`` for a file that is cut off."""
+    """Return the sample rate and the samples. Errors: ``ValueError`` for a file that is cut off."""
     with wave.open(str(path)) as file:
         count, content = file.getnframes(), file.readframes(file.getnframes())
         if len(content) != 2 * count:
@@ -227,8 +228,8 @@ def _read(path: Path) -> tuple[int, Samples]:
 
 
 def as_recorded(samples: Samples, rate: int, draw: random.Random) -> Samples | None:
-    """Without the silence around it, as loud as a recording may be, with a little noise; None where
-    all is silent."""
+    """Return the samples without surrounding silence, as loud as a recording may be, with a
+    little noise; None for silence."""
     loud = np.abs(samples.astype(np.int32))
     heard = np.flatnonzero(loud > _QUIET * loud.max(initial=1))
     if not len(heard):
@@ -248,8 +249,8 @@ def _write(path: Path, samples: Samples, rate: int) -> None:
 
 
 def _accents(language: str) -> list[str]:
-    """How espeak-ng speaks a language, or a language of a country; nothing where it does not, or is
-    not installed. Errors: ``DataError`` where it cannot be asked."""
+    """Return the accents of espeak-ng for a language, or for a language of a country; none if it
+    has none or is not installed. Errors: ``DataError`` if the program fails."""
     if shutil.which("espeak-ng") is None:
         return []
     rows = [line.split() for line in _asked("espeak-ng", f"--voices={language}").splitlines()[1:]]
@@ -267,7 +268,7 @@ def _accents(language: str) -> list[str]:
 
 @lru_cache
 def _version(program: str) -> str:
-    """What a program says of itself; other versions may sound otherwise."""
+    """Return the version text of a program; other versions may sound different."""
     return " ".join(_asked(program, "--version").split())
 
 

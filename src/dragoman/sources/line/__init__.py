@@ -1,1 +1,1 @@
-"""Lines of text as pictures, which are read as columns of pixels."""
+"""This package reads lines of text in pictures as columns of pixels."""

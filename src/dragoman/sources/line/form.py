@@ -1,9 +1,9 @@
-"""Pictures of one line of text as a form: a raw example is the path of a file, or a text to be
+"""The form of pictures of one line of text: a raw example is the path of a file, or a text to be
 drawn, ``drawn:A dog runs.``. Its rows are the columns of pixels, from left to right.
 
-A model learns from drawn texts where nobody has pictures. Pillow draws the same text the same way
-each time: font, size, place, slant, blur and speckle are drawn by a generator whose seed is a hash
-of the text and of the recipe's seed.
+Models can learn from drawn texts if there are no pictures. Pillow draws the same text the same
+way each time: font, size, place, slant, blur and speckle are drawn by a generator that is seeded
+with a hash of the text and of the recipe's seed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dragoman.sources.shared.files import File, file_of
 from dragoman.sources.shared.rows_form import MOST_ROWS, Extent, Rows, RowsForm
 
 _PAPER = 128
-"""A picture that is darker than it, for the most part, has light letters on dark paper."""
+"""A picture whose median is darker than this has light letters on dark paper."""
 _WIDEST = 2_048
-"""Columns of a picture that is looked at."""
+"""The most columns of a picture that is displayed."""
 
 
 class LinesForm(RowsForm):
-    """Columns of pixels, in bytes: paper is 0, ink 255."""
+    """The form of columns of pixels, in bytes: paper is 0, ink 255."""
 
     settings: LineSource
     row_type = "uint8"
@@ -57,17 +57,17 @@ class LinesForm(RowsForm):
         return _columns(line_of(file, self.settings.height, MOST_ROWS if most is None else most))
 
     def picture(self, rows: Rows) -> Bytes:
-        """The line as it is read, dark on light; its end is left out where it is very long."""
+        """Return the line as it is read, dark on light; a very long one is cut off."""
         return np.ascontiguousarray(255 - rows[:_WIDEST].T[:, :, None].astype(np.uint8))
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
-        """The column of pixels at which each of ``count`` rows of the model begins, as a word
-        each."""
+        """Return the column of pixels at which each of ``count`` rows of the model begins, as
+        words."""
         return [f"▁{n * self.settings.subsample}px" for n in range(count)]
 
 
 def _columns(pixels: Bytes) -> Bytes:
-    """(H, W) of light and dark -> (W, H) of paper and ink."""
+    """Turn (H, W) of light and dark into (W, H) of paper and ink."""
     is_dark = np.median(pixels) < _PAPER
     found: Bytes = np.ascontiguousarray((pixels if is_dark else 255 - pixels).T)
     return found
@@ -77,20 +77,20 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 DRAWN = "drawn:"
-"""How a raw example begins that is the text of a picture to be drawn."""
+"""The beginning of a raw example that is a text to be drawn."""
 
 MOST_LETTERS = 4_000
-"""Of one text."""
+"""The most letters of a text."""
 _NO_CHARACTER = "\uffff"
-"""What no font has: it is drawn as the box of letters that are missing."""
+"""A character that no font has: it is drawn as the box of missing letters."""
 _SHOWN = 60
 
 
 def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
-    """(height, W): black on white.
+    """Draw a text as (height, W) pixels, black on white.
 
-    Errors: ``DataError`` for a text without a letter or with too many, for a font that there is
-    not, and for a text of which the font has less than half.
+    Errors: ``DataError`` for a text without a letter or with too many, for a missing font, and
+    for a font with less than half of the letters.
     """
     text = " ".join(text.split())
     if not text:
@@ -147,7 +147,7 @@ def _generator(text: str, seed: int) -> np.random.Generator:
 
 @lru_cache(maxsize=256)
 def _font(name: str, size: int) -> FreeTypeFont:
-    """Errors: ``DataError`` for one that there is not."""
+    """Return a font. Errors: ``DataError`` if it does not exist."""
     library()
     from PIL import ImageFont
 
@@ -164,7 +164,7 @@ def _font(name: str, size: int) -> FreeTypeFont:
 
 
 def _check_letters(text: str, font: FreeTypeFont) -> None:
-    """Errors: ``DataError`` where the font has less than half of the letters."""
+    """Raise ``DataError`` if the font has less than half of the letters."""
     letters = text.replace(" ", "")
     missing = [letter for letter in letters if not _has(font, letter)]
     if 2 * len(missing) > len(letters):

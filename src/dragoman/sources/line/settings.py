@@ -1,4 +1,4 @@
-"""The settings of lines of text in pictures as a source, and of how the program draws them."""
+"""The settings of lines of text in pictures as a source, and of the program that draws them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DrawingSettings(Settings):
 
 
 LINE = 4_096
-"""Columns of a line of text that are read at least, however short those of the training were."""
+"""At least this many columns of a line are read, even if the training had shorter ones."""
 
 
 class LineSource(RowsSource):
@@ -82,7 +82,7 @@ class LineSource(RowsSource):
         return {"height": self.height, "channels": 1}  # of any width
 
     def most_rows(self, longest: int, seconds: float) -> int:
-        """``LINE`` at least: what is behind the longest is not looked at."""
+        """Return at least ``LINE``; columns beyond the longest are ignored."""
         return max(LINE, longest)
 
     @property
@@ -90,7 +90,7 @@ class LineSource(RowsSource):
         return self.subsample
 
     def front_end(self, width: int) -> FrontEnd:
-        """That of frames, over columns of bytes from paper (0) to ink (255)."""
+        """Return the front end of frames, over columns of bytes from paper (0) to ink (255)."""
         from dragoman.sources.frames.front_end import FramesFrontEnd
         from dragoman.sources.shared.front_end import WHITE
 

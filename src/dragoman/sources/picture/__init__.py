@@ -1,1 +1,1 @@
-"""Pictures, which are read as patches."""
+"""This package reads pictures as patches."""

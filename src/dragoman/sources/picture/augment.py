@@ -1,11 +1,11 @@
-"""Pictures are varied in training, so that a model learns what stays the same. Everything follows
-from one number, so that a picture of an update is varied alike in any batch and process, and after
-a resume.
+"""Pictures are varied in training, so that a model learns what stays the same. One number
+determines all changes, so that a picture of an update is varied alike in any batch and process,
+and after a resume.
 
 Pictures are moved, turned, made larger or smaller, sheared, bent, mirrored, lighter or darker,
-partly hidden, mixed. All that moves pixels is one map from the places of the new picture to those
-of the old one, which are read between pixels (bilinear; what lies outside is the nearest pixel of
-the border).
+partly hidden, or mixed. All moves of pixels are one map from the places of the new picture to
+those of the old one, which is interpolated (bilinear; places outside have the nearest pixel of the
+border).
 
 Shapes: H, W, C of a picture.
 """
@@ -23,9 +23,9 @@ from dragoman.sources.picture.idx import Bytes
 
 Floats = npt.NDArray[np.float32]
 _ERASED = 0.5
-"""How many pictures have a part hidden."""
+"""The share of pictures that have a part hidden."""
 _BENDS = 4
-"""Places across a picture that are bent by themselves; those between them follow."""
+"""The number of places along each side that are bent independently; others are interpolated."""
 
 
 class PictureAugmentSettings(Settings):
@@ -61,18 +61,18 @@ class PictureAugmentSettings(Settings):
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is varied."""
+        """True if anything is varied."""
         others = self.flip, self.contrast, self.brightness, self.erase, self.mixup
         return self.moves or any(others)
 
     @property
     def moves(self) -> bool:
-        """Whether pixels are moved, other than by mirroring."""
+        """True if pixels are moved, other than by mirroring."""
         return any((self.shift, self.rotation, self.scale, self.shear, self.bend))
 
 
 def varied(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
-    """A copy of a picture (H, W, C), varied by ``seed``, from 0."""
+    """Return a copy of a picture (H, W, C), varied by ``seed``, from 0."""
     draw = np.random.default_rng(seed)
     found = pixels
     if settings.moves:
@@ -89,7 +89,7 @@ def varied(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
 def _places(
     size: tuple[int, int], settings: PictureAugmentSettings, draw: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """(H, W) rows and (H, W) columns of the old picture that the new one shows."""
+    """Return (H, W) rows and (H, W) columns of the old picture for each pixel of the new one."""
     height, width = size
     down, across = _centred(height, width)
     angle = np.deg2rad(_even(draw, settings.rotation))
@@ -114,14 +114,14 @@ def _even(draw: np.random.Generator, most: float) -> float:
 
 @lru_cache(maxsize=8)
 def _centred(height: int, width: int) -> tuple[Floats, Floats]:
-    """(H, 1) rows and (1, W) columns, counted from the middle."""
+    """Return (H, 1) rows and (1, W) columns, counted from the middle."""
     down = np.arange(height, dtype=np.float32)[:, None] - (height - 1) / 2
     across = np.arange(width, dtype=np.float32)[None] - (width - 1) / 2
     return down, across
 
 
 def read_at(pixels: Bytes, rows: Floats, columns: Floats) -> Bytes:
-    """The picture at places (H, W) between its pixels."""
+    """Return the picture at places (H, W) between its pixels."""
     height, width, _ = pixels.shape
     rows = np.clip(rows, 0, height - 1)
     columns = np.clip(columns, 0, width - 1)
@@ -135,13 +135,13 @@ def read_at(pixels: Bytes, rows: Floats, columns: Floats) -> Bytes:
 
 
 def _in_bytes(values: Floats) -> Bytes:
-    """Rounded, and cut off below 0 and above 255."""
+    """Return the values rounded and clipped to bytes."""
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
 @lru_cache(maxsize=8)
 def _spread(size: int) -> Floats:
-    """(size, bends): how much of each bend is felt at each place, linearly between them."""
+    """Return (size, bends): the weight of each bend at each place, interpolated linearly."""
     at = np.linspace(0, _BENDS - 1, size)
     felt: Floats = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(_BENDS))).astype(np.float32)
     return felt
@@ -155,7 +155,7 @@ def _lit(pixels: Bytes, settings: PictureAugmentSettings, draw: np.random.Genera
 
 
 def _erased(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
-    """With a rectangle of noise, of any shape between 1 to 3 and 3 to 1."""
+    """Return a picture with a rectangle of noise, of any shape between 1 to 3 and 3 to 1."""
     height, width, _ = pixels.shape
     share, stretch = draw.uniform(0, most), 3 ** _even(draw, 1.0)
     tall = min(height, round(height * np.sqrt(share * stretch)))
@@ -168,12 +168,13 @@ def _erased(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
 
 
 def mixed(pixels: Bytes, others: Bytes, share: float) -> Bytes:
-    """``share`` of one picture and the rest of another, of the same size."""
+    """Mix ``share`` of one picture with the rest of another of the same size."""
     one, other = pixels.astype(np.float32), others.astype(np.float32)
     return _in_bytes(other + np.float32(share) * (one - other))
 
 
 def mixing(alpha: float, count: int, seed: int) -> tuple[float, int]:
-    """The share of a picture, and which of ``count`` examples it is mixed with, by ``seed``."""
+    """Return the share of a picture, and which of ``count`` examples it is mixed with, by
+    ``seed``."""
     draw = np.random.default_rng(seed)
     return float(draw.beta(alpha, alpha)), int(draw.integers(count))

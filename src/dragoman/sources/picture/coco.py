@@ -1,11 +1,11 @@
-"""Pictures with boxes as COCO keeps them: one JSON file with images, annotations and categories.
+"""COCO keeps the boxes of pictures in one JSON file with images, annotations and categories.
 
     {"images": [{"id": 1, "file_name": "a.png", "width": 64, "height": 64}],
      "categories": [{"id": 3, "name": "three"}],
      "annotations": [{"image_id": 1, "category_id": 3, "bbox": [10, 5, 20, 19], "iscrowd": 0}]}
 
-Pictures lie beside the file, in a folder ``images`` beside it, or as COCO's own download has them:
-``annotations/instances_val2017.json`` beside ``val2017/``.
+Pictures are in the folder of the file, in its subfolder ``images``, or as in COCO's own download:
+``annotations/instances_val2017.json`` next to ``val2017/``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from dragoman.sources.picture.picture_file import picture_size
 from dragoman.sources.shared.files import checked, unusable
 
 _EDGE = 1.0
-"""Pixels by which a box may stand out of its picture: tools round differently."""
+"""A box may exceed its picture by this many pixels, because tools round differently."""
 _LARGEST = 1e15
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What no line of a table can have: labels stand in them."""
+"""The characters that a line of a table, and so a label, cannot contain."""
 _NEEDED = ("images", "annotations", "categories")
 
 
 def is_coco(path: Path) -> bool:
-    """Whether it is a JSON file, or a folder with one: no more than its name is looked at."""
+    """Return True for a JSON file, or a folder with one, judged only by its name."""
     return path.suffix.lower() == ".json" or (path.is_dir() and bool(_files_in(path)))
 
 
 def annotations_in(path: Path) -> Path:
-    """The JSON file that is named, or the only one of a folder. Errors: ``DataError``."""
+    """Return the JSON file, or the only one of a folder. Errors: ``DataError``."""
     if not path.is_dir():
         return path
     found = _files_in(path)
@@ -53,10 +53,10 @@ def annotations_in(path: Path) -> Path:
 
 
 def read_coco(path: Path) -> Iterator[Pair]:
-    """A pair for each picture: its file, and its boxes on one line (``forms/boxes.py``); its line
-    is its number among the images, from 1.
+    """Yield a pair for each picture: its file, and its boxes on one line (``forms/boxes.py``);
+    its line is its number among the images, from 1.
 
-    Errors: ``DataError`` that names file, place and what to do, before the first pair.
+    Errors: ``DataError`` with file, place and remedy, before the first pair.
     """
     file = annotations_in(path)
     try:
@@ -68,8 +68,8 @@ def read_coco(path: Path) -> Iterator[Pair]:
 
 @lru_cache(maxsize=2)
 def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
-    """``changed`` and ``size`` tell a file from one that took its place: a training asks for its
-    pairs several times, and each picture's header is read for them."""
+    """``changed`` and ``size`` keep a replaced file from being found in the cache. A training
+    needs its pairs several times, and reads each picture's header for them."""
     about = _read(file)
     labels = _labels(file, about["categories"])
     images = [_image(file, number, one) for number, one in enumerate(about["images"], 1)]

@@ -1,9 +1,9 @@
-"""Pictures as codes: what a painter writes. A raw example is the path of a picture, or a place in
-an IDX file, as where pictures are read.
+"""Pictures as codes, which a painter writes. A raw example is the path of a picture, or a place
+in an IDX file, as for reading pictures.
 
-A file ``codes.json`` says what the autoencoder is (``models/picture_codes.py``) that makes codes of
-pictures and pictures of codes. In the run that has learned it, its weights are the run's own; a
-painter keeps a copy of them, and a hash of that copy stands in its file.
+A file ``codes.json`` describes the autoencoder (``models/picture_codes.py``) that turns pictures
+into codes and back. In the run that has learned it, its weights are the run's own; a painter
+keeps a copy of them, with a hash of the copy in its file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dragoman.sources.picture.form import PicturesForm, pixels_from
 from dragoman.sources.picture.settings import PictureSource
 
 CODES = "codes.json"
-"""The file of a run, whether it makes codes or writes them."""
+"""The file of a run that makes or writes codes."""
 
 
 class _CodeFile(BaseModel):
@@ -51,14 +51,14 @@ class CodeSymbols(Symbols):
     def __init__(
         self, levels: tuple[int, ...], source: PictureSource, model: dict[str, Any], weights: str
     ) -> None:
-        """``model``: the settings of the autoencoder, as plain values; ``weights``: SHA-256 of its
-        weights, in hex; empty where they are the run's own."""
+        """``model``: the settings of the autoencoder, as plain values; ``weights``: SHA-256 of
+        its weights, in hex; empty if they are the run's own."""
         self.levels, self.source = levels, source
         self.model, self.weights = model, weights
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Errors: ``RunError`` if the file is missing or damaged."""
+        """Read the symbols. Errors: ``RunError`` if the file is missing or damaged."""
         try:
             found = _CodeFile.model_validate(read_json(path))
             source = PictureSource.model_validate(
@@ -69,7 +69,7 @@ class CodeSymbols(Symbols):
         return cls(tuple(found.levels), source, found.model, found.weights)
 
     def with_weights(self, digest: str) -> CodeSymbols:
-        """The same, of an autoencoder whose weights have that hash."""
+        """Return the symbols of an autoencoder whose weights have that hash."""
         return CodeSymbols(self.levels, self.source, self.model, digest)
 
     @property
@@ -80,7 +80,7 @@ class CodeSymbols(Symbols):
 
     @property
     def count(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         return prod(self.levels)
 
     @property
@@ -94,13 +94,13 @@ class CodeSymbols(Symbols):
 
     @property
     def places(self) -> int:
-        """Codes of one picture."""
+        """The number of codes of one picture."""
         return self.source.patches
 
 
 class CodesRules(Rules):
-    """What may follow in the codes of one picture that is being painted: any code, until there is
-    one for each of its places, and then the end."""
+    """The rules of the codes of one picture: any code until there is one for each place, then
+    the end."""
 
     def __init__(self, symbols: CodeSymbols) -> None:
         self._symbols = symbols
@@ -120,24 +120,24 @@ class CodesRules(Rules):
 
 
 WEIGHTS = "codes.safetensors"
-"""Beside ``codes.json`` in a painter's run: the weights of the autoencoder."""
+"""The weights of the autoencoder in a painter's run."""
 Bytes = npt.NDArray[np.uint8]
 
 
 class Coder(Protocol):
-    """An autoencoder at work."""
+    """The interface of an autoencoder."""
 
     @abstractmethod
     def codes(self, patches: Bytes) -> npt.NDArray[np.int64]:
-        """(N, places, F) patches of N pictures -> (N, places)."""
+        """Turn (N, places, F) patches of N pictures into (N, places) codes."""
 
     @abstractmethod
     def pictures(self, codes: npt.NDArray[np.int64]) -> Bytes:
-        """(N, places) codes from 0 -> (N, places, F)."""
+        """Turn (N, places) codes from 0 into (N, places, F) patches."""
 
 
 class CodesForm(WrittenForm):
-    """Exactly as many codes as a picture has places."""
+    """The form of codes: exactly as many as a picture has places."""
 
     symbols: CodeSymbols
     noun = "codes of pictures"
@@ -151,15 +151,15 @@ class CodesForm(WrittenForm):
         weights: Path | None = None,
         seen: Path | None = None,
     ) -> None:
-        """``opens``: the coder, when it is first needed; None while it is learned, when nothing is
-        known of the codes of a picture. ``weights``: the file of its weights; ``seen``: that of
-        hashes of the pictures that it has learned from, which need not be there."""
+        """``opens`` makes the coder when it is first needed; None while it is learned, when
+        pictures have no codes yet. ``weights``: the file of its weights; ``seen``: the file of
+        hashes of its training pictures, which may be missing."""
         self.symbols, self.seen = symbols, seen
         self._opens, self._weights = opens, weights
         self._pictures = PicturesForm(symbols.source)
 
     def save(self, path: Path) -> None:
-        """With the weights of the coder, where they are not the run's own."""
+        """Save the symbols, and the weights of the coder if they are not the run's own."""
         for file in (self._weights, self.seen):
             if file is not None and file.is_file():
                 with replacing_file(path.with_name(file.name)) as temporary:
@@ -168,12 +168,13 @@ class CodesForm(WrittenForm):
 
     @cached_property
     def coder(self) -> Coder:
-        """Errors: ``RunError`` for weights that are missing, damaged or not those of the run."""
+        """The coder. Errors: ``RunError`` for weights that are missing, damaged or not those of
+        the run."""
         assert self._opens is not None, "codes have been learned"
         return self._opens()
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        """Errors: ``DataError`` for a picture that cannot be used."""
+        """Return the codes of pictures. Errors: ``DataError`` for a picture that cannot be used."""
         if self._opens is None:
             return [[] for _ in raws]
         if not raws:
@@ -183,7 +184,8 @@ class CodesForm(WrittenForm):
         return codes
 
     def pictures(self, outputs: Sequence[Sequence[int]]) -> list[Bytes]:
-        """(H, W, C) of each output. What is missing of one that was cut off is black."""
+        """Return (H, W, C) of each output. The missing part of an output that was cut off is
+        black."""
         source, places = self.symbols.source, self.symbols.places
         codes = np.zeros((len(outputs), places), np.int64)
         for row, tokens in zip(codes, outputs, strict=True):
@@ -196,14 +198,15 @@ class CodesForm(WrittenForm):
         ]
 
     def picture_at(self, raw: str) -> Bytes:
-        """(H, W, C) a picture as it is read. Errors: ``DataError`` if it cannot be used."""
+        """Return the (H, W, C) picture as it is read. Errors: ``DataError`` if it cannot be
+        used."""
         return self._pictures.picture(self._pictures.rows(raw))
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return [" ".join(self._name(token) for token in tokens) for tokens in outputs]
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
-        """Each a word of its own to whoever joins pieces."""
+        """Return the name of each code, as a word of its own."""
         return [SPACE + self._name(token) for token in tokens]
 
     def _name(self, token: int) -> str:

@@ -1,6 +1,6 @@
-"""Pictures as a form: a raw example is the path of a file, or a place in an IDX file,
-``train-images-idx3-ubyte.gz#17`` (counted from 0), or in a ZIP file, ``photos.zip#cat/1.png``. Its
-rows are square patches, from left to right and from top to bottom."""
+"""The form of pictures: a raw example is the path of a file, or a place in an IDX file,
+``train-images-idx3-ubyte.gz#17`` (counted from 0), or in a ZIP file, ``photos.zip#cat/1.png``.
+Its rows are square patches, from left to right and from top to bottom."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dragoman.sources.shared.files import File, file_of
 from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm, check_count
 
 _TOGETHER = 64 << 20
-"""Bytes of pictures that are encoded together."""
+"""The most bytes of pictures that are encoded together."""
 
 
 @dataclass(frozen=True)
 class PatchCells(Cells):
-    """The patches of a picture."""
+    """The cells of a picture are its patches."""
 
     channels: int
 
@@ -45,7 +45,7 @@ class PatchCells(Cells):
 
 
 class PicturesForm(RowsForm):
-    """Patches of pictures, in bytes."""
+    """The form of patches of pictures, in bytes."""
 
     settings: PictureSource
     row_type = "uint8"
@@ -85,7 +85,7 @@ class PicturesForm(RowsForm):
         yield patches_of(pixels, settings.patch)
 
     def picture(self, rows: Rows) -> Bytes:
-        """The picture at the size that is read."""
+        """Return the picture at the size that is read."""
         settings = self.settings
         return pixels_from(rows, settings.height, settings.width, settings.patch)
 
@@ -95,15 +95,15 @@ class PicturesForm(RowsForm):
         return PatchCells(*self.settings.grid, read, self.settings.channels)
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
-        """Row and column of each patch, from 1, as a word each, and before them ``class`` where
-        the model has a class token."""
+        """Return row and column of each patch, from 1, as words, preceded by ``class`` if the
+        model has a class token."""
         across = self.settings.grid[1]
         patches = [f"▁{n // across + 1},{n % across + 1}" for n in range(len(values))]
         return ["▁class"] * (count - len(values)) + patches
 
 
 def patches_of(pixels: Bytes, patch: int) -> Bytes:
-    """(H, W, C) -> (H / p x W / p, p x p x C)."""
+    """Cut (H, W, C) into (H / p x W / p, p x p x C)."""
     height, width, channels = pixels.shape
     grid = pixels.reshape(height // patch, patch, width // patch, patch, channels)
     found: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
@@ -111,7 +111,7 @@ def patches_of(pixels: Bytes, patch: int) -> Bytes:
 
 
 def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:
-    """What ``patches_of`` was made of; patches that are missing at the end are black."""
+    """Undo ``patches_of``; missing patches at the end are black."""
     across, down = width // patch, height // patch
     channels = patches.shape[1] // (patch * patch)
     whole = np.zeros((across * down, patches.shape[1]), np.uint8)

@@ -20,7 +20,8 @@ from dragoman.sources.shared.front_end import WHITE, Convolution2d, FrontEnd
 
 
 class PatchesFrontEnd(FrontEnd):
-    """Patches of pictures, of bytes from black (0) to white (255), which become -1 to 1."""
+    """A linear map of patches of bytes, whose values are scaled from black (0) and white (255)
+    to -1 and 1."""
 
     def __init__(self, width: int, row_width: int, across: int) -> None:
         super().__init__()
@@ -33,12 +34,13 @@ class PatchesFrontEnd(FrontEnd):
 
 
 class StemFrontEnd(FrontEnd):
-    """Patches of whole pictures, which become one picture again before they are read."""
+    """Convolutions over whole pictures, which are put together from their patches."""
 
     def __init__(
         self, width: int, grid: tuple[int, int], side: int, colours: int, channels: int
     ) -> None:
-        """``grid``: patches from top to bottom and from left to right; ``side``: pixels of one."""
+        """``grid``: patches from top to bottom and from left to right; ``side``: the pixels of a
+        patch."""
         super().__init__()
         self.down, self.across = grid
         self.side, self.colours = side, colours
@@ -52,7 +54,7 @@ class StemFrontEnd(FrontEnd):
         layout, side, down, across = source.layout, self.side, self.down, self.across
         pixels = source.values.to(self.out.weight.dtype) * (2 / WHITE) - 1
         patches = layout.pad(pixels)  # (B, P, F)
-        # What is not read stands behind, and a place sees nothing to its right or below it.
+        # Missing patches are padded at the end; convolutions see nothing to the right or below.
         patches = F.pad(patches, (0, 0, 0, down * across - patches.shape[1]))
         grid = patches.view(-1, down, across, side, side, self.colours)
         grid = grid.permute(0, 5, 1, 3, 2, 4).flatten(4).flatten(2, 3)  # (B, C, H, W)

@@ -1,7 +1,7 @@
-"""IDX files, as MNIST comes in: arrays of bytes behind a header of their sizes; plain or gzip.
+"""IDX is the format of MNIST: an array of bytes after a header with its sizes; plain or gzip.
 
-bytes 0, 1: zero; byte 2: 8 (unsigned bytes); byte 3: number of sizes; then each size, 4 bytes,
-the highest first; then the numbers, the last size running fastest.
+Bytes 0 and 1 are zero, byte 2 is 8 (unsigned bytes), byte 3 is the number of sizes. The sizes
+follow, 4 bytes each, the highest byte first; then the numbers, the last size running fastest.
 
 The raw example of a picture is its place, ``train-images-idx3-ubyte.gz#17``, counted from 0.
 """
@@ -27,26 +27,28 @@ from dragoman.sources.shared.files import unusable
 Bytes = npt.NDArray[np.uint8]
 
 _LARGEST = 4 << 30
-"""Bytes of a file once it is unpacked."""
+"""The most bytes of an unpacked file."""
 _UNSIGNED_BYTES = 8
 _MOST_SIZES = 4
 _LONGEST_HEAD = 4 + 4 * _MOST_SIZES
 _DIGITS = 20
-"""More than the number of any picture has."""
+"""A number with more digits than this is no picture's."""
 
 
 def is_idx(path: str) -> bool:
-    """Whether its name is that of an IDX file, train-images-idx3-ubyte.gz or digits.idx, and it is
-    no folder."""
+    """Return True for a name of an IDX file, such as train-images-idx3-ubyte.gz or digits.idx,
+    that is no folder."""
     name = Path(path).name.removesuffix(".gz").lower()
     is_named_so = name.endswith(".idx") or ("idx" in name and name.endswith("ubyte"))
     return is_named_so and not os.path.isdir(path)
 
 
 def read_idx(path: Path) -> Bytes:
-    """The array of a file, read-only: mapped where the file is plain. The last two are kept.
+    """Return the array of a file, read-only, and mapped if the file is plain. The last two are
+    cached.
 
-    Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or another kind.
+    Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or of another
+    kind.
     """
     try:
         about = path.stat()
@@ -57,7 +59,7 @@ def read_idx(path: Path) -> Bytes:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, changed: int, size: int) -> Bytes:
-    """``changed`` and ``size`` tell a file from one that took its place."""
+    """``changed`` and ``size`` keep a replaced file from being found in the cache."""
     if not size:
         raise DataError(f"{path} is empty")
     try:
@@ -70,7 +72,7 @@ def _read(path: Path, changed: int, size: int) -> Bytes:
             if wanted > _LARGEST:
                 raise DataError(f"{path} holds more than {_LARGEST >> 30} GiB: unpack it first")
             unpacked.seek(0)
-            content = unpacked.read(wanted + 1)  # no more, whatever it unpacks to
+            content = unpacked.read(wanted + 1)  # no more, whatever its unpacked size
         return _array(path, np.frombuffer(content, np.uint8))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged or cut off: {error}") from error
@@ -93,7 +95,7 @@ def _array(path: Path, data: Bytes) -> Bytes:
 
 
 def _sizes(path: Path, head: bytes) -> list[int]:
-    """What the header says."""
+    """Return the sizes in the header."""
     if len(head) < 4 or head[:2] != b"\0\0" or not head[3]:
         raise DataError(f"{path} is not an IDX file: it begins with {head[:4]!r}")
     if head[3] > _MOST_SIZES:
@@ -110,7 +112,7 @@ def _sizes(path: Path, head: bytes) -> list[int]:
 
 
 def _wanted(sizes: list[int]) -> int:
-    """Bytes of a file with such sizes."""
+    """Return the bytes of a file with such sizes."""
     return 4 + 4 * len(sizes) + math.prod(sizes)
 
 
@@ -119,9 +121,10 @@ def _told(sizes: list[int]) -> str:
 
 
 def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
-    """A pair for each picture of an IDX file and its label; its line is its number, from 1.
+    """Yield a pair for each picture of an IDX file and its label; its line is its number, from
+    1.
 
-    Errors: ``DataError``, also where there are not as many of both.
+    Errors: ``DataError``, also for different numbers of both.
     """
     images, numbers = read_idx(pictures), read_idx(labels)
     if numbers.ndim != 1:
@@ -136,14 +139,16 @@ def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
 
 
 def is_place(raw: str) -> bool:
-    """Whether it is a place in an IDX file, or such a file, and not the path of a picture."""
+    """Return True for a place in an IDX file, or such a file, which is not the path of a
+    picture."""
     path, _, number = raw.rpartition("#")
     is_place = is_idx(path) or (bool(path) and number.isdecimal())
     return is_idx(raw) or (is_place and not os.path.exists(raw))
 
 
 def picture_at(raw: str) -> Bytes:
-    """(H, W, C). Errors: ``DataError`` for a place that there is not."""
+    """Return the (H, W, C) picture at a place. Errors: ``DataError`` for a place that does not
+    exist."""
     path, _, number = raw.rpartition("#")
     if not path or not (number.isascii() and number.isdecimal()):
         raise DataError(

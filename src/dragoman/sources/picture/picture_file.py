@@ -1,7 +1,7 @@
-"""Pictures in files, by Pillow: PNG, JPEG, GIF, BMP and WebP.
+"""Pictures are read by Pillow: PNG, JPEG, GIF, BMP and WebP.
 
-Only these are opened, whatever a file is called, and of an animation the first picture is read. The
-header tells how many pixels there are before any is decoded.
+No other formats are opened, whatever the name of the file; of an animation the first picture is
+read. The number of pixels is read from the header before any is decoded.
 """
 
 from __future__ import annotations
@@ -23,41 +23,42 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MOST_PIXELS = 100_000_000
-"""Of one file: 300 MB of colours."""
+"""The most pixels of a file: 300 MB of colours."""
 _MOST_ROWS = 65_535
-"""As many as a JPEG file may have. Pillow goes over a picture row by row, and lets no other thread
-run meanwhile: of 25 million rows of one pixel each, for half a second at a time."""
+"""The most rows of a picture, as in a JPEG file. Pillow processes a picture row by row without
+letting other threads run: for 25 million rows of one pixel, half a second at a time."""
 _BAND = 500_000
-"""Pixels that are laid on white at once."""
+"""The number of pixels that are put on white together."""
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
 _MOST_TEXT = 4 << 20
-"""Bytes of text in a PNG file, which Pillow inflates as it opens it."""
+"""The most bytes of text in a PNG file, which Pillow inflates when it opens the file."""
 FOREIGN_ENDINGS = frozenset(
     {".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ppm", ".pgm",
      ".pbm"}
 )  # fmt: skip
-"""Of files that hold a picture, and are not read."""
+"""The endings of files of pictures that are not read."""
 _BRANDS = {b"ftypheic": "HEIC", b"ftypheix": "HEIC", b"ftypmif1": "HEIF", b"ftypavif": "AVIF"}
-"""What a file is that has this behind its first four bytes, whatever it is called."""
+"""The format of a file with these bytes after its first four, whatever its name."""
 _ORIENTATION = 0x0112
-"""The tag of EXIF that says how a camera was held."""
+"""The EXIF tag with the orientation of the camera."""
 _DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
-"""Of grey pictures with more than a byte for each pixel, what one step of a byte is."""
+"""The values per step of a byte, for grey pictures with more than a byte per pixel."""
 
 
 def library() -> ModuleType:
-    """Pillow's module of pictures. Errors: ``DataError`` where it is not installed."""
+    """Return Pillow's module of pictures. Errors: ``DataError`` if it is not installed."""
     try:
         from PIL import Image, PngImagePlugin
     except ImportError as error:
         raise DataError(f"reading pictures needs Pillow: {install('images')}") from error
-    Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS is told in our own words
+    Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS has our own message
     PngImagePlugin.MAX_TEXT_MEMORY = _MOST_TEXT
     return Image
 
 
 def foreign(file: Path, kind: str) -> DataError:
-    """The error of a picture of a kind that is not read, with the command that converts it."""
+    """Return the error for a picture of a kind that is not read, with the command that converts
+    it."""
     return DataError(
         f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
         f"{conversion('magick', file, '.png')}"
@@ -65,16 +66,16 @@ def foreign(file: Path, kind: str) -> DataError:
 
 
 def picture_size(file: File) -> tuple[int, int]:
-    """Height and width as the camera was held, by the header, before anything is decoded. Errors:
-    ``DataError``."""
+    """Return height and width in the camera's orientation, from the header, without decoding.
+    Errors: ``DataError``."""
     with _opened(file) as image:
         lies = _orientation(image) in (5, 6, 7, 8)
         return (image.width, image.height) if lies else (image.height, image.width)
 
 
 def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
-    """(height, width, channels): the picture, turned as its camera was held, scaled until it covers
-    that size, and cut around its middle. What is transparent is white.
+    """Return the (height, width, channels) picture in the camera's orientation, scaled until it
+    covers that size, and cropped around its middle. Transparent parts are white.
 
     Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or no picture.
     """
@@ -88,15 +89,16 @@ def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
 
 
 def whole_picture(file: File) -> Bytes:
-    """(H, W, C) in colours, at its own size, turned as its camera was held. Errors: as
-    ``pixels_of``."""
+    """Return the (H, W, C) picture in colours, at its own size, in the camera's orientation.
+    Errors: as ``pixels_of``."""
     return _decoded(file, "RGB", lambda whole: whole)
 
 
 def line_of(file: File, height: int, most: int) -> Bytes:
-    """(height, W): the picture in grey, turned as its camera was held and scaled to that height.
+    """Return the (height, W) picture in grey, in the camera's orientation, scaled to that
+    height.
 
-    Errors: as ``pixels_of``, and ``DataError`` for one that becomes wider than ``most``.
+    Errors: as ``pixels_of``, and ``DataError`` for a result wider than ``most``.
     """
 
     def fitted(whole: Image) -> Image:
@@ -112,19 +114,20 @@ def line_of(file: File, height: int, most: int) -> Bytes:
 
 
 def _decoded(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
-    """A picture in grey (L) or colours (RGB), turned and then fitted. Errors: as ``pixels_of``."""
+    """Return a picture in grey (L) or colours (RGB), turned and then fitted. Errors: as
+    ``pixels_of``."""
     with _opened(file) as image:
         orientation = _orientation(image)
         try:
             return np.asarray(fitted(_turned(_in_bytes(image, mode), orientation)), np.uint8)
         except (DataError, MemoryError):
             raise
-        except Exception as error:  # whatever a decoder finds in damaged bytes
+        except Exception as error:  # decoders raise anything for damaged bytes
             raise DataError(f"{file} is damaged or cut off: {_told(error)}") from error
 
 
 def _opened(file: File) -> Image:
-    """The picture, of which the header is read. Errors: ``DataError``."""
+    """Open a picture and read its header. Errors: ``DataError``."""
     source: Any = file
     try:
         if isinstance(file, InMemory):
@@ -142,7 +145,7 @@ def _opened(file: File) -> Image:
         image: Image = library().open(source, formats=_FORMATS)
     except (DataError, MemoryError):
         raise
-    except Exception as error:  # whatever a decoder finds in damaged bytes
+    except Exception as error:  # decoders raise anything for damaged bytes
         if not isinstance(file, InMemory):
             if file.suffix.lower() in FOREIGN_ENDINGS:
                 raise foreign(file, file.suffix.removeprefix(".").upper()) from error
@@ -161,7 +164,7 @@ def _opened(file: File) -> Image:
 
 
 def _too_much(image: Image) -> str | None:
-    """What a picture has more of than is read, and what to do."""
+    """Return the limit that a picture exceeds, with the remedy; None if it exceeds none."""
     size, exif = f"{image.width:,} x {image.height:,} pixels", image.info.get("exif") or b""
     if image.width * image.height > MOST_PIXELS:
         return f"{size}; at most {MOST_PIXELS:,} are read of one picture: make it smaller"
@@ -174,7 +177,7 @@ def _too_much(image: Image) -> str | None:
 
 
 def _in_bytes(image: Image, mode: str) -> Image:
-    """A picture of any mode in grey (L) or colours (RGB), a byte for each."""
+    """Return a picture of any mode in grey (L) or colours (RGB), with a byte per channel."""
     if image.mode in _DEEP:
         deep = np.asarray(image) // _DEEP[image.mode]
         image = library().fromarray(np.clip(deep, 0, 255).astype(np.uint8))
@@ -184,7 +187,8 @@ def _in_bytes(image: Image, mode: str) -> Image:
 
 
 def _on_white(seen: Image) -> Image:
-    """A picture with transparency, in place; band by band, since no other thread runs meanwhile."""
+    """Put a picture with transparency on white, in place, band by band, because no other thread
+    runs meanwhile."""
     rows = max(1, _BAND // seen.width)
     for top in range(0, seen.height, rows):
         band = 0, top, seen.width, min(top + rows, seen.height)
@@ -195,8 +199,8 @@ def _on_white(seen: Image) -> Image:
 
 
 def _orientation(image: Image) -> Any:
-    """How its camera was held, as EXIF in front of the pixels says it: 1 where it does not. Ask
-    before they are decoded: Pillow's own ``getexif`` of a PNG decodes them, to look behind them."""
+    """Return the orientation in the EXIF data before the pixels, or 1. Call it before decoding:
+    Pillow's own ``getexif`` of a PNG decodes the pixels, to look behind them."""
     try:
         return library().Image.getexif(image).get(_ORIENTATION, 1)
     except Exception:  # noqa: BLE001 - damaged: a picture all the same
@@ -204,7 +208,7 @@ def _orientation(image: Image) -> Any:
 
 
 def _turned(pixels: Image, orientation: Any) -> Image:
-    """A picture as its camera was held."""
+    """Turn a picture to the camera's orientation."""
     turns = library().Transpose
     turn = {
         2: turns.FLIP_LEFT_RIGHT,
@@ -223,7 +227,7 @@ def _told(error: Exception) -> str:
 
 
 def has_colours(file: File) -> bool:
-    """Whether its header tells of colours. Errors: ``DataError``."""
+    """Return True if the header says that a picture has colours. Errors: ``DataError``."""
     with _opened(file) as image:
         return image.mode not in {"1", "L", "LA", "F", *_DEEP}
 
@@ -237,8 +241,8 @@ PICTURES = FileKind(
 
 
 def pictures_in_zip(archive: Path) -> list[str]:
-    """All pictures of a ZIP file. Errors: ``DataError`` where there are none, or for one that
-    cannot be read."""
+    """Return the places of all pictures of a ZIP file. Errors: ``DataError`` if there is none,
+    or for a file that cannot be read."""
     found = [f"{archive}#{name}" for name in names_in(archive) if PICTURES.reads(name)]
     if not found:
         raise DataError(f"{archive} has no picture ({PICTURES.formats})")

@@ -1,9 +1,9 @@
-"""How many parts the file of a picture has, told before it is opened.
+"""This module limits the number of parts in the file of a picture, before it is opened.
 
-A progressive JPEG file comes in scans, each of which makes the whole picture a little finer (ITU-T
-T.81, annex G); encoders write about ten. A scan that changes nothing takes a few bytes, and as long
-to decode as any other: 16 kB can keep a core busy for seconds. Comments of a few bytes take long
-too where there are a million.
+A progressive JPEG file comes in scans, each of which makes the whole picture a little finer
+(ITU-T T.81, annex G); encoders write about ten. A scan that changes nothing takes a few bytes,
+and as long to decode as any other: 16 kB can keep a core busy for seconds. A million comments of
+a few bytes take long too.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from dragoman.base.errors import DataError
 
 _SCANS = 50
 _SEGMENTS = 1_000
-"""Tables and metadata, scans included. Pillow joins those of EXIF one by one."""
+"""The most segments of tables and metadata, scans included. Pillow joins those of EXIF one by
+one."""
 MOST_EXIF = 1 << 16
-"""Bytes of EXIF. It says how a camera was held, in one segment of a JPEG file, which has fewer
-(CIPA DC-008). Its entries take twelve bytes each; Pillow reads them one by one, and before version
-13 it copies what they point to, which may be the same bytes for all."""
+"""The most bytes of EXIF. It gives the orientation of the camera, in one segment of a JPEG file,
+which has fewer (CIPA DC-008). Its entries take twelve bytes each; Pillow reads them one by one,
+and before version 13 it copies what they point to, which may be the same bytes for all."""
 _RESOURCES = 10_000
-"""Of Photoshop, in a JPEG file. Pillow reads them one by one."""
+"""The most Photoshop resources in a JPEG file. Pillow reads them one by one."""
 _PARTS = 10_000
-"""Chunks of a PNG file; blocks of a GIF file before its first picture, of 255 bytes at most."""
+"""The most chunks of a PNG file, and the most blocks (of up to 255 bytes) before the first
+picture of a GIF file."""
 _FILL = 10_000
-"""Bytes before the first scan that belong to no segment, which Pillow goes over one by one."""
+"""The most bytes before the first scan that belong to no segment; Pillow reads them one by one."""
 _WINDOW = 100_000
-"""Bytes that are searched at once: a search lets no other thread run."""
+"""The bytes that are searched together; other threads wait for a search."""
 _JPEG_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
-"""What begins a segment of a JPEG file: neither a byte of the picture nor one of its restarts. Of
-several bytes 0xff it is the last, so that each is gone over once."""
+"""The beginning of a segment of a JPEG file: neither a byte of the picture nor a restart marker.
+Of several bytes 0xff it is the last, so that each is read once."""
 _SCAN, _END = 0xDA, 0xD9
 _APP1, _APP13 = 0xE1, 0xED
 _EXTENSION = 0x21
@@ -40,7 +42,7 @@ _RUN_LENGTHS = (1, 2)
 
 
 def check_parts(called: str, data: bytes) -> None:
-    """Errors: ``DataError`` for a file that would take long because of its parts."""
+    """Raise ``DataError`` for a file whose parts would take long to read."""
     if data.startswith(b"\xff\xd8\xff"):
         scans = fill = exif = resources = 0
         for number, (marker, between, begin, end) in enumerate(_segments(data), 1):
@@ -72,8 +74,8 @@ def _too_many(called: str, what: str, kind: str) -> DataError:
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """The marker of each segment, how many bytes before it belong to none, and where its content
-    begins and ends; the end last."""
+    """Yield the marker of each segment, the number of bytes before it that belong to none, and
+    where its content begins and ends; the end of the picture comes last."""
     at = 2
     while (found := _marker(data, at)) is not None and found[1][0] != _END:
         begin, between = found.end() + 2, found.start() - at
@@ -84,7 +86,7 @@ def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
-    """The next one from ``at`` on. Other threads have a turn between two windows."""
+    """Return the next marker from ``at`` on. Other threads can run between two windows."""
     while at < len(data):
         if found := _JPEG_MARKER.search(data, at, at + _WINDOW):
             return found
@@ -93,7 +95,7 @@ def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
 
 
 def _chunks(data: bytes) -> Iterator[int]:
-    """Where each chunk begins; what is behind the last one is not looked at."""
+    """Yield the beginning of each chunk, up to the last chunk."""
     at = 8
     while at < len(data):
         yield at
@@ -103,7 +105,7 @@ def _chunks(data: bytes) -> Iterator[int]:
 
 
 def _blocks(data: bytes) -> Iterator[int]:
-    """Where each block begins before the first picture; what is none there is passed over."""
+    """Yield the beginning of each block before the first picture; other bytes are skipped."""
     table = data[10] if len(data) > 10 else 0
     at = 13 + (3 << (table & 7) + 1 if table & 0x80 else 0)
     while at < len(data) and data[at] not in b",;":

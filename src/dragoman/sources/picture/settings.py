@@ -57,7 +57,7 @@ class PictureSource(RowsSource):
 
     @property
     def grid(self) -> tuple[int, int]:
-        """How many patches there are from top to bottom, and from left to right."""
+        """The number of patches from top to bottom, and from left to right."""
         return self.height // self.patch, self.width // self.patch
 
     def front_end(self, width: int) -> FrontEnd:

@@ -1,1 +1,1 @@
-"""What kinds of sources share: settings, rows, and files in memory and in archives."""
+"""Settings, rows, and files in memory and in archives, which several kinds of sources share."""

@@ -1,8 +1,8 @@
-"""Files that raw examples name: on a disk, in memory, or in a ZIP file; those of a kind, in a
-folder, or in a list; and what is said of those that cannot be read.
+"""Files that raw examples name: on a disk, in memory, or in a ZIP file; the files of a kind in a
+folder or a list; and the errors for files that cannot be read.
 
-A picture in a ZIP file is read where it is: its raw example is ``photos.zip#cat/1.png``. Nothing is
-unpacked to a disk. A name that lies outside, that is hidden, or that macOS adds is passed over.
+A picture in a ZIP file is read in place: its raw example is ``photos.zip#cat/1.png``. Nothing is
+unpacked to a disk. Names that are outside the archive, hidden, or added by macOS are skipped.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InMemory:
-    """A file whose bytes are in memory: what a client of a server sends, and no file system has.
-    ``str`` is what messages call it."""
+    """A file whose bytes are in memory, such as one that a client sent to a server. Messages use
+    its ``str``."""
 
     called: str
     data: bytes = field(repr=False)
@@ -39,16 +39,16 @@ class InMemory:
         return self.called
 
     def open(self, mode: Literal["rb"] = "rb") -> BytesIO:
-        """Its bytes, to be read, as a path opens them."""
+        """Open the bytes for reading, as a path does."""
         return BytesIO(self.data)
 
 
 File = Path | InMemory
-"""What a form reads."""
+"""A file that a form reads."""
 
 
 def unusable(path: object, error: OSError | ValueError) -> DataError:
-    """The error of a file, from what the system says of it; a ``ValueError`` is that of a name that
+    """Return the error for a file from that of the system; a ``ValueError`` is for a name that
     no file can have, such as one with a NUL."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path} does not exist")
@@ -58,34 +58,35 @@ def unusable(path: object, error: OSError | ValueError) -> DataError:
 
 
 def conversion(program: str, given: Path, ending: str) -> str:
-    """The command by which ``program`` writes a file anew beside it, with another ending."""
+    """Return the command by which ``program`` converts a file, in its folder, to another ending."""
     made = given.with_suffix(ending)
     if made == given:
         made = given.with_name(f"{given.stem}-converted{ending}")
-    # A name that begins with a dash is not an option.
+    # The ./ keeps a name that begins with a dash from being an option.
     names = (f"./{name}" if str(name).startswith("-") else str(name) for name in (given, made))
     return f"{program} {' '.join(map(shlex.quote, names))}"
 
 
 _PLACE = ".zip#"
 _LARGEST = 512 << 20
-"""Bytes of a file once it is unpacked."""
+"""The most bytes of an unpacked file."""
 _SWELLS = 1_000
-"""Times the size that it has in the archive; pictures are packed already."""
+"""The most times that a file grows when it is unpacked; pictures are compressed already."""
 
 
 def is_zip(path: str | Path) -> bool:
-    """Whether its name is that of a ZIP file, and it is no folder."""
+    """Return True for a name of a ZIP file that is no folder."""
     return str(path).lower().endswith(".zip") and not os.path.isdir(path)
 
 
 def names_in(path: Path) -> list[str]:
-    """The names of the files in it, sorted. Errors: ``DataError`` for one that cannot be read."""
+    """Return the names of the files in an archive, sorted. Errors: ``DataError`` for an archive
+    that cannot be read."""
     return sorted(_opened(path).names)
 
 
 def place_of(raw: str) -> tuple[Path, str | None]:
-    """The file on the disk that a raw example names, and where it is a ZIP file, the name in it."""
+    """Return the file on the disk that a raw example names, and for a ZIP file the name in it."""
     at = raw.lower().rfind(_PLACE)
     if at < 0 or os.path.exists(raw):
         return Path(raw), None
@@ -93,8 +94,8 @@ def place_of(raw: str) -> tuple[Path, str | None]:
 
 
 def file_of(raw: str) -> File:
-    """What a raw example names: a file, or one in a ZIP file. Errors: ``DataError`` for one that is
-    not in it or cannot be unpacked."""
+    """Return the file that a raw example names, which may be in a ZIP file. Errors:
+    ``DataError`` for one that is not in it or cannot be unpacked."""
     path, name = place_of(raw)
     if name is None:
         return path
@@ -116,7 +117,7 @@ def file_of(raw: str) -> File:
 
 
 class _Archive(NamedTuple):
-    """An open ZIP file, and what is shown of it by its names."""
+    """An open ZIP file, with its visible files by name."""
 
     file: zipfile.ZipFile
     names: dict[str, zipfile.ZipInfo]
@@ -134,14 +135,14 @@ def _opened(path: Path) -> _Archive:
 
 @lru_cache(maxsize=4)
 def _kept(path: Path, changed: int, size: int, process: int) -> _Archive:
-    """``changed`` and ``size`` tell a file from one that took its place; another process reads at
-    places of its own."""
+    """``changed`` and ``size`` keep a replaced file from being found in the cache; ``process``
+    gives each process a file position of its own."""
     file = zipfile.ZipFile(path)
     return _Archive(file, {_name_of(info): info for info in file.infolist() if _is_shown(info)})
 
 
 def _name_of(info: zipfile.ZipInfo) -> str:
-    """Its name; many programs write UTF-8 without saying so."""
+    """Return the name of a member; many programs write UTF-8 without the flag for it."""
     if info.flag_bits & 0x800:
         return info.filename
     try:
@@ -162,35 +163,35 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 @dataclass(frozen=True)
 class FileKind:
-    """Recordings, or pictures."""
+    """A kind of files: recordings, or pictures."""
 
     noun: str
     endings: Collection[str]
-    """Of files that are read."""
+    """The endings of files that are read."""
     foreign_endings: Collection[str]
-    """Of files of the same kind that are not read."""
+    """The endings of files of the same kind that are not read."""
     foreign: Callable[[Path, str], DataError]
-    """The error of such a file, whose format is named, with the command that converts it."""
+    """A function that returns the error for such a file, with the command that converts it."""
 
     def reads(self, name: str | Path) -> bool:
-        """Whether a file of that name is read, by its ending."""
+        """Return True if a file of that name is read, by its ending."""
         return Path(name).suffix.lower() in self.endings
 
     def count(self, files: Iterable[Path]) -> int:
-        """How many of the files are of this kind, read or not."""
+        """Return how many of the files are of this kind, whether they are read or not."""
         endings = {*self.endings, *self.foreign_endings}
         return sum(file.suffix.lower() in endings for file in files)
 
     @property
     def formats(self) -> str:
-        """``.bmp, .gif, ...``"""
+        """The endings as text: ``.bmp, .gif, ...``"""
         return ", ".join(sorted(self.endings))
 
     def among(self, found: Iterable[Path]) -> Iterator[Path]:
-        """The files of this kind that are read, by their names.
+        """Yield the files of this kind that are read, sorted by name.
 
-        Errors: ``DataError`` for a file of this kind in a format that is not read, unless the same
-        name stands beside it with an ending that is.
+        Errors: ``DataError`` for a file of this kind in a format that is not read, unless there
+        is one of the same name with an ending that is.
         """
         found = sorted(found)
         converted = {file.with_suffix("") for file in found if self.reads(file)}
@@ -205,7 +206,7 @@ class FileKind:
 
 
 def shown_in(root: Path) -> list[Path]:
-    """Whatever lies in a folder and in the folders in it, but what is hidden."""
+    """Return all visible files in a folder and its subfolders."""
 
     def refuse(error: OSError) -> None:
         raise unusable(error.filename, error) from error
@@ -220,13 +221,13 @@ def shown_in(root: Path) -> list[Path]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError as error:  # in a folder that is listed, and no more
+    except OSError as error:  # the folder can be listed, but not entered
         raise unusable(path, error) from error
 
 
 def checked(path: Path, place: str = "") -> Path:
-    """The same path. Errors: ``DataError`` for a name that would not stay on one line, where tables
-    and messages have it."""
+    """Return the path. Errors: ``DataError`` for a name that would break a line in tables and
+    messages."""
     if _CONTROL.search(str(path)):
         raise DataError(
             f"{place}{': ' if place else ''}{str(path)!r} has an end of line, a tab or another "
@@ -236,10 +237,10 @@ def checked(path: Path, place: str = "") -> Path:
 
 
 def listed(pairs: Iterable[Pair], listing: Path, kinds: Collection[FileKind]) -> Iterator[Pair]:
-    """Pairs whose source is a file that ``listing`` names, with its path. ``kinds``: of files that
-    it may name.
+    """Yield pairs whose source is a file that ``listing`` names, with its path. ``kinds``: the
+    kinds of files that it may name.
 
-    Errors: ``DataError`` naming the line of a file that does not exist or is listed twice.
+    Errors: ``DataError`` with the line of a file that does not exist or is listed twice.
     """
     seen: dict[bytes, int] = {}
     for pair in pairs:
@@ -262,7 +263,7 @@ def listed(pairs: Iterable[Pair], listing: Path, kinds: Collection[FileKind]) ->
 
 
 def _header(pair: Pair, kinds: Collection[FileKind]) -> str:
-    """What to do where the first line seems to name columns."""
+    """Return the advice for a first line that seems to name columns."""
     if pair.line > 1 or any(kind.reads(pair.source.strip()) for kind in kinds):
         return ""
     return ". Is it the name of a column? A list has no header: remove its first line"

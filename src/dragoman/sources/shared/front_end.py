@@ -1,9 +1,10 @@
-"""The contract of a front end, and what several front ends share.
+"""The interface of a front end, and the parts that several front ends share.
 
-A front end stands before the first layer of a model whose source is rows of numbers. It makes rows
-of the model's width, and often fewer of them.
+A front end precedes the first layer of a model whose source is rows of numbers. It makes rows of
+the model's width, and often fewer of them.
 
-Shapes: B sources, P packed rows of width F, P' and D what is made of them, T x F places of a grid.
+Shapes: B sources, P packed rows of width F, P' and D rows and width of the result, T x F places
+of a grid.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ _KERNEL = 3
 
 
 class FrontEnd(nn.Module):
-    """Rows as they are stored -> rows of the model's width."""
+    """This class turns rows as they are stored into rows of the model's width."""
 
     across = 0
-    """The places side by side where rows lie in a grid; 0: they lie in a line."""
+    """The number of columns if rows form a grid; 0 if they form a line."""
     attention_names: tuple[str, ...] = ()
-    """The names by which probes know the attention weights in it."""
+    """The names of the attention weights in it, for probes."""
 
     @abstractmethod
     def forward(self, source: Sequences) -> Sequences:
-        """(P, F) -> (P', D), sequence by sequence; dropout knows a sequence by the same name."""
+        """Turn (P, F) into (P', D), sequence by sequence; sequences keep their row keys for
+        dropout."""
 
     def length(self, rows: int) -> int:
-        """The number of rows that are made of ``rows``."""
+        """Return the number of rows that are made of ``rows``."""
         return rows
 
 
 class Convolution2d(Computing):
-    """Every second place in both directions of a 3 x 3 convolution: (B, in, T, F) to
-    (B, out, T / 2, F / 2), rounded up. It computes in fp32, as the logarithms that it reads need.
+    """A 3 x 3 convolution with stride 2 in both directions: (B, in, T, F) to (B, out, T / 2, F /
+    2), rounded up. It computes in fp32, as the logarithms that it reads need.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -51,7 +53,7 @@ class Convolution2d(Computing):
         nn.init.kaiming_normal_(self.weight, nonlinearity="relu")
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """There is one way."""
+        """There is only one way to compute it."""
 
     def forward(self, grid: Tensor) -> Tensor:
         return F.conv2d(grid, self.weight, self.bias, stride=2, padding=1)

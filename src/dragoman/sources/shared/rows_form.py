@@ -1,5 +1,5 @@
-"""The form of a source that is rows of numbers: a raw example names a file, and what the file holds
-becomes rows (T, F). Nothing ends them, and nobody writes them."""
+"""The form of a source that is rows of numbers: a raw example names a file, whose content
+becomes rows (T, F). They have no end symbol, and no model writes them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from dragoman.sources.shared.files import File
 from dragoman.sources.shared.settings import RowsSource
 
 Rows = npt.NDArray[Any]
-"""(T, F) of the form's own type."""
+"""(T, F) in the form's own type."""
 
 MOST_ROWS = 1_000_000
-"""Of one source: nearly three hours of sound in frames of 10 ms."""
+"""The most rows of a source: nearly three hours of sound in frames of 10 ms."""
 _VERSION = 1
-"""Of what is computed: stores that were made otherwise are made again."""
+"""The version of the computation; stores of another version are made again."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much a file holds, as its header tells."""
+    """The amount of data in a file, from its header."""
 
     seconds: float = 0.0
-    """Of sound."""
+    """The length of a sound."""
     height: int = 0
-    """Of a picture, in pixels, as its camera was held."""
+    """The height of a picture in pixels, in the camera's orientation."""
     width: int = 0
 
     @property
@@ -44,45 +44,46 @@ class Extent:
 
 
 MOST_CELLS = 1_024
-"""Of one file."""
+"""The most cells of a file."""
 
 
 @dataclass(frozen=True)
 class Cells(ABC):
-    """The parts of a file that can be hidden, in a grid, numbered row by row from the top. A hidden
-    cell has the mean of what is around it (Zeiler and Fergus, 2014, section 4.2), so it works for
-    every kind of model; what is said of the rest shows what the cell had to do with it."""
+    """The parts of a file that can be hidden, in a grid, numbered row by row from the top. A
+    hidden cell gets the mean of its surroundings (Zeiler and Fergus, 2014, section 4.2), so this
+    works for every kind of model; the change in the output shows the effect of the cell."""
 
     rows: int
     columns: int
     read: int
-    """The rows of the form that the model reads of the file."""
+    """The number of rows of the form that the model reads."""
 
     @property
     def count(self) -> int:
-        """The cells of the whole file."""
+        """The number of cells of the whole file."""
         return self.rows * self.columns
 
     @property
     def count_read(self) -> int:
-        """The cells of what is read."""
+        """The number of cells that the model reads."""
         return self.count
 
     @abstractmethod
     def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
-        """A copy of the rows of the file with some cells hidden."""
+        """Return a copy of the rows of the file with some cells hidden."""
 
     @abstractmethod
     def row_of(self, cell: int, rows: int) -> int:
-        """Which of the ``rows`` that a model makes of what it reads stands for a cell."""
+        """Return which of the model's ``rows`` corresponds to a cell."""
 
     @abstractmethod
     def spread(self, rows: int) -> tuple[int, int]:
-        """How so many rows of a model are shown: from top to bottom, and from left to right."""
+        """Return the grid in which this many rows of a model are displayed: from top to bottom,
+        and from left to right."""
 
 
 class RowsForm(Form):
-    """Rows of numbers, that are read and never written."""
+    """The form of rows of numbers, which are read and never written."""
 
     spaced = False
     units = "rows"
@@ -95,32 +96,34 @@ class RowsForm(Form):
 
     @abstractmethod
     def rows(self, raw: str) -> Rows:
-        """(T, F) what one file holds. Errors: ``DataError`` for one that cannot be used."""
-
-    @abstractmethod
-    def check_library(self) -> None:
-        """Errors: ``DataError`` where what decodes files is not installed."""
-
-    @abstractmethod
-    def extent(self, file: File) -> Extent:
-        """How much there is to decode in a file. Errors: ``DataError`` for one that cannot be
+        """Return the (T, F) rows of one file. Errors: ``DataError`` for a file that cannot be
         used."""
 
     @abstractmethod
+    def check_library(self) -> None:
+        """Raise ``DataError`` if the library that decodes files is not installed."""
+
+    @abstractmethod
+    def extent(self, file: File) -> Extent:
+        """Return how much there is to decode in a file. Errors: ``DataError`` for a file that
+        cannot be used."""
+
+    @abstractmethod
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
-        """What a file holds, step by step: None after each, and its rows in the end. Errors:
+        """Yield None after each step of reading a file, and finally its rows. Errors:
         ``DataError`` as ``rows``, also for more rows than ``most``."""
 
     @abstractmethod
     def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
-        """(H, W, C) what the model reads, to be looked at."""
+        """Return (H, W, C) pixels that show what the model reads."""
 
     def cells(self, read: int) -> Cells | None:
-        """The cells of a file of which so many rows are read; None where none could be hidden."""
+        """Return the cells of a file of which this many rows are read; None if none can be
+        hidden."""
         return None
 
     def beginning(self, raw: str, values: int) -> str:
-        """All of it: it is the name of a file."""
+        """Return the whole raw example, which is the name of a file."""
         return raw
 
     def far_too_long(self, raw: str, values: int) -> bool:
@@ -148,20 +151,20 @@ class RowsForm(Form):
         return hashlib.sha256(told.encode()).hexdigest()
 
     def save(self, path: Path) -> None:
-        """There is nothing to keep: the recipe says it all."""
+        """The recipe contains everything, so nothing is saved."""
 
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         return [Passage("", (Piece(raw, "", self.rows(raw)),)) for raw in raws]
 
     def longest_output(self, length: int, extra: int) -> int:
-        """The rows that are left of them in the model, and ``extra``."""
+        """Return the number of rows in the model, plus ``extra``."""
         return -(-length // self.settings.shortens) + extra
 
-    # ---- what only tokens have
+    # ---- methods that only tokens need
 
     @property
     def size(self) -> int:
-        """0: there are no tokens."""
+        """The number 0: there are no tokens."""
         return 0
 
     @property
@@ -179,18 +182,19 @@ class RowsForm(Form):
 
 
 def input_of(source: Form) -> int | RowsSource:
-    """What a model that reads such a source is made for: so many different tokens, or rows."""
+    """Return the input that a model for this source is made for: the number of tokens, or the
+    settings of rows."""
     return source.settings if isinstance(source, RowsForm) else source.size
 
 
 def check_count(raw: str, rows: int, noun: str, most: int | None = None) -> None:
-    """Errors: ``DataError`` for a source of more rows than ``MOST_ROWS``, or than ``most``."""
+    """Raise ``DataError`` for a source of more rows than ``MOST_ROWS``, or than ``most``."""
     most = MOST_ROWS if most is None else most
     if rows > most:
         raise DataError(f"{raw} has {rows:,} {noun}; at most {most:,} are read of one file: cut it")
 
 
 def low(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]:
-    """Rows as they are kept: in half of the memory, to three digits."""
+    """Return rows as they are stored: in half of the memory, to three digits."""
     limit = np.finfo(np.float16).max
     return np.clip(rows, -limit, limit).astype(np.float16)

@@ -1,8 +1,8 @@
-"""What the settings of all sources share, which stand in the section ``source`` of a recipe; and
-those of text, of which a vocabulary knows the rest.
+"""The settings that all sources share, which form the section ``source`` of a recipe; and those
+of text, whose other settings belong to its vocabulary.
 
 The settings of a source that is no text also describe the model's front end, which makes rows of
-the model's width of the source's rows.
+the model's width from the source's rows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class SourceSettings(Settings):
 
     @classmethod
     def of(cls, source: SourceSettings | None) -> Self:
-        """``source`` itself, which is known to be of this class: for whoever needs more of it than
-        each source has."""
+        """Return ``source`` itself, which must be of this class, for callers that need its own
+        attributes."""
         assert isinstance(source, cls)
         return source
 
@@ -60,45 +60,45 @@ class SourceSettings(Settings):
 
     @property
     def shortens(self) -> int:
-        """The number of rows of which the front end makes one."""
+        """The number of source rows that the front end turns into one."""
         return 1
 
     @property
     def patches(self) -> int:
-        """The number of patches of one example; 0 where it has none."""
+        """The number of patches of an example; 0 if it has none."""
         return 0
 
     @property
     def has_bands(self) -> bool:
-        """Whether the numbers of a row are bands of a spectrum."""
+        """True if the numbers of a row are bands of a spectrum."""
         return False
 
     @property
     def way(self) -> str:
-        """What is read, and how, for messages."""
+        """The source and how it is read, for messages."""
         return self.units
 
     def of_task(self, task: AnyTask) -> AnyTask:
-        """The task with this source."""
+        """Return the task with this source."""
         return task
 
     def holds(self, with_texts: bool) -> str:
-        """What a list of examples holds (``CorpusSettings.holds``). ``with_texts``: beside a file
-        of their texts."""
+        """Return the content of a list of examples (``CorpusSettings.holds``). ``with_texts``: a
+        file of texts is given with it."""
         return "text"
 
     def size_told(self, tokens: str) -> str:
-        """What a model reads of it, for reports: ``tokens``, as its vocabulary has them."""
+        """Return the size of the input for reports; ``tokens`` describes a vocabulary."""
         return tokens
 
     @abstractmethod
     def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
-        """Errors: ``ValueError`` for a corpus of that name that it cannot be read from. ``holds``:
-        as ``CorpusSettings`` has it."""
+        """Raise ``ValueError`` for a corpus that this source cannot be read from. ``holds``: as
+        in ``CorpusSettings``."""
 
     def tells(self, source: str, target: str) -> bool:
-        """Whether it tells each word of a text in the language ``target`` that is written of it;
-        ``source`` is its own."""
+        """Return True if the source determines each word of its text in the language ``target``;
+        ``source`` is its own language."""
         return False
 
 
@@ -137,18 +137,18 @@ class RowsSource(SourceSettings):
     @property
     @abstractmethod
     def row_width(self) -> int:
-        """F, the numbers of a row."""
+        """F, the number of values in a row."""
 
     @abstractmethod
     def front_end(self, width: int) -> FrontEnd:
-        """What makes rows of a model's width of its rows, with fresh weights from torch's
+        """Return the front end for a model of that width, with fresh weights from torch's
         generator."""
 
     @property
     @abstractmethod
     def takes(self) -> Mapping[str, int]:
-        """How files are read, as a server tells it: the samples of a second (rate), or the pixels
-        and colours of a picture (height, width, channels)."""
+        """The properties of files as a server reports them: the sample rate (rate), or the
+        pixels and colours of a picture (height, width, channels)."""
 
     @property
     def way(self) -> str:
@@ -184,6 +184,6 @@ class RowsSource(SourceSettings):
             )
 
     def most_rows(self, longest: int, seconds: float) -> int:
-        """The rows of one file that are looked at, of which a model reads ``longest`` and a header
+        """Return the most rows of one file to read, if a model reads ``longest`` and a header
         allows ``seconds``."""
         return longest
