@@ -1,2 +1,2 @@
-"""The recipe: the complete settings of a run, what a task says of them, and those that come with
-the package (``shipped``)."""
+"""This package has the recipe, which is the complete settings of a run, the description of a
+task, and the recipes that come with the program (``shipped``)."""

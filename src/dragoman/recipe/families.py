@@ -1,5 +1,5 @@
-"""What tasks have in common whose models are one stack that reads, with a head over it; and those
-whose examples are texts that stand alone, which are read in windows."""
+"""Bases for tasks whose models are one stack that reads, with a head over it; and for tasks
+whose examples are single texts, which are read in windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dragoman.recipe.spec import Spec
 
 @dataclass(frozen=True)
 class WithHead(Spec):
-    """A text is read, and a label chosen for it, or for each of its words."""
+    """A task that reads a text and chooses a label for it, or for each of its words."""
 
     has_head: ClassVar[bool] = True
     overlaps_by_source: ClassVar[bool] = True
@@ -33,7 +33,7 @@ class WithHead(Spec):
             )
 
     def check_known(self, labels: Labels, label: str, line: str, run: Path, noun: str) -> None:
-        """Errors: ``DataError`` for a label, called ``noun``, that a run has not learned."""
+        """Raise ``DataError`` for a label, called ``noun``, that a run has not learned."""
         if labels.value(label) is None:
             raise DataError(
                 f"{line}: {label[:60]!r} is no {noun} of {run}, which knows {labels.summary()}. To "
@@ -44,7 +44,7 @@ class WithHead(Spec):
 
 @dataclass(frozen=True)
 class OneText(Spec):
-    """Texts alone."""
+    """A task whose examples are single texts."""
 
     fixed_tokens: ClassVar[bool] = True
 
@@ -68,11 +68,11 @@ class OneText(Spec):
 
 
 def texts_of_demo(part: str, language: str) -> Iterator[Pair]:
-    """Sentences alone: English, or else German ones."""
+    """Return the demo's sentences without translations: English, or else German."""
     corpus = demo_corpus()
     of = "source" if language == "en" else "target"
-    # Two English sentences may have one German one, and two German ones one English: what is held
-    # out must not be trained on.
+    # Two English sentences may have the same German translation, and the reverse; sentences that
+    # are held out must not be trained on.
     trained = {getattr(pair, of) for pair in corpus.train} if part != "train" else set()
     texts = ((line, getattr(pair, of)) for line, pair in enumerate(getattr(corpus, part), 1))
     return (Pair(line, "", text) for line, text in texts if text not in trained)

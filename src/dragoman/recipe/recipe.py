@@ -1,9 +1,9 @@
-"""A recipe: one TOML file that says everything about a run.
+"""A recipe is one TOML file with all settings of a run.
 
-Each section is the settings of one component, defined beside it; here they are only composed,
-checked and written. A recipe has the sections of its task. Which tasks there are, the class in
-``catalogue.py`` knows: what people load is of that class. Paths in a recipe file are relative to
-that file; in a recipe that ships with the program, to the folder in which the program is run.
+Each section is the settings of one component, defined next to it; here they are only composed,
+checked and written. A recipe has the sections of its task. The class in ``catalogue.py`` knows
+all tasks, and loaded recipes are of that class. Paths in a recipe file are relative to that
+file; in a recipe that ships with the program, to the current folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dragoman.sources.known import SOURCES
 from dragoman.sources.shared.settings import TextSource
 
 OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
-"""Sections that not every task has (``Spec.sections``)."""
+"""The sections that only some tasks have (``Spec.sections``)."""
 
 
 class Recipe(Sections):
@@ -42,7 +42,7 @@ class Recipe(Sections):
     all settings."""
 
     tasks: ClassVar[Mapping[str, Spec]] = {}
-    """The tasks that there are, by the names that recipes give them."""
+    """All tasks, by their names in recipes."""
 
     @field_validator("task")
     @classmethod
@@ -54,8 +54,8 @@ class Recipe(Sections):
     @model_validator(mode="before")
     @classmethod
     def _of_task(cls, values: Any) -> Any:
-        """Recipes of earlier versions have all sections: those of other tasks are passed over. A
-        recipe that names no metric is judged by the first of its task."""
+        """Drop the sections of other tasks, which recipes of earlier versions have, and use the
+        first metric of the task if a recipe names none."""
         if not isinstance(values, Mapping):
             return values
         if (task := cls.tasks.get(str(values.get("task", "translation")))) is None:
@@ -83,12 +83,12 @@ class Recipe(Sections):
 
     @property
     def spec(self) -> Spec:
-        """What the task says of itself, with what is read."""
+        """The specification of the task, with the source."""
         return self.tasks[self.task].of(self.source)
 
     @property
     def bounded_plan(self) -> PlanSettings:
-        """The section ``plan``, for what the model has positions for on either side."""
+        """The section ``plan``, within the positions of the model on either side."""
         longest, source = self.model.longest, self.source
         if longest is None:
             return self.plan
@@ -98,8 +98,8 @@ class Recipe(Sections):
     def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Self:
         """Read a recipe file, or one that ships by its name ("multi30k-en-de").
 
-        ``changes`` are ``section.key=value`` and are merged before anything is checked.
-        Errors: ``RecipeError`` naming the file, the key and what is allowed.
+        ``changes`` are ``section.key=value`` and are merged before anything is checked. Errors:
+        ``RecipeError`` with the file, the key and the allowed values.
         """
         path = Path(source)
         if path.suffix == ".toml" or path.is_file():
@@ -126,7 +126,7 @@ class Recipe(Sections):
     def parse(
         cls, values: Mapping[str, Any], changes: Sequence[str] = (), where: str = "the recipe"
     ) -> Self:
-        """Check plain values, as TOML has them, after merging ``changes``."""
+        """Check plain values of TOML after merging ``changes``."""
         version = values.get("format", FORMAT)
         if isinstance(version, int) and version > FORMAT:
             raise RecipeError(
@@ -143,25 +143,25 @@ class Recipe(Sections):
             raise RecipeError(explain(error, cls, where)) from None
 
     def change(self, changes: Sequence[str]) -> Self:
-        """The same recipe with ``section.key=value`` merged in, checked again."""
+        """Return the recipe with ``section.key=value`` merged in and checked again."""
         return self.parse(self.model_dump(mode="json", exclude_none=True), changes)
 
     def to_toml(self, base: Path) -> str:
-        """The whole recipe as TOML, defaults included; paths are relative to ``base``."""
+        """Return the whole recipe as TOML, with defaults; paths are relative to ``base``."""
         others = {"source", *OPTIONAL} - self.spec.sections - self.source.sections
         values = self.model_dump(mode="json", exclude_none=True, exclude=others)
         return tomli_w.dumps(map_paths(values, lambda p: os.path.relpath(p, base)))
 
     def save(self, path: Path) -> None:
-        """Write ``to_toml`` for the folder of ``path``, whole or not at all."""
+        """Write ``to_toml`` for the folder of ``path``, all or nothing."""
         write_text(path, self.to_toml(path.resolve().parent))
 
 
 def _check_sections(known: Mapping[str, Spec], task: str, changes: Sequence[str]) -> None:
-    """Errors: ``RecipeError`` for a change of a section that the task does not have."""
+    """Raise ``RecipeError`` for a change of a section that the task does not have."""
     spec = known.get(task)
     if spec is None:
-        return  # which is told where the recipe is checked
+        return  # the check of the recipe reports it
     changed = {change.partition("=")[0].partition(".")[0].strip() for change in changes}
     for name in changed & (set(OPTIONAL) - spec.sections):
         tasks = ", ".join(other.name for other in known.values() if name in other.sections)

@@ -1,5 +1,5 @@
-"""A recipe before it is checked: its text, its paths, what ``--set`` changes; and what is said of
-its mistakes.
+"""This module reads recipes before they are checked: text, paths and ``--set`` changes; and it
+words the messages about mistakes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from dragoman.sources.known import SOURCES
 _SHIPPED = resources.files("dragoman") / "recipe" / "shipped"
 """The folder of the recipes that come with the program."""
 _MAX_BYTES = 1 << 20
-"""Bytes of a recipe file."""
+"""The most bytes of a recipe file."""
 
 _MOST_DOTS = 100
-"""Dots in one line of TOML. Python reads a key in the square of the time that its parts take; no
+"""The most dots in one line of TOML. Python needs quadratic time for the parts of a key, and no
 setting is more than a few sections deep."""
 
 _KINDS_OF: Mapping[str, Mapping[str, type[BaseModel]]] = {
     "model": KINDS, "source": SOURCES,
 }  # fmt: skip
-"""Sections of which there are several kinds."""
+"""The sections that have several kinds."""
 
 _GONE = {
     "training.spec_augment.warp": None,
@@ -43,23 +43,23 @@ _GONE = {
     "training.picture_augment.magnitude": None,
     "plan.slices": 1,
 }
-"""Settings that were removed before 0.1.0, and the only value that may be passed over; None: any.
+"""Settings that were removed before 0.1.0, with the only value that may be ignored; None: any.
 All runs of commit c1266482 have them."""
 
 _TOLD, _SHOWN = 20, 200
-"""Mistakes of a recipe that are told at once, and characters that are shown of each."""
+"""The most mistakes of a recipe in one message, and the most characters of each."""
 
 
 def shipped_recipes() -> list[str]:
-    """Names of the recipes that come with the program."""
+    """Return the names of the recipes that come with the program."""
     return sorted(
         f.name.removesuffix(".toml") for f in _SHIPPED.iterdir() if f.name.endswith(".toml")
     )
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The values of TOML. Errors: ``ValueError`` for text that is none, or that has too many dots
-    in one line; ``RecursionError`` for lists in lists without end."""
+    """Return the values of a TOML text. Errors: ``ValueError`` for text that is not TOML, or has
+    too many dots in one line; ``RecursionError`` for lists that are nested too deeply."""
     for number, line in enumerate(text.splitlines(), 1):
         if (dots := line.count(".")) > _MOST_DOTS:
             raise ValueError(
@@ -70,7 +70,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a recipe file. Errors: ``RecipeError`` if it cannot be read as text."""
+    """Return the text of a recipe file. Errors: ``RecipeError`` if it cannot be read as text."""
     if not path.exists():
         raise RecipeError(
             f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
 
 
 def shipped(name: str) -> str:
-    """The text of a recipe that comes with the program. Errors: ``RecipeError``."""
+    """Return the text of a recipe that comes with the program. Errors: ``RecipeError``."""
     names = shipped_recipes()
     if name not in names:
         near = difflib.get_close_matches(name, names, 1)[:1] or near_files(name)
@@ -104,8 +104,8 @@ def shipped(name: str) -> str:
 
 
 def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
-    """``change`` applied to every path under ``data``, and to the run that ``painting`` names: no
-    other section names files."""
+    """Apply ``change`` to every path under ``data``, and to the run of ``painting``; no other
+    section names files."""
     painting = values.get("painting")
     if isinstance(painting, Mapping) and isinstance(painting.get("codes"), str):
         values = {**values, "painting": {**painting, "codes": change(painting["codes"])}}
@@ -133,9 +133,9 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
 
 
 def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
-    """``section.key=value`` merged into ``values``; the value is TOML, or else a plain string.
+    """Merge ``section.key=value`` into ``values``; the value is TOML, or else a plain string.
 
-    Errors: ``RecipeError`` for what is of another form.
+    Errors: ``RecipeError`` for a change of another form.
     """
     key, equals, raw = change.partition("=")
     if not equals or not key.strip():
@@ -158,8 +158,9 @@ def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
 
 
 def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe that the program wrote, without the settings that it no longer has: they changed how
-    a model was trained, not how it is used. In a recipe that somebody wrote they are errors."""
+    """Return a recipe that the program wrote without the settings that no longer exist: they
+    affected the training of a model, not its use. In a recipe that a person wrote they are
+    errors."""
     if "format" not in values:
         return dict(values)
     kept = copy.deepcopy(dict(values))
@@ -174,13 +175,14 @@ def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sets(changes: Sequence[str], key: str) -> bool:
-    """Whether one of ``changes``, as ``merge`` takes them, sets ``key`` or the section it is in."""
+    """Return True if one of ``changes``, in the form of ``merge``, sets ``key`` or its section."""
     names = (change.partition("=")[0].strip() for change in changes)
     return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
 def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
-    """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
+    """Return one line per mistake: the key, the problem, and the nearest key or the allowed
+    values."""
     lines, problems = [], error.errors()
     for section in _KINDS_OF:
         if mixed := _mixed_kinds(section, problems):
@@ -188,7 +190,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
             problems = [problem for problem in problems if problem["loc"][:1] != (section,)]
     for problem in problems[:_TOLD]:
         location = [part for part in problem["loc"] if isinstance(part, str | int)]
-        # pydantic names the kind of model or source behind the section that holds it.
+        # pydantic adds the kind of model or source after the section that contains it.
         has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(str(location[0]), ())
         written = location[:1] + location[2:] if has_kind else location
         key = shortened(".".join(str(part) for part in written), _SHOWN)
@@ -211,7 +213,8 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
 
 
 def _mixed_kinds(section: str, problems: Sequence[Mapping[str, Any]]) -> str:
-    """One line where the kind of a section was changed and all else in it is still of another."""
+    """Return one line if the kind of a section was changed and its other keys are still those of
+    another."""
     kinds = _KINDS_OF[section]
     unknown = [
         problem["loc"][1:]
@@ -233,7 +236,7 @@ def _mixed_kinds(section: str, problems: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
-    """The field names of the settings at ``location`` within ``model``."""
+    """Return the field names of the settings at ``location`` within ``model``."""
     for before, part in zip((None, *location), location, strict=False):
         if (kinds := _KINDS_OF.get(str(before))) is not None and part in kinds:
             model = kinds[str(part)]
@@ -247,7 +250,7 @@ def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]
 
 
 def settings_in(annotation: Any) -> type[BaseModel] | None:
-    """The settings class inside an annotation such as ``CorpusSettings | None``."""
+    """Return the settings class inside an annotation such as ``CorpusSettings | None``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Union, UnionType, tuple, list):

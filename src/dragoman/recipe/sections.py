@@ -1,5 +1,5 @@
-"""What a recipe says: the sections of its components, each defined beside the component, and those
-that belong to none, which are languages, data, painting and evaluation."""
+"""The sections of a recipe: those of its components, each defined next to the component, and
+those of none, which are languages, data, painting and evaluation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LanguageSettings(Settings):
 
     @property
     def spoken(self) -> str:
-        """Of recordings and what is said in them: the language that one of both tells."""
+        """The language of recordings and their transcripts, which either setting may give."""
         return self.source if self.target == "und" else self.target
 
 
@@ -147,7 +147,7 @@ class Sections(Settings):
 
 
 def writes_what_it_reads(recipe: Sections) -> bool:
-    """Whether wrong words can be counted, since what is written is what is read: what is said in a
-    recording, or what stands in a line of text in its own language."""
+    """Return True if the output must be the words of the input, so that wrong words can be
+    counted: the words of a recording, or of a line of text in its own language."""
     languages = recipe.languages
     return recipe.source.tells(languages.source, languages.target)

@@ -1,7 +1,7 @@
-"""What every task says of itself without torch, each in its ``tasks/NAME/spec.py``.
+"""The specification of a task without torch; each task has its own in ``tasks/NAME/spec.py``.
 
-A task says which sections a recipe of it has, what it refuses in them, what both sides of an
-example are made of, and what of the demo's corpora is an example. What needs a model stands in
+A task specifies the sections of its recipe, the settings that it refuses, the forms of both
+sides of an example, and its examples in the demo's corpora. The code that needs a model is in
 ``tasks/NAME/runtime.py``.
 """
 
@@ -36,52 +36,55 @@ ABLE = {
     (True, False): "reads and writes nothing",
     (False, False): "turns pictures into codes and back",
 }
-"""What a model or a task does, by whether it reads and whether it writes."""
+"""The abilities of a model or a task, by whether it reads and whether it writes."""
 
 Examples = Callable[[], Iterator[tuple[str, Pair]]]
-"""The training examples, each with the name of its corpus; read anew at each call."""
+"""A function that reads the training examples again at each call, each with the name of its
+corpus."""
 
 
 @dataclass(frozen=True)
 class Spec(Task):
-    """A task without torch. Methods that raise ``ValueError`` are called while a recipe is checked,
-    and their message becomes the recipe's."""
+    """A task without torch. Methods that raise ``ValueError`` are called while a recipe is
+    checked, and their message becomes the recipe's."""
 
     sections: ClassVar[frozenset[str]] = frozenset()
-    """The sections of a recipe that not every task has: ``OPTIONAL`` of ``recipe/recipe.py``."""
+    """The sections of its recipe that only some tasks have: ``OPTIONAL`` of
+    ``recipe/recipe.py``."""
     demo: ClassVar[str] = "demo"
     """The corpus that the program generates for it (``data.embedded``)."""
     never_generated: ClassVar[str] = ""
-    """What examples are made of, where the program generates no such corpus."""
+    """The name of its examples, if the program generates no corpus of them."""
     target_file: ClassVar[str | None] = None
-    """Where the form of a target that is no text lies in a run folder."""
+    """The file of a run folder with the form of a target that is no text."""
     keeps_order: ClassVar[bool] = False
-    """Whether outputs keep the order of the words that were read (``model.next_word``)."""
+    """True if outputs keep the order of the words that are read (``model.next_word``)."""
     fixed_tokens: ClassVar[bool] = False
-    """Whether a text is cut into the same tokens each time (``text.sampling`` = 0)."""
+    """True if a text is always cut into the same tokens (``text.sampling`` = 0)."""
     fixed_words: ClassVar[bool] = False
-    """Whether words are learned from as they stand (``data.moses`` = false)."""
+    """True if words are learned from unchanged (``data.moses`` = false)."""
     fixed_pictures: ClassVar[bool] = False
-    """Whether pictures are learned from as they are (``training.picture_augment``)."""
+    """True if pictures are learned from unchanged (``training.picture_augment``)."""
     mixes_labels: ClassVar[bool] = False
-    """Whether examples may be mixed with their labels (``training.picture_augment.mixup``)."""
+    """True if examples may be mixed with their labels (``training.picture_augment.mixup``)."""
     reads_rows: ClassVar[bool] = False
-    """Whether what is read may be rows: frames of sound, patches of pictures."""
+    """True if the source may be rows: frames of sound, patches of pictures."""
     search_rules: ClassVar[str] = ""
     """The rules of outputs that a search with lengths and forbidden n-grams could break."""
     overlaps_by_source: ClassVar[bool] = False
-    """Whether dev and test are looked for in training by what is read alone."""
+    """True if the overlap of dev and test with training is found from the source alone."""
     has_head: ClassVar[bool] = False
-    """Whether its model is one stack that reads, with a head over it that chooses among labels."""
+    """True if its model is one stack that reads, with a head that chooses among labels."""
 
     def of(self, source: SourceSettings) -> Self:
-        """The task with such a source: what is read of recordings and pictures is no text."""
+        """Return the task with such a source; recordings and pictures are not read as text."""
         return source.of_task(self)
 
     # --- checks of a recipe -----------------------------------------------------------------------
 
     def check(self, recipe: Sections) -> None:
-        """Whether the sections of a recipe fit the task and each other. Errors: ``ValueError``."""
+        """Check that the sections of a recipe fit the task and each other. Errors:
+        ``ValueError``."""
         data, guided = recipe.data, recipe.training.guided
         if self.never_generated and data.embedded is not None:
             raise ValueError(
@@ -111,7 +114,7 @@ class Spec(Task):
         self.check_vocabularies(recipe)
 
     def check_fit(self, recipe: Sections) -> None:
-        """Whether the settings that are on fit the task, what is read and the model. Errors:
+        """Check that the active settings fit the task, the source and the model. Errors:
         ``ValueError``."""
         for name, fits, why in _FITS:
             value: Any = recipe
@@ -122,7 +125,7 @@ class Spec(Task):
                 raise ValueError(f"{name} {why.format(kind=kind, called=self.called)}")
 
     def check_source(self, recipe: Sections) -> None:
-        """Whether task, model and corpora go with what is read. Errors: ``ValueError``."""
+        """Check that task, model and corpora fit the source. Errors: ``ValueError``."""
         source, kind = recipe.source, f'source.kind = "{recipe.source.kind}"'
         for corpus in recipe.data.corpora:
             source.check_corpus(corpus.name, corpus.holds, names_files=corpus.names_files)
@@ -142,8 +145,7 @@ class Spec(Task):
             )
 
     def check_patches(self, recipe: Sections) -> None:
-        """Whether what an encoder has for the patches of a picture goes with what is read. Errors:
-        ``ValueError``."""
+        """Check that the encoder's settings for patches fit the source. Errors: ``ValueError``."""
         model, source = recipe.model, recipe.source
         if not isinstance(model, EncoderSettings):
             return
@@ -161,7 +163,7 @@ class Spec(Task):
             )
 
     def check_corpus(self, corpus: CorpusSettings) -> None:
-        """Whether a corpus has the sides of the task's examples. Errors: ``ValueError``."""
+        """Check that a corpus has the sides of the task's examples. Errors: ``ValueError``."""
         if corpus.is_alone != (len(self.sides) == 1):
             alone = "text, documents or file"
             raise ValueError(
@@ -178,12 +180,12 @@ class Spec(Task):
             )
 
     only_format: ClassVar[tuple[str, str]] = ("", "")
-    """The format that its corpora have, and what stands in it; nothing where there are several."""
+    """The only format of its corpora, and its content; empty if there are several."""
     instead_of_links: ClassVar[str] = ""
-    """What to add where links are refused."""
+    """The advice that is added where links are refused."""
 
     def check_format(self, corpus: CorpusSettings) -> None:
-        """Whether the task can use the format of a corpus. Errors: ``ValueError``."""
+        """Check that the task can use the format of a corpus. Errors: ``ValueError``."""
         only, holds = self.only_format
         if only and corpus.format != only:
             raise ValueError(f"{corpus.name}: a {self.called} learns from {holds}: format = {only}")
@@ -194,7 +196,7 @@ class Spec(Task):
             )
 
     def check_model(self, recipe: Sections) -> None:
-        """Whether the task can use a model of that kind. Errors: ``ValueError``."""
+        """Check that the task can use a model of that kind. Errors: ``ValueError``."""
         asked, model = (self.reads, self.writes), recipe.model
         if (model.reads, model.writes) != asked:
             kinds = [kind for kind, one in KINDS.items() if (one.reads, one.writes) == asked]
@@ -205,7 +207,7 @@ class Spec(Task):
             )
 
     def check_search(self, search: SearchSettings) -> None:
-        """Whether the task's outputs allow such a search. Errors: ``ValueError``."""
+        """Check that the task's outputs allow such a search. Errors: ``ValueError``."""
         if self.search_rules and (search.min_length or search.no_repeat_ngram):
             raise ValueError(
                 f"{self.search_rules}, and search.min_length and search.no_repeat_ngram could "
@@ -213,10 +215,10 @@ class Spec(Task):
             )
 
     def check_rest(self, recipe: Sections) -> None:
-        """What else the task refuses. Errors: ``ValueError``."""
+        """Check the other conditions of the task. Errors: ``ValueError``."""
 
     def check_vocabularies(self, recipe: Sections) -> None:
-        """Whether vocabularies are shared where a matrix is. Errors: ``ValueError``."""
+        """Check that vocabularies are shared if a matrix is. Errors: ``ValueError``."""
         if not recipe.text.shared and recipe.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
@@ -226,58 +228,67 @@ class Spec(Task):
     # --- what examples are made of ----------------------------------------------------------------
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
-        """The forms of both sides, for those of the sides that are texts or rows. ``folder``: where
-        a ``target_file`` is; ``longest``: the most tokens that are written at once where nothing is
-        read. Errors: ``RunError`` for a file that is missing or damaged."""
+        """Return the forms of both sides, from those of the sides that are texts or rows.
+        ``folder``: the folder of ``target_file``; ``longest``: the most tokens of an output
+        without a source. Errors: ``RunError`` for a file that is missing or damaged."""
         return Forms(given["source"], given["target"])
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        """Learn the form of a target that is no text, and save it -> what to tell people.
-        Errors: ``DataError`` for examples of which nothing can be learned."""
+        """Learn and save the form of a target that is no text; return messages for people.
+
+        Errors: ``DataError`` for examples that nothing can be learned from.
+        """
         return []
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
-        """Whether a run with the forms ``learned`` can go on with other examples, by a recipe.
-        Errors: ``DataError`` naming the first line that it cannot."""
+        """Check that a run with the forms ``learned`` can continue with other examples, by a
+        recipe.
+
+        Errors: ``DataError`` with the first line that it cannot use.
+        """
 
     def check_held(
         self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
     ) -> list[str]:
-        """What to tell people about the examples of "dev" and "test", before the training.
-        Errors: ``DataError`` for a set on which nothing could be measured."""
+        """Return messages for people about the examples of "dev" and "test", before the
+        training.
+
+        Errors: ``DataError`` for a set on which nothing could be measured.
+        """
         return []
 
     def as_learned(self, pair: Pair) -> Pair:
-        """An example as runs keep in mind that they have learned from it."""
+        """Return an example in the form in which runs remember their training examples."""
         return pair
 
     def for_overlap(self, pair: Pair) -> Pair:
-        """What of an example counts when dev and test are looked for in training."""
+        """Return the part of an example that is compared when dev and test are looked for in
+        training."""
         return Pair(pair.line, "", pair.source, pair.whole) if self.overlaps_by_source else pair
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
-        """One part ("train", "dev" or "test") of the demo's corpus."""
+        """Yield one part ("train", "dev" or "test") of the demo's corpus."""
         return pairs_of_demo(part)
 
     def all_embedded_pairs(self) -> Iterable[Pair]:
-        """All parts of the demo's corpus, one behind the other, with both sides."""
+        """Return all parts of the demo's corpus in a row, with both sides."""
         return pairs_of_demo("train", "dev", "test")
 
     def embedded_fingerprint(self) -> str:
-        """The fingerprint of the demo's training corpus."""
+        """Return the fingerprint of the demo's training corpus."""
         return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
 
     # --- models -----------------------------------------------------------------------------------
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
-        """A network with fresh weights, drawn from torch's generator."""
+        """Return a network with fresh weights, drawn from torch's generator."""
         from dragoman.models.catalogue.networks import new_network
 
         return new_network(settings, input_of(forms.source), forms.target.size)
 
 
 def check_voices(recipe: Sections) -> None:
-    """Whether synthetic voices can speak what is written. Errors: ``ValueError``."""
+    """Check that synthetic voices can speak the text that is written. Errors: ``ValueError``."""
     source, target = recipe.languages.source, recipe.languages.target
     if len({base(one) for one in (source, target)} - {"und"}) > 1:
         raise ValueError(
@@ -287,7 +298,7 @@ def check_voices(recipe: Sections) -> None:
 
 
 def pairs_of_demo(*parts: str) -> Iterator[Pair]:
-    """Sentences and their translations."""
+    """Return the demo's sentences with their translations."""
     corpus = demo_corpus()
     every = (pair for part in parts for pair in getattr(corpus, part))
     return (Pair(line, pair.source, pair.target) for line, pair in enumerate(every, 1))
@@ -299,12 +310,11 @@ _FOR_SPEECH = 'is for transcriptions (task translation, source.kind = "frames"):
 
 
 def _reads_text(task: Spec, recipe: Sections) -> bool:
-    """Whether what is read is text."""
     return not task.reads_files
 
 
 def _varied_by(name: str) -> _Fits:
-    """Whether what is read can be varied by the settings of that name."""
+    """Return a check that the settings of that name can vary the source."""
     return lambda task, recipe: name in recipe.source.varied_by
 
 
@@ -361,5 +371,5 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
         "or leave it out"
     )),
 )  # fmt: skip
-"""The settings that not every recipe may have: when one may, and why it may not otherwise, with
-what is read as ``{kind}`` and a run of the task as ``{called}``."""
+"""The settings that only some recipes may have: the condition, and the reason for a refusal, in
+which ``{kind}`` is the kind of source and ``{called}`` a run of the task."""
