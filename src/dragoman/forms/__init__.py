@@ -1,1 +1,1 @@
-"""Between people and a model: how a text, a label or a tree becomes numbers, and back."""
+"""This package has the forms, which turn texts, labels, trees and boxes into numbers and back."""

@@ -1,13 +1,13 @@
-"""Boxes in pictures as a form: what a detector writes of the picture that it reads. As people have
-them, the boxes of a picture are one line (``forms/boxes.py``).
+"""The form of boxes in a picture, which a detector writes. In a corpus, the boxes of a picture
+are one line (``forms/boxes.py``).
 
-As symbols (Chen et al., 2022, *Pix2seq*, section 2.1), a box is five: top, left, bottom, right and
-what is in it. A coordinate is one of ``bins`` + 1 places from one edge of what is read of a picture
-to the other, and the same symbols count down and across. The last symbol stands for what is no
-object: it is learned, and never written.
+As symbols (Chen et al., 2022, *Pix2seq*, section 2.1), a box is five: top, left, bottom, right
+and its label. A coordinate is one of ``bins`` + 1 places from one edge of the part of a picture
+that is read to the other, with the same symbols down and across. The last symbol is the class of
+no object: it is learned, and never written.
 
-Every output has the same number of boxes, so that none is missed because the end came early: a
-model is not asked whether there is another one, but how sure it is of each.
+Every output has the same number of boxes, so that none is missed by an early end: a model is not
+asked whether there is another box, but how sure it is of each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dragoman.forms.labels import LONGEST, MOST
 from dragoman.forms.pieces import SPACE
 
 PER_BOX = 5
-"""Symbols of a box."""
+"""The number of symbols of a box."""
 _NOTHING = "<nothing>"
 
 
@@ -99,8 +99,8 @@ class BoxSymbols(Symbols):
 
     @classmethod
     def learn(cls, scenes: Iterable[Scene], settings: BoxSettings, read: Read) -> Self:
-        """Those of some pictures. Errors: ``DataError`` where there is nothing to tell apart, or
-        there are more labels than there can be."""
+        """Return the symbols for the boxes of some pictures. Errors: ``DataError`` for fewer
+        than two labels, or too many."""
         labels: set[str] = set()
         for scene in scenes:
             labels.update(box.label for box in scene.single)
@@ -118,7 +118,7 @@ class BoxSymbols(Symbols):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Errors: ``RunError`` if the file is missing or damaged."""
+        """Read the symbols. Errors: ``RunError`` if the file is missing or damaged."""
         try:
             found = _BoxFile.model_validate(read_json(path))
         except ValidationError as error:
@@ -131,12 +131,12 @@ class BoxSymbols(Symbols):
     @property
     def _json(self) -> str:
         about = {"format": 1, "labels": list(self.labels), "bins": self.bins, "most": self.most}
-        kind = {} if self.kind == "tokens" else {"kind": self.kind}  # older files have none
+        kind = {} if self.kind == "tokens" else {"kind": self.kind}  # older files have no kind
         return json.dumps(about | self.read._asdict() | kind, indent=1, ensure_ascii=False)
 
     @property
     def nothing(self) -> int:
-        """The class of what is no object."""
+        """The class of no object."""
         return self.classes.stop
 
     @property
@@ -144,8 +144,8 @@ class BoxSymbols(Symbols):
         return self.nothing + 1
 
     def encode(self, scene: Scene) -> list[int]:
-        """Of all boxes that are no crowds, in their order; of boxes that are partly read, that
-        part, and none of those that are not. Labels must be known."""
+        """Return the symbols of all boxes but crowds, in their order; of boxes that are partly
+        read, that part. Boxes that are not read, or have an unknown label, are left out."""
         return [
             symbol
             for box in scene.single
@@ -154,12 +154,12 @@ class BoxSymbols(Symbols):
         ]
 
     def unknown_label(self, scene: Scene) -> str | None:
-        """A label that was not learned."""
+        """Return a label that was not learned, or None."""
         return next((box.label for box in scene.single if box.label not in self._value), None)
 
     def decode(self, tokens: Sequence[int], width: float, height: float) -> list[Box]:
-        """The boxes of whole fives of symbols, in a picture of that size; what is cut off is left
-        out."""
+        """Return the boxes of complete groups of five symbols, in a picture of that size; an
+        incomplete group is left out."""
         across, down = self._window(width, height)
         boxes = []
         for at in range(0, len(tokens) - PER_BOX + 1, PER_BOX):
@@ -173,7 +173,7 @@ class BoxSymbols(Symbols):
         return boxes
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
-        """Each as it is shown to a person."""
+        """Return the name of each symbol for people."""
         names = [*SPECIAL, *map(str, range(self.bins + 1)), *self.labels, _NOTHING]
         return [names[token] for token in tokens]
 
@@ -197,8 +197,8 @@ class BoxSymbols(Symbols):
         return top, left, bottom, right
 
     def _window(self, width: float, height: float) -> tuple[_Window, _Window]:
-        """What is read of a picture's width and height: it is scaled until it covers the size at
-        which pictures are read, and cut around its middle."""
+        """Return the part of a picture's width and height that is read: the picture is scaled
+        until it covers the size at which pictures are read, and cropped around its middle."""
         scale = max(self.read.width / width, self.read.height / height)
         wide, high = self.read.width / scale, self.read.height / scale
         return _Window((width - wide) / 2, wide), _Window((height - high) / 2, high)
@@ -210,11 +210,10 @@ class _Window(NamedTuple):
 
 
 class BoxRules(Rules):
-    """What may follow in the boxes of one picture that are being written: fives that are whole,
-    each box with an area."""
+    """The rules of the boxes of one picture: complete groups of five, each box with an area."""
 
     def __init__(self, symbols: BoxSymbols, most: int | None = None) -> None:
-        """``most``: symbols that the model can write, five at least; None: any number."""
+        """``most``: the most symbols that the model can write, at least five; None: any number."""
         self._symbols = symbols
         boxes = symbols.most if most is None else min(symbols.most, most // PER_BOX)
         assert boxes > 0, "a box has room"
@@ -230,9 +229,9 @@ class BoxRules(Rules):
         place, first, last = length % PER_BOX, symbols.places.start, symbols.places.stop
         if length >= self._longest:
             found[:, symbols.eos] = True
-        elif place < 2:  # top, left: room for an area is left
+        elif place < 2:  # top, left: leave room for an area
             found[:, first : last - 1] = True
-        elif place < 4:  # bottom, right: behind the edge that stands two symbols before
+        elif place < 4:  # bottom, right: beyond the edge two symbols before
             edges = np.arange(symbols.size)[None]
             found = (edges > tokens[:, -2:-1]) & (edges >= first) & (edges < last)
         else:
@@ -241,7 +240,7 @@ class BoxRules(Rules):
 
 
 class BoxForm(WrittenForm):
-    """Places and labels."""
+    """The form of places and labels."""
 
     symbols: BoxSymbols
     noun = "boxes"
@@ -255,11 +254,11 @@ class BoxForm(WrittenForm):
         return *super().forbidden, self.symbols.nothing
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        """Errors: ``DataError`` for a line that holds no boxes."""
+        """Return the symbols of lines of boxes. Errors: ``DataError`` for a line without boxes."""
         return [self.symbols.encode(scene_of(raw)) for raw in raws]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
-        """In a picture of the size that is read."""
+        """Return the boxes, in a picture of the size that is read."""
         height, width = self.symbols.read
         return [
             str(Scene(width, height, tuple(self.symbols.decode(list(tokens), width, height))))
@@ -267,7 +266,7 @@ class BoxForm(WrittenForm):
         ]
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
-        """Each a word of its own to whoever joins pieces."""
+        """Return the name of each symbol, as a word of its own."""
         return [SPACE + name for name in self.symbols.shown(tokens)]
 
     def longest_output(self, length: int, extra: int) -> int:

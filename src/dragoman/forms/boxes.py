@@ -1,11 +1,11 @@
-"""Boxes in a picture, as people have them: pixels from the upper left corner, as COCO counts them.
+"""Boxes in a picture are in pixels from the upper left corner, as in COCO.
 
-Of one picture they are kept on one line of JSON, its size in front::
+The boxes of a picture are kept on one line of JSON, after its size::
 
     {"size": [64, 64], "boxes": [["3", 10, 5, 20, 19]]}
 
-A box is its label, left, top, width and height. Behind these may stand its area, where that is not
-the product of both, and 1 for a crowd: a region that holds several, of which nothing is learned.
+A box is its label, left, top, width and height. Its area may follow, if it is not the product of
+both, and 1 for a crowd: a region of several objects, from which nothing is learned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 
 
 class Box(NamedTuple):
-    """Where something is, in pixels."""
+    """A labelled rectangle, in pixels."""
 
     label: str
     left: float
@@ -27,12 +27,12 @@ class Box(NamedTuple):
     width: float
     height: float
     area: float = 0.0
-    """Of what is inside it, by which COCO tells small from large; 0: that of the box."""
+    """The area of the object in it, from which COCO tells small from large; 0: that of the box."""
     crowd: bool = False
 
     @property
     def size(self) -> float:
-        """Its area, as COCO counts it."""
+        """The area, as COCO counts it."""
         return self.area or self.width * self.height
 
     @property
@@ -54,7 +54,7 @@ class Scene:
 
     @property
     def single(self) -> tuple[Box, ...]:
-        """Those that are no crowds."""
+        """The boxes that are no crowds."""
         return tuple(box for box in self.boxes if not box.crowd)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Scene:
 
 
 def scene_of(raw: str) -> Scene:
-    """``str(scene)`` read back. Errors: ``DataError`` for another text."""
+    """Read a scene from its ``str``. Errors: ``DataError`` for another text."""
     try:
         about = json.loads(raw)
         width, height = about["size"]
@@ -90,10 +90,10 @@ def _fields(box: Box) -> list[object]:
 
 
 def _short(number: float) -> float:
-    """A whole number without its point, others to a hundredth of a pixel."""
+    """Return a whole number without its point, others to a hundredth of a pixel."""
     return int(number) if number == int(number) else round(number, 2)
 
 
 def labels_of(scenes: Iterable[Scene]) -> list[str]:
-    """All labels, in their order."""
+    """Return all labels, sorted."""
     return sorted({box.label for scene in scenes for box in scene.single})

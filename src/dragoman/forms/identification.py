@@ -1,6 +1,7 @@
-"""Which language many lines of text are in, by their script and their commonest small words.
+"""This module identifies the language of many lines of text by their script and their most
+frequent small words.
 
-Enough to see that a file is not in the language that it should be in. The server's detector
+That is enough to see that a file is not in the expected language. The server's detector
 (``serving/service/catalogue.py``) knows more languages and single sentences, and needs an extra.
 """
 
@@ -36,7 +37,7 @@ _SCRIPTS = (
     ("cyrillic", "\u0400-\u052f"),
     ("latin", "A-Za-z\u00c0-\u024f\u1e00-\u1eff"),
 )
-"""Scripts, those first that tell a language where they are mixed with others."""
+"""Scripts; the first ones determine a language even if they are mixed with others."""
 
 _WORDS = {
     "latin": {
@@ -86,7 +87,7 @@ _WORDS = {
         "uk": "і не в на що я з це він та як до у вона але за",
     },
 }
-"""Of each language, the words that stand most often in any text."""
+"""The most frequent words of each language."""
 
 _COMMON = {
     script: {code: frozenset(words.split()) for code, words in languages.items()}
@@ -104,7 +105,7 @@ CLOSE = (
     {"bg", "mk"},
     {"hi", "ne", "mr"},
 )
-"""Languages that small words do not tell apart."""
+"""Languages that small words cannot distinguish."""
 
 _KNOWN = frozenset(
     code
@@ -114,32 +115,32 @@ _KNOWN = frozenset(
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _FEW = 0.15
-"""A share of letters that a script other than Latin reaches in text of its language."""
+"""Text in a script other than Latin has at least this share of letters in it."""
 _COMMONEST = 0.06
-"""A share of words that the small ones reach at least."""
+"""The least share of small words among all words."""
 _BETTER = 1.5
-"""By so many times a language must be likelier than the next one."""
+"""A language must be likelier than the next one by this factor."""
 _LETTERS = 20_000
 
 
 def close_to(code: str) -> frozenset[str]:
-    """The languages that may be taken for this one, itself included."""
+    """Return the languages that may be mistaken for this one, and itself."""
     return frozenset({code}.union(*(group for group in CLOSE if code in group)))
 
 
 def can_identify(code: str) -> bool:
-    """Whether text of this language would be seen to be in it."""
+    """Return True if text of this language can be identified."""
     return code in _KNOWN
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """The code of the language that these lines are in; "und" where that is not sure."""
+    """Return the code of the language of these lines, or "und" if it is not certain."""
     found = [code for code in identify(texts) if code in NAMES]
     return found[0] if len(found) == 1 else "und"
 
 
 def identify(texts: Iterable[str]) -> frozenset[str]:
-    """The languages that these lines may all be in; empty if that cannot be told."""
+    """Return the languages that these lines may be in; empty if that is unknown."""
     text = " ".join(texts)[:_LETTERS].lower()
     counts = {
         name: len(re.findall(f"[{characters}]", text, re.IGNORECASE))

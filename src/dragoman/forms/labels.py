@@ -1,8 +1,8 @@
-"""The form of a target that is one of K labels: a sentence's topic, its source, what it is about.
+"""The form of a target that is one of K labels: a sentence's topic, its source, its subject.
 
-A label is a name, without spaces around it; its value is its place in the list of all names, which
-is in alphabetical order and lies in the run folder as ``labels.json``. Nothing begins or ends a
-label: a model that writes one scores all of them at once.
+A label is a name without spaces around it; its value is its place in the list of all names,
+which is in alphabetical order and in the run folder as ``labels.json``. Labels have no begin or
+end symbol: a model scores all of them at once.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from dragoman.base.reading import read_json
 from dragoman.forms.form import Form
 
 MOST = 10_000
-"""Different labels. More are sentences, or numbers that somebody keeps beside his texts."""
+"""The most different labels. More are sentences, or numbers that accompany texts."""
 LONGEST = 1_000
-"""Characters of one."""
+"""The most characters of a label."""
 _ALL = 400_000
-"""Characters of all together: their file is read back only if it is no larger than MAX_JSON."""
+"""The most characters of all labels together: their file must not exceed MAX_JSON to be read."""
 _SHOWN = 8
 
 
 def plain(label: str) -> str:
-    """A label as it is known: without spaces around it."""
+    """Return a label without spaces around it."""
     return label.strip()
 
 
 class Labels(Form):
-    """All labels of a task."""
+    """The labels of a task."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """``names``: different ones, at least two. Their order is their values'."""
+        """``names``: at least two different names, in the order of their values."""
         self.names = tuple(names)
         self._values = {name: value for value, name in enumerate(self.names)}
         assert len(self._values) == len(self.names) > 1
 
     @classmethod
     def learn(cls, labels: Iterable[str]) -> tuple[Labels, Counter[str]]:
-        """Those of some examples, and how many examples each has.
+        """Return the labels of some examples, and the number of examples of each.
 
-        Errors: ``DataError`` where they are all the same, or more than labels can be.
+        Errors: ``DataError`` if all are equal, or if there are too many.
         """
         counts: Counter[str] = Counter()
         for label in labels:
@@ -76,7 +76,7 @@ class Labels(Form):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Labels:
-        """Errors: ``RunError`` if the file is missing or damaged."""
+        """Read the labels. Errors: ``RunError`` if the file is missing or damaged."""
         found = read_json(Path(path))
         if (
             not isinstance(found, list)
@@ -88,7 +88,7 @@ class Labels(Form):
         return cls(found)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write them, whole or not at all."""
+        """Write the labels, all or nothing."""
         write_text(Path(path), json.dumps(self.names, indent=1, ensure_ascii=False) + "\n")
 
     @property
@@ -97,18 +97,19 @@ class Labels(Form):
         return hashlib.sha256(json.dumps(self.names).encode()).hexdigest()
 
     def value(self, label: str) -> int | None:
-        """Of one label; None for one that is not among them."""
+        """Return the value of a label; None if it is unknown."""
         return self._values.get(plain(label))
 
     def encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
-        """The value of each, (1,): what a store of tokens keeps. All must be known."""
+        """Return the value of each label, (1,), as a store of tokens keeps it. All must be
+        known."""
         return [np.array([self._values[plain(text)]], np.int32) for text in texts]
 
     def summary(self) -> str:
-        """The first of them, and how many more there are."""
+        """Return the first names, and the number of the others."""
         return _quoted(self.names)
 
-    # ---- as a form
+    # ---- the methods of a form
 
     @property
     def size(self) -> int:

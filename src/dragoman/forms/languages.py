@@ -1,11 +1,11 @@
-"""What is to be known of languages, by their codes ("en", "pt-BR"), and of their scripts."""
+"""Facts about languages, by their codes ("en", "pt-BR"), and about their scripts."""
 
 from __future__ import annotations
 
 import re
 
 WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
-"""Languages written without spaces between words: each token is shown as a word."""
+"""Languages that are written without spaces between words: each token is displayed as a word."""
 
 
 _CODES = """
@@ -22,8 +22,8 @@ _CODES = """
     vie war yue zho
 """
 CODES = frozenset(_CODES.split())
-"""Codes that the ending of a file's name may be: those of two letters (ISO 639-1), and of three
-letters (ISO 639-3) those that parallel texts often have."""
+"""Codes that the ending of a file's name may be: those of two letters (ISO 639-1), and those of
+three letters (ISO 639-3) that parallel texts often have."""
 
 
 SPACELESS = re.compile(
@@ -33,17 +33,17 @@ SPACELESS = re.compile(
 
 
 def base(code: str) -> str:
-    """The language of a code without its region: "pt-BR" -> "pt"."""
+    """Return the language of a code without its region: "pt-BR" -> "pt"."""
     return code.replace("_", "-").split("-")[0].lower()
 
 
 def writes_spaces(code: str) -> bool:
-    """Whether there are spaces between words and between sentences."""
+    """Return True if spaces separate the words and the sentences of a language."""
     return base(code) not in WITHOUT_SPACES
 
 
 def count_spaceless(text: str) -> int:
-    """How many of its characters belong to scripts that write no spaces between words."""
+    """Return the number of characters in scripts without spaces between words."""
     return 0 if text.isascii() else len(SPACELESS.findall(text))
 
 
@@ -123,19 +123,19 @@ NAMES = {
 
 
 def name_of(code: str) -> str:
-    """The English name, or the code where there is none."""
+    """Return the English name of a language, or the code if it has none here."""
     return NAMES.get(base(code), code)
 
 
 COUNTRIES = {
     "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "jp": "ja", "kr": "ko", "ua": "uk", "vn": "vi",
 }  # fmt: skip
-"""Codes of countries (ISO 3166) that people write for a language of another code. Of these, kr
-alone is the code of a language too: Kanuri."""
+"""Codes of countries (ISO 3166) that people write for a language with another code. Of these,
+only kr is also the code of a language: Kanuri."""
 
 
 def code_meant(given: str) -> str:
-    """The code of a language that is given by its English name, or by the code of a country;
-    anything else as it is."""
+    """Return the code of a language that is given by its English name, or by the code of a
+    country; return anything else unchanged."""
     by_name = {name.casefold(): code for code, name in NAMES.items()}
     return COUNTRIES.get(given) or by_name.get(given.casefold(), given)

@@ -1,6 +1,8 @@
-"""The words of some text, and a lexicon: which words a model has read while it learned.
+"""A lexicon has the words that a model has read in training; this module also finds the words of
+a text.
 
-A vocabulary of subwords can cut any word; whether a model has ever seen the word, it does not say.
+A vocabulary of subwords can cut any word, so it does not show whether the model has ever read
+the word.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes
 
 Span = tuple[int, int]
-"""Characters of a text: the first, and the one behind the last."""
+"""A range of characters of a text: the first, and the end, excluded."""
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
@@ -27,32 +29,33 @@ _MARKS = (
     "\u0a81-\u0a83\u0abc-\u0acd\u0b82\u0bbe-\u0bcd\u0c00-\u0c03\u0c3e-\u0c4d\u0c82\u0c83"
     "\u0cbc-\u0ccd\u0d00-\u0d03\u0d3e-\u0d4d\u1dc0-\u1dff\u20d0-\u20ff"
 )
-"""Combining marks, which Python does not count among the letters that they stand on."""
+"""Combining marks, which Python does not count as letters."""
 _PART = re.compile(f"[^\\W\\d_][^\\W\\d_{_MARKS}]*(?:[{_MARKS}]+[^\\W\\d_]*)*")
 _WORD = re.compile(rf"{_PART.pattern}(?:['’]{_PART.pattern})*|\d+(?:[.,:]\d+)*")
 
 _MOST_WORDS = 200_000
 _MOST_BYTES = 8 << 20
 _MOST_LETTERS = 60
-"""Of a word that is kept: longer ones are addresses and accidents."""
+"""Longer words are not kept: they are addresses and accidents."""
 _LINE = re.compile(r"([1-9]\d{0,14})\t(\S+)\Z")
 
 
 def words_in(text: str) -> list[Span]:
-    """Where the words and numbers of a text stand: letters with the apostrophes between them."""
+    """Return the ranges of the words and numbers in a text: letters with the apostrophes between
+    them."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
 class Lexicon:
-    """Words and how often each was read, in lower case."""
+    """Words in lower case, with the number of times each was read."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
-        """The most frequent first."""
+        """``counts`` has the most frequent words first."""
         self.counts = counts
 
     @classmethod
     def count(cls, texts: Iterable[str]) -> Self:
-        """The words of some texts; of very many different ones the most frequent."""
+        """Return the words of some texts; if there are very many, the most frequent ones."""
         counts: Counter[str] = Counter()
         for text in texts:
             words = _WORD.findall(_folded(text))
@@ -63,19 +66,20 @@ class Lexicon:
         return len(self.counts)
 
     def has(self, word: str) -> bool:
-        """Whether a word was read, or each of its parts between apostrophes; numbers count as
-        read."""
+        """Return True if a word, or each of its parts between apostrophes, was read; numbers
+        count as read."""
         return all(part in self._shares for part in _PART.findall(_folded(word)))
 
     def share_before(self, word: str) -> float:
-        """Which share of all that was read are commoner words than this one: 0 for the commonest, 1
-        for one that was never read, and for numbers. Of its parts the rarest counts."""
+        """Return the share of all running words that are more frequent words than this one: 0
+        for the most frequent, 1 for a word that was never read, and for numbers. The rarest of
+        its parts counts."""
         parts = _PART.findall(_folded(word))
         return max((self._shares.get(part, 1.0) for part in parts), default=1.0)
 
     @cached_property
     def _shares(self) -> dict[str, float]:
-        """``share_before`` of each part of a word."""
+        """The ``share_before`` of each part of a word."""
         counts: Counter[str] = Counter()
         for word, many in self.counts.items():
             for part in _PART.findall(word):
@@ -86,18 +90,17 @@ class Lexicon:
         return {part: many / total for part, many in zip(parts, before, strict=False)}
 
     def joined(self, other: Lexicon) -> Lexicon:
-        """The words of both."""
+        """Return a lexicon with the words of both."""
         both = Counter(self.counts) + Counter(other.counts)
         return Lexicon(_kept(both))
 
     def save(self, path: Path) -> None:
-        """A line for each word: how often, a tab, the word. Errors: ``FileError``."""
+        """Write a line for each word: its count, a tab, the word. Errors: ``FileError``."""
         write_text(path, "".join(f"{n}\t{word}\n" for word, n in self.counts.items()))
 
     @classmethod
     def load(cls, path: Path) -> Self | None:
-        """What ``save`` wrote; None where there is no such file. Errors: ``RunError`` if it is
-        damaged."""
+        """Read a lexicon; None if there is no such file. Errors: ``RunError`` if it is damaged."""
         if not path.exists():
             return None
         counts: dict[str, int] = {}
@@ -114,8 +117,8 @@ class Lexicon:
 
 
 def _kept(counts: Counter[str]) -> dict[str, int]:
-    """The most frequent, as many as ``load`` reads. Where a script has no spaces (Thai, Chinese), a
-    word may be a whole phrase, of three bytes a letter."""
+    """Return the most frequent words, as many as ``load`` reads. In a script without spaces
+    (Thai, Chinese), a word may be a whole phrase, with three bytes per letter."""
     kept: dict[str, int] = {}
     size = 0
     for word, many in counts.most_common():

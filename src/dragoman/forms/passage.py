@@ -1,7 +1,6 @@
-"""One raw input, cut into what a model reads at once, and put together again.
+"""A passage is one raw input, cut into pieces that a model reads at once, and joined again.
 
-What stands between the pieces of a text (spaces, newlines, the bullets and numbers of a list) is
-kept as it is.
+The text between pieces (spaces, newlines, the bullets and numbers of a list) is kept unchanged.
 """
 
 from __future__ import annotations
@@ -15,43 +14,46 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Piece:
-    """What is translated at once."""
+    """A part of a text that is translated at once."""
 
     text: str
-    """As it stands in the text."""
+    """The piece as it is in the text."""
     behind: str
-    """What follows it there and is kept: spaces, newlines, the marker of a list's next item."""
+    """The text after the piece, which is kept: spaces, newlines, the marker of the next list
+    item."""
     values: tuple[int, ...] | npt.NDArray[Any]
-    """Its tokens, the end symbol included; or its rows, (T, F)."""
+    """The tokens with the end symbol; or the rows, (T, F)."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """Its tokens, without the end symbol."""
+        """The tokens without the end symbol."""
         assert isinstance(self.values, tuple), "rows are no tokens"
         return self.values[:-1]
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One text. Its translation: ``before``, then each piece's and ``behind``."""
+    """One text. Its translation is ``before``, then the translation and ``behind`` of each
+    piece."""
 
     before: str
     pieces: tuple[Piece, ...]
     spoken: bool = False
-    """Whether it is a recording: a space stands between two texts, and silence has none."""
+    """True for a recording: a space separates two texts, and silence has no text."""
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is one piece with nothing around it."""
+        """True for one piece with nothing around it."""
         return not self.before and len(self.pieces) == 1 and not self.pieces[0].behind
 
     @property
     def unread(self) -> Passage:
-        """The passage without the values of its pieces: what is kept of it takes little memory."""
+        """The passage without the values of its pieces, which takes little memory."""
         return replace(self, pieces=tuple(replace(piece, values=()) for piece in self.pieces))
 
     def join(self, translations: Sequence[str]) -> str:
-        """Put the translations of the pieces, in their order, where the pieces stood."""
+        """Return the text with the translations of the pieces, in their order, instead of the
+        pieces."""
         if self.spoken:
             return " ".join(filter(None, map(str.strip, translations)))
         joined = [self.before]

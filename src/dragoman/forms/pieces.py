@@ -1,4 +1,4 @@
-"""Subword pieces as a vocabulary writes them, and where each stands in its text."""
+"""Subword pieces as a vocabulary writes them, and their places in a text."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dragoman.forms.form import Form
 SPACE = "▁"
 """U+2581, which SentencePiece writes for a space."""
 BYTE = re.compile(r"<0x([0-9A-F]{2})>\Z")
-"""A token that is one byte of a character."""
+"""The written form of a token that is one byte of a character."""
 UNKNOWN = "<unk>"
 _CHUNK = re.compile(r"\S+")
 
 
 def is_byte(piece: str) -> bool:
-    """Whether a token stands for one byte of a character."""
+    """Return True for a token that is one byte of a character."""
     return BYTE.match(piece) is not None
 
 
 def piece_spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
-    """(S, 2) where each token begins, the space before it left out, and ends in a text of
-    ``length`` characters.
+    """Return (S, 2) the begin, without the space before it, and the end of each token in a text
+    of ``length`` characters.
 
-    Exact where the tokens spell the text; in proportion where it was normalised on the way.
+    They are exact if the tokens spell the text, and proportional if it was normalised.
     """
     found = np.zeros((len(pieces), 2))
     end = -1.0 if pieces and pieces[0].startswith(SPACE) else 0.0  # the space before every text
@@ -39,10 +39,10 @@ def piece_spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
 
 
 def pieces_in(form: Form, text: str) -> tuple[list[str], NDArray[np.float64]]:
-    """The pieces of a text, without the end symbol, and where they stand in it: (S, 2) as above.
+    """Return the pieces of a text, without the end symbol, and their begins and ends, (S, 2).
 
-    Each stretch between two spaces is cut by itself where that gives the same tokens, so that one
-    that is normalised or unknown moves no other.
+    Each run between two spaces is cut by itself if that gives the same tokens, so that a
+    normalised or unknown run does not shift the others.
     """
     (tokens,) = form.tokens([text])
     pieces = form.shown(tokens)
@@ -58,14 +58,14 @@ def pieces_in(form: Form, text: str) -> tuple[list[str], NDArray[np.float64]]:
 
 
 def _spans_in(pieces: Sequence[str], text: str) -> NDArray[np.float64]:
-    """(S, 2) as above: an unknown piece reaches to where the next one is spelt."""
+    """Return (S, 2) begins and ends; an unknown piece ends where the next one is spelt."""
     found, at = [], 0
     for number, piece in enumerate(pieces):
         letters, behind = piece.removeprefix(SPACE), pieces[number + 1 : number + 2]
         end = at + len(letters) if text.startswith(letters, at) else -1
         if piece == UNKNOWN:
             end = text.find(behind[0], at + 1) if behind else len(text)
-        if end < at:  # normalised on the way, or written byte by byte
+        if end < at:  # the text was normalised, or written byte by byte
             return piece_spans(pieces, len(text))
         found.append((at, end))
         at = end
@@ -75,14 +75,14 @@ def _spans_in(pieces: Sequence[str], text: str) -> NDArray[np.float64]:
 
 
 def _size(piece: str) -> int:
-    """Characters; of the bytes that make one character the first counts."""
+    """Return the number of characters; of the bytes of one character, only the first counts."""
     if is_byte(piece):
         return int(int(piece[3:5], 16) & 0xC0 != 0x80)
     return len(piece)
 
 
 def _size_of_unknown(pieces: Sequence[str], length: float) -> float:
-    """Characters of a piece that does not say them: what the others leave."""
+    """Return the characters of an unknown piece: the rest of the text, divided equally."""
     unknown = sum(piece == UNKNOWN for piece in pieces)
     spelt = sum(_size(piece) for piece in pieces if piece != UNKNOWN)
     return max(1.0, (length - spelt) / unknown) if unknown else 0.0

@@ -1,16 +1,15 @@
-"""Running text -> sentences and what stands between them, exactly.
+"""Segmentation splits running text into sentences and the exact gaps between them.
 
-Rules and short lists of abbreviations, nothing to download. Every character of the text is in one
-sentence or in one gap, so a translation can be put back with the spacing of the original.
+It uses rules and short lists of abbreviations, without downloads. Every character of the text is
+in one sentence or in one gap, so a translation gets the spacing of the original.
 
 * A blank line ends a sentence. A single line break does so unless it looks like the wrapping of a
   paragraph, in which the next word had no room left on its line.
-* ``. ! ? …`` end a sentence when space follows, and then nothing that continues a sentence (a
-  lower-case letter), and when the word before is not an abbreviation, an initial or, in German, an
-  ordinal. An abbreviation that may well stand at the end ("etc.", "U.S.") ends the sentence when a
-  word follows that often begins one.
-* Full-width stops (``。！？``), the danda and their like need no space after them. Korean
-  uses ``.`` with a space; where the space is missing, 다 before the stop tells.
+* ``. ! ? …`` end a sentence before a space, unless a continuation (a lower-case letter) follows or
+  the word before is an abbreviation, an initial or, in German, an ordinal. An abbreviation that may
+  end a sentence ("etc.", "U.S.") does so before a word that often begins one.
+* Full-width stops (``。！？``), the danda and similar stops need no space after them. Korean uses
+  ``.`` with a space; if the space is missing, 다 before the stop ends a sentence.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _MARKER = re.compile(
     r"(?:[-*•‣◦▪–—+]|\(?(?P<number>\d{1,3}(?:\.\d{1,3})*)(?P<stop>[.)])|\(?[a-zA-Z]\))[ \t]+(?=\S)"
 )
 _WRAPPED_WIDTH = 50
-"""Characters. Shorter lines than this are not taken for wrapped text."""
+"""Lines with fewer characters than this are not taken for wrapped text."""
 _LONGEST_WORD = 40
 
 
@@ -45,30 +44,30 @@ class Sentence(NamedTuple):
     """A sentence and the gap after it."""
 
     text: str
-    """May hold single line breaks, where the text is wrapped; empty if the text begins with
-    a gap."""
+    """The sentence, with single line breaks if the text is wrapped; empty if the text begins
+    with a gap."""
     gap: str
-    """The white space up to the next sentence; may be empty in scripts that write none."""
+    """The white space up to the next sentence, which may be empty in scripts without spaces."""
 
 
 @dataclass(frozen=True)
 class _Language:
-    """What the rules must know of one language. Words are without their last full stop."""
+    """The words of one language that the rules need, without their last full stop."""
 
     inner: frozenset[str] = frozenset()
-    """Abbreviations that stand inside a sentence: titles, "z.B"."""
+    """Abbreviations inside a sentence: titles, "z.B"."""
     before_number: frozenset[str] = frozenset()
-    """Abbreviations only in front of a number: "No", "Fig"."""
+    """Words that are abbreviations only before a number: "No", "Fig"."""
     either: frozenset[str] = frozenset()
-    """Abbreviations that may stand at the end: "etc", "Inc"."""
+    """Abbreviations that may end a sentence: "etc", "Inc"."""
     last: frozenset[str] = frozenset()
-    """What looks like an abbreviation, but ends a sentence when a capital follows: "p.m"."""
+    """Words like abbreviations that end a sentence before a capital: "p.m"."""
     starters: frozenset[str] = frozenset()
     """Words with a capital that mostly begin a sentence."""
     ordinals: bool = False
-    """Whether "3." is how third is written."""
+    """True if "3." means third."""
     cased: bool = True
-    """Whether sentences begin with a capital, so that a small letter goes on with one."""
+    """True if sentences begin with a capital, so that a small letter continues one."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -162,7 +161,7 @@ _LANGUAGES = {
         ),
     ),
 }
-# Text in these scripts cites English.
+# Text in these scripts quotes English.
 _LANGUAGES |= {
     code: replace(_LANGUAGES["en"], cased=False)
     for code in ("ar", "fa", "he", "hi", "ja", "ko", "th", "ur", "zh")
@@ -171,13 +170,13 @@ _ORDINAL_LANGUAGES = ("cs", "da", "de", "et", "fi", "hr", "hu", "lv", "nb", "no"
 
 
 def segment(text: str, language: str = "en") -> list[Sentence]:
-    """The sentences of a text. Joining all ``text + gap`` gives the text back, to the character.
+    """Return the sentences of a text. All ``text + gap`` joined are the text, to the character.
 
-    ``language`` is an ISO 639-1 code, perhaps with more after it ("de-AT"); without rules of its
-    own, a language gets those that need no list.
+    ``language`` is an ISO 639-1 code, perhaps with more after it ("de-AT"); a language without
+    rules of its own gets those that need no list.
     """
     rules = _rules(language)
-    gaps: dict[int, int] = {}  # where a gap begins -> where it ends
+    gaps: dict[int, int] = {}  # the begin of a gap -> its end
     leading = _gap_end(text, 0)
     if leading:
         gaps[0] = leading
@@ -200,9 +199,8 @@ def segment(text: str, language: str = "en") -> list[Sentence]:
 
 
 def list_marker(line: str, language: str = "en") -> str:
-    """The bullet or number with which an item of a list begins, its space included; "" if the line
-    begins with none. Where a number and a full stop are an ordinal (German "3. Oktober") they are
-    no marker."""
+    """Return the bullet or number that begins an item of a list, with its space; "" if there is
+    none. A number with a full stop that may be an ordinal (German "3. Oktober") is no marker."""
     match = _MARKER.match(line)
     if match is None:
         return ""
@@ -226,7 +224,7 @@ def _gap_end(text: str, begin: int) -> int:
 
 
 def _line_ends(text: str) -> Iterator[int]:
-    """Where line breaks end a sentence."""
+    """Yield the line breaks that end a sentence."""
     breaks = [match for match in _SPACES.finditer(text) if "\n" in match.group()]
     starts = [0, *(match.end() for match in breaks)]
     ends = [*(match.start() for match in breaks), len(text)]
@@ -241,7 +239,7 @@ def _line_ends(text: str) -> Iterator[int]:
 
 
 def _is_wrapped(text: str, length: int, following: int, width: int) -> bool:
-    """Whether a line of this length ended because the word after it had no room."""
+    """Return True if a line of this length ended because the word after it had no room."""
     if width < _WRAPPED_WIDTH or _BULLET.match(text, following):
         return False
     word = text[following : following + _LONGEST_WORD].split(maxsplit=1)
@@ -249,7 +247,7 @@ def _is_wrapped(text: str, length: int, following: int, width: int) -> bool:
 
 
 def _stops(text: str, rules: _Language) -> Iterator[int]:
-    """Where punctuation ends a sentence."""
+    """Yield the ends of punctuation that ends a sentence."""
     literals = [match.span() for match in _LITERAL.finditer(text)]
     starts = [begin for begin, _ in literals]
     for match in _STOP.finditer(text):

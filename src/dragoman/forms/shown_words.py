@@ -1,7 +1,7 @@
-"""Tokens of a translation as the words that people read, each with its probability.
+"""The words of a translation, as people read them, each with its probability.
 
-A word's probability is the product over its tokens: how probable the model held just this word,
-given the source and the words before it. It says how sure the model was, not whether it is right.
+A word's probability is the product over its tokens: the model's probability of this word, given
+the source and the words before it. It shows how sure the model was, not whether it is right.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ _ENTITIES = {
     "&amp;": "&", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&apos;": "'", "&quot;": '"',
     "&#91;": "[", "&#93;": "]",
 }  # fmt: skip
-"""What Moses' tokeniser writes for characters with a meaning of their own."""
+"""The entities that Moses' tokeniser writes for special characters."""
 _CHARACTER = re.compile("|".join((*map(re.escape, _ENTITIES), ".")), re.DOTALL)
 
 
 @dataclass(frozen=True)
 class ShownWord:
-    """A word, or marks that stand beside one."""
+    """A word, or punctuation next to a word."""
 
     before: str
-    """The space in front of it; ``before`` and ``text`` of all words joined are the translation."""
+    """The space before the word; ``before`` and ``text`` of all words joined are the
+    translation."""
     text: str
     log_probability: float
-    """Of the whole word, in nats."""
+    """The log-probability of the whole word, in nats."""
     first: int
-    """Number of its first token."""
+    """The number of its first token."""
     count: int
-    """How many tokens it has."""
+    """The number of its tokens."""
 
     @property
     def probability(self) -> float:
@@ -51,12 +52,12 @@ def words_of(
     *,
     spaced: bool = True,
 ) -> list[ShownWord]:
-    """The words of a translation ``text`` whose tokens are written ``pieces``.
+    """Return the words of a translation ``text`` whose tokens are written ``pieces``.
 
-    ``log_probabilities`` may have one entry more, of the end symbol. ``spaced`` is False for a
-    language written without spaces. Where the tokens spell the text but for its spaces and some
-    entities (Moses' detokeniser was at it), its own are taken; where they do not spell it at all
-    (a normalisation in between), words stand between spaces and share the tokens out.
+    ``log_probabilities`` may have one more entry, for the end symbol. ``spaced`` is False for a
+    language without spaces. If the tokens spell the text apart from spaces and some entities
+    (after Moses' detokeniser), each word gets its own tokens; if they do not spell it (after a
+    normalisation), words are separated by spaces and share the tokens in proportion.
     """
     if not pieces:
         return []
@@ -79,7 +80,7 @@ def _joined(words: Sequence[ShownWord]) -> str:
 def _spelt(
     pieces: Sequence[str], log_probabilities: Sequence[float], *, spaced: bool
 ) -> list[ShownWord]:
-    """The words that ``pieces`` spell."""
+    """Return the words that ``pieces`` spell."""
     runs: list[list[int]] = []
     for number, piece in enumerate(pieces):
         if not runs or piece.startswith(SPACE) or not spaced:
@@ -105,7 +106,7 @@ def _spelt(
 
 
 class _Unit(NamedTuple):
-    """Tokens that spell some characters between them, and the space in front of these."""
+    """Tokens that spell some characters together, with the space before them."""
 
     spelt: str
     first: int
@@ -113,8 +114,8 @@ class _Unit(NamedTuple):
 
 
 def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
-    """Tokens whose characters are those of ``text``, where spaces may be elsewhere and entities
-    are one character: as little together as can be; None where more than that differs."""
+    """Return the smallest groups of tokens that spell ``text``, where spaces may differ and
+    entities are one character; None if more differs."""
     spelt, owners = bytearray(), list[int]()
     for number, piece in enumerate(pieces):
         byte = BYTE.match(piece)
@@ -149,21 +150,22 @@ def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
 
 
 def _of_tokens(word: ShownWord, units: Sequence[_Unit]) -> ShownWord:
-    """A word that counts units, counting their tokens."""
+    """Return a word with the tokens of its units instead of the units."""
     first, last = units[word.first], units[word.first + word.count - 1]
     return replace(word, first=first.first, count=last.end - first.first)
 
 
 def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[ShownWord]:
-    """The words of a text whose tokens do not spell it, each with its share of the tokens.
+    """Return the words of a text whose tokens do not spell it, each with a share of the tokens.
 
-    Shares go by characters, so they are a guess. A word too short for a token joins the next.
+    Shares are proportional to characters, so they are a guess. A word too short for a token
+    joins the next.
     """
     tokens = len(log_probabilities)
     words: list[ShownWord] = []
     first = begin = 0
     ends = [match.end() for match in _WORD.finditer(text)]
-    for place in [*ends[:-1], len(text)]:  # the last word has the space behind it too
+    for place in [*ends[:-1], len(text)]:  # the last word has the space after it too
         end = tokens * place // len(text) if ends else 0
         if end > first:
             part = text[begin:place]
@@ -175,7 +177,8 @@ def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[ShownWord
 
 
 def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
-    """Tokens between two spaces -> marks in front, the word, marks behind."""
+    """Split the tokens between two spaces into marks before the word, the word, and marks after
+    it."""
     begin, end = 0, len(run)
     while begin < end and _is_mark(pieces[run[begin]]):
         begin += 1
@@ -202,7 +205,7 @@ def _spell(pieces: Sequence[str]) -> str:
 
 
 def _with_text(words: list[ShownWord]) -> list[ShownWord]:
-    """A lone space token joins the word that follows it."""
+    """Join a lone space token to the word that follows it."""
     joined: list[ShownWord] = []
     for word in words:
         last = joined[-1] if joined else None

@@ -1,4 +1,4 @@
-"""The forms of both sides of a model: what it reads, and what it writes or chooses among."""
+"""The forms of both sides of a model: its input, and its output or its labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of one language as a form: a vocabulary, and how the text that it knows was prepared.
+"""The form of text in one language: a vocabulary, and the preparation of text for it.
 
 A text is cut into sentences; a sentence with more tokens than a model should read at once is cut
 between words.
@@ -21,14 +21,12 @@ from dragoman.forms.subwords.text import Text
 
 
 class MosesText:
-    """Prepares text of one language as older papers do, and undoes it: lower-cased, cut into tokens
-    by the rules of Moses.
+    """This class lower-cases and tokenises text of one language by the rules of Moses, as older
+    papers do, and undoes it.
 
-    ``lowercase.perl | normalize-punctuation.perl | tokenizer.perl`` of Moses (Koehn et al., 2007)
-    in their Python port sacremoses (the extra ``moses``).
-
-    Raises:
-        DataError: sacremoses is not installed.
+    It runs ``lowercase.perl | normalize-punctuation.perl | tokenizer.perl`` of Moses (Koehn et
+    al., 2007) in their Python port sacremoses (the extra ``moses``). Raises DataError if
+    sacremoses is not installed.
     """
 
     def __init__(self, language: str) -> None:
@@ -44,22 +42,22 @@ class MosesText:
         self._detokeniser = MosesDetokenizer(code)
 
     def prepare(self, text: str) -> str:
-        """Lower-case, normalise punctuation, tokenise: tokens separated by spaces.
+        """Lower-case, normalise punctuation and tokenise: return tokens separated by spaces.
 
-        Text is composed first (NFC): the rules of Moses part an accent from its letter.
-        Characters with a meaning in XML become entities (``'`` is ``&apos;``), as in the prepared
-        files that papers share.
+        Text is composed first (NFC), because the rules of Moses separate an accent from its
+        letter. Characters with a meaning in XML become entities (``'`` is ``&apos;``), as in the
+        prepared files that papers share.
         """
         text = unicodedata.normalize("NFC", text).lower()
         return str(self._tokeniser.tokenize(self._normaliser.normalize(text), return_str=True))
 
     def restore(self, tokens: str) -> str:
-        """Plain text from prepared text, without its former case."""
+        """Return plain text from prepared text, without its former case."""
         return str(self._detokeniser.detokenize(tokens.split()))
 
 
 def as_text(form: Form) -> TextForm:
-    """A form that is text of a language. Errors: ``RunError`` for another."""
+    """Return a form that is text of a language. Errors: ``RunError`` for another form."""
     if not isinstance(form, TextForm):
         raise RunError("this needs a run that writes text, and this one writes none")
     return form
@@ -69,13 +67,14 @@ def as_text(form: Form) -> TextForm:
 class _Sentence:
     text: str
     behind: str
-    """What follows it."""
+    """The text after the sentence."""
     marker: str = ""
-    """The bullet or number of a list that stands before it, and is kept."""
+    """The bullet or number of a list before the sentence, which is kept."""
 
 
 class TextForm(Form):
-    """A vocabulary and a language; with ``moses``, text is prepared as Moses does and put back."""
+    """The form of text: a vocabulary and a language; with ``moses``, text is prepared by Moses
+    and restored."""
 
     vocabulary: Text
 
@@ -109,11 +108,11 @@ class TextForm(Form):
         self.vocabulary.save(path)
 
     def prepare(self, text: str) -> str:
-        """Text as the vocabulary knows it."""
+        """Return a text as the vocabulary knows it."""
         return text if self.moses is None else self.moses.prepare(text)
 
     def restore(self, prepared: str) -> str:
-        """Plain text again."""
+        """Return prepared text as plain text."""
         return prepared if self.moses is None else self.moses.restore(prepared)
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
@@ -121,7 +120,8 @@ class TextForm(Form):
         return self.vocabulary.encode_lists(prepared)
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
-        # At once: SentencePiece gives up Python's lock each time, and must wait to have it back.
+        # One call is faster: SentencePiece releases Python's lock each time, and must wait to get
+        # it back.
         written = self.vocabulary.decode_batch(outputs)
         return written if self.moses is None else [self.restore(text) for text in written]
 
@@ -129,7 +129,7 @@ class TextForm(Form):
         return self.vocabulary.pieces(tokens)
 
     def longest_output(self, length: int, extra: int) -> int:
-        """The source's tokens and ``extra``, 50 in the paper (§6.1)."""
+        """Return the source's tokens plus ``extra``, which is 50 in the paper (§6.1)."""
         return length - 1 + extra
 
     # ---- cutting
@@ -155,13 +155,13 @@ class TextForm(Form):
         return passages
 
     def _sentences(self, body: str, behind: str, into: Form) -> list[_Sentence]:
-        """Sentences of a text, each with what follows it in the translation."""
+        """Return the sentences of a text, each with the text after it in the translation."""
         found = []
         begins_line = True
         for text, gap in segment(body, self.language):
             marker = list_marker(text, self.language) if begins_line else ""
             begins_line = "\n" in gap
-            # Where the original writes no space between two sentences, as Chinese does.
+            # The original may have no space between two sentences, as in Chinese.
             gap = gap or (" " if into.spaced else "")
             found.append(_Sentence(text.removeprefix(marker), gap, marker))
         return [*found[:-1], replace(found[-1], behind=behind)]
@@ -173,8 +173,8 @@ class TextForm(Form):
         read: Sequence[list[int]],
         longest: int,
     ) -> Passage:
-        """Of sentences and what stands around each. Where the vocabulary can write nothing of one
-        (a control character), it is kept as it is."""
+        """Make a passage of sentences and the text around each. A sentence that has no tokens (a
+        control character) is kept unchanged."""
         pieces: list[Piece] = []
         for one, values in zip(sentences, read, strict=True):
             kept = one.marker if len(values) > 1 else one.marker + one.text + one.behind
@@ -187,7 +187,8 @@ class TextForm(Form):
         return Passage(before, tuple(pieces))
 
     def _parts(self, text: str, behind: str, values: list[int], longest: int) -> list[Piece]:
-        """A sentence, if it is too long in parts of nearly equal length that begin with a word."""
+        """Return a sentence in one piece or, if it is too long, in parts of nearly equal length
+        that begin with a word."""
         if len(values) <= longest:
             return [Piece(text, behind, tuple(values))]
         tokens = values[:-1]

@@ -3,8 +3,8 @@
     (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))
 
 A bracket that holds a word is a leaf, and its label the word's part of speech (its *tag*). Brackets
-are read as treebanks write them: spread over lines or one tree a line, the outermost without a
-label (Penn Treebank) or not.
+are read as treebanks write them: spread over lines or with one tree on each line, and with or
+without a label on the outermost bracket (the Penn Treebank has none).
 """
 
 from __future__ import annotations
@@ -16,67 +16,67 @@ from dataclasses import dataclass, field
 from dragoman.base.wording import shortened
 
 DEEPEST = 200
-"""Brackets within each other: real trees have some 30, and what walks a tree calls itself."""
+"""The most nested brackets: real trees have some 30, and code for trees is recursive."""
 
 MAX_BRACKETS = 100_000
-"""Brackets of one tree, those of its words counted: real trees have some hundreds, and a whole file
-becomes one tree where a bracket is not closed."""
+"""The most brackets of a tree, including those of its words: real trees have some hundreds, and
+an unclosed bracket makes a whole file one tree."""
 MAX_LENGTH = 10_000
-"""Characters of a word or of a label."""
+"""The most characters of a word or of a label."""
 
 TOP = "TOP"
-"""The label of what stands above all, where a treebank writes none."""
+"""The label of the outermost bracket, if a treebank writes none."""
 TOPS = frozenset({"", TOP, "S1", "ROOT"})
-"""The labels that treebanks give to it."""
+"""The labels of the outermost bracket in treebanks."""
 EMPTY = "-NONE-"
-"""The tag of what is not spoken: traces and other empty elements."""
+"""The tag of traces and other empty elements, which are not spoken."""
 _EMPTY_WORD = re.compile(r"\*(0|\?|T|t|U|e|pro|PRO|op|OP|ICH|EXP|RNR|PPA|NOT)\*(-\d+)?")
-"""How treebanks without that tag write them: unspoken subjects of Spanish (``*0*``), Korean and
-Chinese (``*pro*``), traces (``*T*-1``)."""
+"""The empty elements of treebanks without that tag: unspoken subjects of Spanish (``*0*``),
+Korean and Chinese (``*pro*``), traces (``*T*-1``)."""
 LABEL_ENDS = "-="
-"""What follows one of these in a label is a function or an index."""
+"""These characters begin a function or an index in a label."""
 
 _BRACKET_OR_WORD = re.compile(r"[()]|[^\s()]+")
 _MAX_SHOWN = 40
 
 
 class TreeError(Exception):
-    """Brackets that are no trees."""
+    """The error for brackets that are no trees."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
         self.line = line
-        """From 1."""
+        """The line, from 1."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A bracket, and all that it holds. ``str(tree)`` is it on one line."""
+    """A bracket with its content. ``str(tree)`` writes it on one line."""
 
     label: str
     children: tuple[Tree, ...] = ()
-    """In their order; none of a leaf."""
+    """The brackets inside, in their order; empty for a leaf."""
     word: str | None = None
-    """Of a leaf."""
+    """The word of a leaf; None for others."""
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it holds a word itself."""
+        """True for a bracket that contains a word itself."""
         return self.word is not None
 
     def leaves(self) -> list[Tree]:
-        """One for each word, in their order."""
+        """Return the leaves, one for each word, in their order."""
         if self.is_leaf:
             return [self]
         return [leaf for child in self.children for leaf in child.leaves()]
 
     @property
     def words(self) -> list[str]:
-        """Of the sentence."""
+        """The words of the sentence."""
         return [leaf.word for leaf in self.leaves() if leaf.word is not None]
 
     def brackets(self) -> Iterator[Tree]:
-        """This one and all that it holds but the leaves, outermost first."""
+        """Yield this bracket and all inside it but the leaves, outermost first."""
         if not self.is_leaf:
             yield self
             for child in self.children:
@@ -88,11 +88,11 @@ class Tree:
 
 
 def plain(tree: Tree, ends: str = LABEL_ENDS) -> Tree | None:
-    """The tree as it is learned and measured; None if nothing in it is spoken. ``ends``: characters
-    at which a label ends.
+    """Return the tree as it is learned and measured; None if nothing in it is spoken. ``ends``:
+    the characters at which a label ends.
 
-    Without empty elements and what held nothing else, without functions and indices
-    (``NP-SBJ-1`` -> ``NP``), and without the bracket above all where that holds one bracket alone.
+    It has no empty elements nor brackets of these alone, no functions and indices (``NP-SBJ-1``
+    -> ``NP``), and no outermost bracket if that contains only one bracket.
     """
     kept = _plain(tree, ends)
     if kept is None or kept.is_leaf:
@@ -112,7 +112,8 @@ def _plain(tree: Tree, ends: str) -> Tree | None:
 
 
 def category(label: str, ends: str = LABEL_ENDS) -> str:
-    """A label up to the first of ``ends``; one that begins with any (``-LRB-``, ``.``) is whole."""
+    """Return a label up to the first of ``ends``; a label that begins with one (``-LRB-``,
+    ``.``) is whole."""
     for place, character in enumerate(label):
         if character in ends:
             return label[:place] or label
@@ -130,11 +131,11 @@ class _Open:
 
 
 def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
-    """Each tree, and the line (from 1) that it begins on; one tree is held at a time.
+    """Yield each tree, and the line (from 1) on which it begins; one tree is held at a time.
 
-    Raises ``TreeError`` for brackets that do not fit, or that have no label or no word, and for a
-    tree of more than ``MAX_BRACKETS`` brackets, ``DEEPEST`` of them within each other, as soon as
-    it has so many. Only the outermost bracket of a tree may do without a label.
+    Raises ``TreeError`` for brackets that do not match, or that have no label or no word, and
+    for a tree of more than ``MAX_BRACKETS`` brackets, or ``DEEPEST`` nested ones, as soon as it
+    exceeds them. Only the outermost bracket of a tree may lack a label.
     """
     opened: list[_Open] = []
     brackets = 0
@@ -182,7 +183,7 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
 
 
 def _take(opened: list[_Open], symbol: str, line: int) -> None:
-    """A symbol that is no bracket: the label if it comes first, else the word."""
+    """Take a symbol that is no bracket: the label if it comes first, else the word."""
     if not opened:
         raise TreeError(line, f"{_shown(symbol)!r} stands outside of all brackets")
     if len(symbol) > MAX_LENGTH:

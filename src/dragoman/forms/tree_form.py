@@ -1,7 +1,7 @@
-"""Constituency trees as a form: what a parser writes of the words that it reads.
+"""The form of constituency trees, which a parser writes for the words that it reads.
 
-A tree as people have it is one line of brackets (``forms/tree.py``). Its tokens are the symbols
-of ``tree_symbols.py``, without the words, and ``TreeRules`` is what they obey.
+In a corpus, a tree is one line of brackets (``forms/tree.py``). Its tokens are the symbols of
+``tree_symbols.py``, without the words, and obey ``TreeRules``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
 
 
 class TreeForm(WrittenForm):
-    """The brackets and tags of a treebank."""
+    """The form of the brackets and tags of a treebank."""
 
     symbols: TreeSymbols
     noun = "trees"
@@ -34,20 +34,21 @@ class TreeForm(WrittenForm):
 
     @property
     def no_tag(self) -> str:
-        """The tag that every word has, where tags were not learned; "" where they were."""
+        """The tag of every word if tags were not learned; "" if they were."""
         return "" if self.symbols.with_tags else self.symbols.tags[0]
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        """Errors: ``DataError`` for a line that is no tree."""
+        """Return the symbols of lines of trees. Errors: ``DataError`` for a line that is no
+        tree."""
         return [self.symbols.encode(tree_of(raw)) for raw in raws]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
-        """The symbols as they are written; ``tree`` puts words into them."""
+        """Return the symbols as they are written; ``tree`` adds the words."""
         return [" ".join(self.shown(tokens)) for tokens in outputs]
 
     def tree(self, tokens: Iterable[int], sentence: str) -> Tree:
-        """The tree of an output over the words of what was read. Errors: ``DataError`` for tokens
-        that make none, which a search by ``rules`` never gives."""
+        """Return the tree of an output over the words of its source. Errors: ``DataError`` for
+        tokens that make no tree, which a search by ``rules`` never gives."""
         tree = self.symbols.decode(tokens, words_of(sentence))
         if tree is None:
             raise DataError(f"these brackets make no tree over the words of {sentence[:60]!r}")
@@ -57,13 +58,13 @@ class TreeForm(WrittenForm):
         return self.symbols.shown(tokens)
 
     def raw_for(self, source: str, tokens: Sequence[int]) -> str:
-        """The tree over the words of the source; brackets alone, where they make none."""
+        """Return the tree over the words of the source, or only brackets if they make no tree."""
         tree = self.symbols.decode(tokens, words_of(source))
         return super().raw_for(source, tokens) if tree is None else str(tree)
 
     def shown_for(self, source: str, tokens: Sequence[int]) -> list[str]:
-        """Brackets, and the words themselves, with their tags where these were learned: dog/NN.
-        Each is a word of its own to whoever joins pieces."""
+        """Return brackets, and the words themselves, with their tags if these were learned:
+        dog/NN. Each is a word of its own."""
         left = iter(words_of(source))
         names = []
         for token, name in zip(tokens, self.symbols.shown(tokens), strict=True):
@@ -73,7 +74,7 @@ class TreeForm(WrittenForm):
         return names
 
     def longest_output(self, length: int, extra: int) -> int:
-        """As if each token that is read were a word."""
+        """Return the longest tree if each token that is read were a word."""
         return usual_longest(length, self.symbols.chain)
 
     def rules(self, raw: str, most: int | None = None) -> Rules:
@@ -91,7 +92,7 @@ class TreeForm(WrittenForm):
 
 
 def tree_of(line: str) -> Tree:
-    """The one tree on a line. Errors: ``DataError``."""
+    """Return the one tree on a line. Errors: ``DataError``."""
     try:
         trees = [tree for _, tree in read_trees([line])]
     except TreeError as error:
@@ -102,7 +103,7 @@ def tree_of(line: str) -> Tree:
 
 
 def words_of(sentence: str) -> list[str]:
-    """The words of a sentence, between spaces; parentheses as treebanks write them."""
+    """Return the words of a sentence, between spaces, with parentheses as treebanks write them."""
     for bracket, name in _ESCAPED.items():
         sentence = sentence.replace(bracket, name)
     return sentence.split()
@@ -113,50 +114,48 @@ _MORE = 0
 
 
 class _Frame(NamedTuple):
-    """A bracket that is open."""
+    """An open bracket."""
 
     symbol: int
     depth: int
-    """How many are open, this one included."""
+    """The number of open brackets, with this one."""
     run: int
-    """How many of them begin with this one's first word, this one included and those below
-    counted: brackets that might yet come to hold the same words."""
+    """The number of open brackets that begin with this one's first word, with this one: brackets
+    that might come to hold the same words."""
     breaks: int
-    """Words that it takes to break the runs below its own."""
+    """The number of words that break the runs below its own."""
     below: _Frame | None
 
 
 class _State(NamedTuple):
-    """What matters of the symbols so far."""
+    """The state that the symbols so far lead to."""
 
     left: int
-    """Words that are still to come."""
+    """The number of words that are still to come."""
     frame: _Frame | None
-    """The innermost open bracket; None before the first and behind the last."""
+    """The innermost open bracket; None before the first and after the last."""
     inside: int
-    """What that holds: ``_NOTHING``; one bracket, by how many brackets within it, itself included,
-    hold the same words; or ``_MORE``: a word, or several of anything."""
+    """The content of the innermost bracket: ``_NOTHING``; for one bracket, the number of nested
+    brackets that hold the same words, with itself; or ``_MORE`` for a word, or several of
+    anything."""
     begun: bool
 
 
 class TreeRules(Rules):
-    """What may follow in the tree of one sentence that is being written: brackets that fit, over
-    exactly its words.
+    """The rules of the tree of one sentence: matching brackets over exactly its words.
 
-    A tree has one bracket above all, which closes behind the last word. No bracket is empty. At
-    most ``chain`` brackets within each other hold the same words, so that there is an end: a chain
-    that is full can only be broken by a word, and a word is only spent where enough are left to
-    break what is still open. The same holds for tokens: a bracket opens only if there is room to
-    close all.
+    A tree has one outermost bracket, which closes after the last word. No bracket is empty. At
+    most ``chain`` nested brackets hold the same words, so that there is an end: a full chain can
+    only be broken by a word, and a word may only follow if enough are left to break all open
+    chains. The same holds for tokens: a bracket opens only if there is room to close all.
 
-    So in every hypothesis something may follow, and whatever is chosen, the output is a tree over
-    all words within ``longest`` tokens. Every tree with chains that are not longer, and not more
-    tokens, can be written.
+    So every hypothesis can continue, and every output is a tree over all words within
+    ``longest`` tokens. Every tree with chains and tokens within these limits can be written.
     """
 
     def __init__(self, symbols: TreeSymbols, words: int, longest: int | None = None) -> None:
-        """``words``: at least one. ``longest``: tokens of a tree; never fewer than the flat one
-        has; left out, ``usual_longest``."""
+        """``words``: at least one. ``longest``: the most tokens of a tree, never fewer than
+        those of the flat tree; default ``usual_longest``."""
         assert words > 0, "a tree has words"
         self._symbols = symbols
         self._words = words
@@ -172,7 +171,7 @@ class TreeRules(Rules):
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols = self._symbols
         found = np.zeros((len(tokens), symbols.size), np.bool_)
-        # States of the last step alone are kept: a hypothesis is one of those and one token more.
+        # Only states of the last step are kept: a hypothesis is one of those plus one token.
         states: dict[bytes, _State] = {}
         rows = np.ascontiguousarray(tokens, np.int32)
         for number, row in enumerate(rows):
@@ -198,12 +197,12 @@ class TreeRules(Rules):
         return state
 
     def _may(self, state: _State, length: int) -> tuple[bool, bool, bool, bool]:
-        """Whether a word, an opening bracket, a closing one, the end may follow."""
+        """Return whether a word, an opening bracket, a closing one, and the end may follow."""
         frame, left = state.frame, state.left
         if frame is None:
             return False, not state.begun, False, state.begun
         symbols = self._symbols
-        # What each open bracket and each word still takes, and an opening one twice.
+        # Each open bracket and each word still takes a token, and an opening bracket two.
         room = self._longest - length - left - frame.depth
         word = left > 0 and self._can_end(self._after(state, symbols.words.start))
         opens = (
@@ -217,7 +216,7 @@ class TreeRules(Rules):
         return word, opens, closes, False
 
     def _can_end(self, state: _State) -> bool:
-        """Whether there are words enough for all that must yet hold one."""
+        """Return True if there are enough words for all brackets that still need one."""
         frame = state.frame
         if frame is None:
             return state.left == 0
@@ -225,7 +224,7 @@ class TreeRules(Rules):
         return state.left >= breaks + (state.inside == _NOTHING)
 
     def _to_break(self, run: int) -> int:
-        """Words that part so many brackets into chains that are not too long."""
+        """Return the number of words that divide ``run`` brackets into chains within the limit."""
         return -(-run // self._chain) - 1
 
     def _after(self, state: _State, symbol: int) -> _State:
@@ -238,7 +237,7 @@ class TreeRules(Rules):
             elif state.inside == _NOTHING:
                 opened = _Frame(symbol, frame.depth + 1, frame.run + 1, frame.breaks, frame)
             else:
-                # What is open holds something already, so it is no longer of a run with this one.
+                # The open bracket has content already, so it does not form a run with this one.
                 breaks = frame.breaks + self._to_break(frame.run)
                 opened = _Frame(symbol, frame.depth + 1, 1, breaks, frame)
             return _State(state.left, opened, _NOTHING, True)
@@ -250,6 +249,6 @@ class TreeRules(Rules):
 
 
 def usual_longest(words: int, chain: int) -> int:
-    """Tokens of the longest tree that is written for so many words: twice as many brackets as
-    words, and a chain more. In the Wall Street Journal trees have hardly more than one a word."""
+    """Return the tokens of the longest tree for this many words: twice as many brackets as
+    words, plus a chain. In the Wall Street Journal trees have hardly more than one per word."""
     return words + 2 * (2 * words + chain)

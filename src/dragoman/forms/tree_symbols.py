@@ -4,8 +4,8 @@
     (S (NP DT NN )NP (VP VBZ )VP )S            with tags
     (S (NP XX XX )NP (VP XX )VP )S             without
 
-Each bracket is a symbol with its label, where it opens and where it closes; a word is its tag, or
-one symbol for all. The words themselves are not written: they are those that were read.
+Each opening and each closing bracket is a symbol with its label; a word is its tag, or one symbol
+for all words. The words themselves are not written, because they are those of the source.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dragoman.forms.form import SPECIAL, Symbols
 from dragoman.forms.tree import DEEPEST, Tree
 
 NO_TAG = "XX"
-"""The tag of every word where tags are not learned."""
+"""The tag of every word if tags are not learned."""
 
 _MOST = 10_000
-"""Labels, or tags: treebanks have some dozens."""
+"""The most labels, and the most tags; treebanks have some dozens."""
 _ALL = 400_000
-"""Characters of all together: their file is read back only if it is no larger than MAX_JSON."""
+"""The most characters of all together: their file must not exceed MAX_JSON to be read."""
 
 
 class TreeSettings(Settings):
@@ -69,8 +69,8 @@ class TreeSymbols(Symbols):
 
     @classmethod
     def learn(cls, trees: Iterable[Tree], settings: TreeSettings) -> Self:
-        """Those of some trees, the most frequent first. Errors: ``DataError`` without any tree, or
-        for a bracket chain that is longer than the settings allow."""
+        """Return the symbols of some trees, the most frequent first. Errors: ``DataError``
+        without any tree, or for a bracket chain that is longer than the settings allow."""
         tags: Counter[str] = Counter()
         labels: Counter[str] = Counter()
         for tree in trees:
@@ -95,7 +95,7 @@ class TreeSymbols(Symbols):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Errors: ``RunError`` if the file is missing or damaged."""
+        """Read the symbols. Errors: ``RunError`` if the file is missing or damaged."""
         try:
             found = _TreeFile.model_validate(read_json(path))
         except ValidationError as error:
@@ -115,31 +115,31 @@ class TreeSymbols(Symbols):
 
     @property
     def size(self) -> int:
-        """V."""
+        """V, the number of symbols."""
         return self._first + 2 * len(self.labels)
 
     @property
     def with_tags(self) -> bool:
-        """Whether tags are told apart."""
+        """True if tags are learned."""
         return self.tags != (NO_TAG,)
 
     @property
     def words(self) -> range:
-        """The ids that stand for a word."""
+        """The ids of words."""
         return range(len(SPECIAL), self._first)
 
     @property
     def opening(self) -> range:
-        """The ids of brackets that open, label by label."""
+        """The ids of opening brackets, label by label."""
         return range(self._first, self.size, 2)
 
     @property
     def closing(self) -> range:
-        """The ids of brackets that close, in the same order."""
+        """The ids of closing brackets, in the same order."""
         return range(self._first + 1, self.size, 2)
 
     def encode(self, tree: Tree) -> list[int]:
-        """The symbols of a tree. A label or a tag that was not learned is ``unknown``."""
+        """Return the symbols of a tree. A label or a tag that was not learned is ``unknown``."""
         ids: list[int] = []
         self._write(tree, ids)
         return ids
@@ -156,7 +156,8 @@ class TreeSymbols(Symbols):
         ids.append(self.unknown if number is None else begin + 1)
 
     def decode(self, ids: Iterable[int], words: Sequence[str]) -> Tree | None:
-        """The tree of some symbols over ``words``; None if they make none, or none over these."""
+        """Return the tree of some symbols over ``words``; None if they make none, or not over
+        these."""
         opened: list[tuple[int, list[Tree]]] = []
         left, done = iter(words), None
         for symbol in ids:
@@ -181,7 +182,7 @@ class TreeSymbols(Symbols):
         return done if next(left, None) is None else None
 
     def shown(self, ids: Iterable[int]) -> list[str]:
-        """Each symbol as it is written."""
+        """Return each symbol as it is written."""
         names = [*SPECIAL, *self.tags]
         for label in self.labels:
             names += [f"({label}", f"){label}"]

@@ -1,1 +1,1 @@
-"""Text <-> subword tokens, as SentencePiece has them."""
+"""Text <-> subword tokens, by SentencePiece."""

@@ -28,18 +28,18 @@ from itertools import accumulate
 import numpy as np
 
 SPACE = "▁"
-"""U+2581, how SentencePiece writes a space."""
+"""U+2581, which SentencePiece writes for a space."""
 
 CACHED_WORD = 22
-"""Characters of a word that is remembered; those of longer ones hardly come again. In BPE-dropout a
-word of n has at most 3(n - 1) decisions, so one mask of 64 bits is enough up to here."""
+"""The most characters of a cached word; longer ones hardly repeat. In BPE-dropout a word of n
+has at most 3(n - 1) decisions, so one mask of 64 bits is enough up to here."""
 CACHED_NODES = 1 << 18
-"""Segmentations remembered before the memory is cleared: about 80 MB."""
+"""The number of cached segmentations at which the cache is cleared: about 80 MB."""
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a sampler needs to know of a trained vocabulary."""
+    """The part of a trained vocabulary that a sampler needs."""
 
     scores: dict[str, float]
     """The score of every piece that text can become (no control, unknown or byte pieces)."""
@@ -52,7 +52,7 @@ class Pieces:
     """Symbols that are never cut."""
 
     def of(self, symbol: str) -> tuple[int, ...]:
-        """The id of a symbol, or of its UTF-8 bytes, or of ``<unk>``."""
+        """Return the id of a symbol, or of its UTF-8 bytes, or of ``<unk>``."""
         known = self.ids.get(symbol)
         if known is not None:
             return (known,)
@@ -66,11 +66,13 @@ class Sampler(ABC):
 
     @abstractmethod
     def segment(self, normalised: str, key: int) -> list[int]:
-        """Token ids of a normalised text. The same arguments always give the same ids."""
+        """Return the token ids of a normalised text. The same arguments always give the same
+        ids."""
 
 
 class WordPieces:
-    """Cuts normalised text where no piece can reach across: before U+2581, around whole symbols."""
+    """This class cuts normalised text where no piece can cross: before U+2581, and around whole
+    symbols."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._reach_across = any(SPACE in piece[1:] for piece in pieces.scores)
@@ -99,12 +101,12 @@ class WordPieces:
 
 
 def random_bytes(key: int, count: int) -> bytes:
-    """So many random bytes, a pure function of the key."""
+    """Return ``count`` random bytes, a pure function of the key."""
     return hashlib.shake_128((key & (2**64 - 1)).to_bytes(8, "little")).digest(count)
 
 
 def join_unknown(ids: list[int], pieces: Pieces) -> list[int]:
-    """Neighbouring unknown symbols are one ``<unk>``, as in SentencePiece."""
+    """Replace neighbouring unknown symbols by one ``<unk>``, as SentencePiece does."""
     if pieces.bytes is not None or pieces.unknown not in ids:
         return ids
     unknown = pieces.unknown
@@ -122,7 +124,8 @@ class _Fork:
     bounds: list[float]
     """The upper ends of all parts but the last."""
     choices: list[tuple[tuple[int, ...], _Fork | None, float, float]]
-    """Ids of the piece, the place behind it (None: the word ends), lower end, 1 / length."""
+    """The ids of a piece, the place after it (None: the word ends), the lower end, and 1 /
+    length."""
 
 
 class UnigramSampling(Sampler):
@@ -185,8 +188,8 @@ class UnigramSampling(Sampler):
         return fork
 
     def _filter(self, word: str) -> _Fork:
-        """Filtering from the end: at each place, the log-sum of all ways from there, and the share
-        that each next piece has of it."""
+        """Filter from the end: compute at each place the log-sum of all ways from there, and the
+        share of each next piece."""
         scores = self._pieces.scores
         length = len(word)
         ahead = [0.0] * (length + 1)
@@ -223,7 +226,7 @@ class UnigramSampling(Sampler):
 
 
 def _numbers(key: int, count: int) -> Sequence[int]:
-    """``count`` random integers of 64 bits."""
+    """Return ``count`` random integers of 64 bits."""
     return struct.unpack(f"<{count}Q", random_bytes(key, 8 * count))
 
 
@@ -236,10 +239,10 @@ class _Node:
     """One segmentation of a word, reached by dropping certain merges and no later one."""
 
     decisions: int
-    """Ones in the place of every decision taken on the way."""
+    """A number with ones at the bits of all decisions on the way."""
     ids: tuple[int, ...]
     children: dict[int, _Node] = field(default_factory=dict)
-    """By the bit of the next merge to drop."""
+    """The next nodes, by the bit of the next merge to drop."""
 
 
 class BpeDropout(Sampler):
@@ -295,7 +298,8 @@ class BpeDropout(Sampler):
         return _Node(*self._merge(word, drops))
 
     def _long_mask(self, draw: int, length: int) -> int:
-        """As many mask bits as a long word may need, from masks that follow the drawn one."""
+        """Return as many mask bits as a long word may need, from masks that follow the drawn
+        one."""
         count = -(-3 * length // _MASK_BITS)
         mask = 0
         for place, random in enumerate(_draws(draw, count)):
@@ -349,14 +353,15 @@ class BpeDropout(Sampler):
 
 
 def _draws(key: int, count: int) -> list[int]:
-    """``count`` random numbers of masks."""
+    """Return ``count`` random numbers of masks."""
     return list(np.frombuffer(random_bytes(key, 2 * count), "<u2").tolist())
 
 
 def _drop_masks(probability: float) -> list[int]:
-    """2^16 masks of 64 bits, each bit set with the given probability; always the same ones.
+    """Return 2^16 masks of 64 bits, each bit set with the given probability; always the same
+    masks.
 
-    Raw output of a counter-based generator, whose stream NumPy promises not to change.
+    They are raw output of a counter-based generator, whose stream NumPy promises not to change.
     """
     raw = np.random.Philox(key=2020).random_raw(_MASKS * _MASK_BITS // 4)
     drops = raw.view(np.uint16).reshape(_MASKS, _MASK_BITS) < round(probability * 2**16)

@@ -29,22 +29,23 @@ from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings, pre
 from dragoman.forms.subwords.vocabulary_learning import learn_model
 
 _FEW = 32
-"""Texts that are decoded one by one: starting SentencePiece's threads takes longer than they do."""
+"""Fewer texts are decoded one by one, because starting SentencePiece's threads takes longer."""
 
 _MOST_BYTES = 24 << 20
-"""Of a vocabulary file: MOST_TOKENS of 16 characters, the most that SentencePiece learns, of four
-bytes each, and some bytes beside. The largest in use, of 256,000 tokens, have some five million;
-scripts of three bytes a letter need more."""
+"""The most bytes of a vocabulary file: MOST_TOKENS of 16 characters, the most that SentencePiece
+learns, of four bytes each, and some bytes more. The largest in use, of 256,000 tokens, have some
+five million; scripts with three bytes per letter need more."""
 
 MASK = "<mask>"
-"""A symbol that stands for a hidden token. No text can hold it: written out, it is read as text."""
+"""The symbol for a hidden token. No text contains it: written out, it is read as text."""
 
 
 class Text:
     """One vocabulary. Make it with ``train`` or ``load``."""
 
     def __init__(self, model: bytes, settings: TextSettings) -> None:
-        """From the bytes of a SentencePiece model. ``settings`` say how text is prepared for it."""
+        """Make a vocabulary from the bytes of a SentencePiece model. ``settings`` say how text
+        is prepared for it."""
         self.settings = settings
         self._given = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -54,10 +55,11 @@ class Text:
         self.eos: int = self._processor.eos_id()
         mask = self._processor.piece_to_id(MASK)
         self.mask: int | None = mask if self._processor.is_control(mask) else None
-        """The symbol of a hidden token, in vocabularies that were learned with one."""
+        """The symbol of a hidden token; None in a vocabulary that was learned without one."""
         hidden = () if self.mask is None else (self.mask,)
         self.forbidden: tuple[int, ...] = (self.bos, self.unknown, *hidden)
-        """Symbols that no output may hold: every search with this vocabulary forbids them."""
+        """The symbols that no output may contain: every search with this vocabulary forbids
+        them."""
 
     @classmethod
     def train(
@@ -111,18 +113,18 @@ class Text:
 
     @cached_property
     def _model(self) -> bytes:
-        """With the settings inside."""
+        """The bytes of the model with the settings inside."""
         return with_note(self._given, self.settings.model_dump_json().encode("utf-8"))
 
     @cached_property
     def ordinary(self) -> npt.NDArray[np.bool_]:
-        """(V,): whether a token stands for text, byte tokens too; the rest are symbols."""
+        """(V,) flags, True for tokens of text, including byte tokens; the others are symbols."""
         is_control, is_unknown = self._processor.is_control, self._processor.is_unknown
         return np.array([not (is_control(i) or is_unknown(i)) for i in range(self.size)])
 
     @cached_property
     def bytes(self) -> npt.NDArray[np.bool_]:
-        """(V,): whether a token stands for one byte."""
+        """(V,) flags, True for tokens of one byte."""
         return np.array([self._processor.is_byte(i) for i in range(self.size)])
 
     @cached_property
@@ -135,29 +137,30 @@ class Text:
         return [np.array(ids, np.int32) for ids in self.encode_lists(texts)]
 
     def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
-        """``encode`` as lists."""
+        """Return ``encode`` as lists."""
         prepared = [prepare(text, self.settings) for text in texts]
         if self.settings.lossless:
             return [self._by_part(text, self._encode) for text in prepared]
         if len(prepared) > 1:
             encoded: list[list[int]] = self._processor.encode(prepared, out_type=int)
             return encoded
-        # A list of one would pay for starting threads, ten times the work itself.
+        # A list of one would pay for starting threads, which takes ten times the work itself.
         return [self._encode(text, 0) for text in prepared]
 
     def encode_inside(self, text: str) -> list[int]:
-        """Tokens of what stands behind something in one word: no space is taken to be before it."""
+        """Return the tokens of a text that continues a word, with no space assumed before it."""
         if self.settings.lossless or not text:
             return self.encode_lists([text])[0]
-        # Behind a character that no token holds, which so tells where it ends.
+        # The text is encoded after a character that no token contains, which marks where it begins.
         before, whole = self.encode_lists([_STRANGER])[0], self.encode_lists([_STRANGER + text])[0]
         assert whole[: len(before)] == before, "a token goes across a character that it cannot hold"
         return whole[len(before) :]
 
     def sample(self, text: str, key: int) -> npt.NDArray[np.int32]:
-        """Tokens of one text, cut at random as ``settings.sampling`` says: (length,) int32.
+        """Return the tokens of one text, cut at random by ``settings.sampling``: (length,)
+        int32.
 
-        A pure function of (text, key). Without sampling it is what ``encode`` gives.
+        The result is a pure function of (text, key). Without sampling it is that of ``encode``.
         """
         if self._sampler is None:
             return self.encode([text])[0]
@@ -168,12 +171,12 @@ class Text:
         return np.array(ids, np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of some tokens, on one line: a newline becomes a space. Bytes that are part of
-        no character are left out."""
+        """Return the text of some tokens, on one line: a newline becomes a space. Bytes that
+        belong to no character are left out."""
         return self.decode_exact(ids).replace("\n", " ")
 
     def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
-        """``decode`` for many."""
+        """Return ``decode`` of each."""
         if len(batch) < _FEW:
             return [self.decode(ids) for ids in batch]
         listed = [[int(token) for token in ids] for ids in batch]
@@ -181,13 +184,14 @@ class Text:
         return [self._tidy(text).replace("\n", " ") for text in texts]
 
     def decode_exact(self, ids: Iterable[int]) -> str:
-        """The text of some tokens as it stands; with ``lossless`` exactly what was encoded."""
+        """Return the exact text of some tokens; with ``lossless`` it is the text that was
+        encoded."""
         listed = [int(token) for token in ids]
         return self._tidy(self._whole(listed, self._processor.decode(listed)))
 
     def _whole(self, ids: Sequence[int], text: str) -> str:
-        """The ``text`` of some tokens without the bytes that are part of no character: a model may
-        write any bytes, and SentencePiece has U+FFFD for each that is not UTF-8."""
+        """Return the ``text`` of some tokens without the bytes that belong to no character: a
+        model may write any bytes, and SentencePiece has U+FFFD for each that is not UTF-8."""
         if _UNREADABLE not in text:
             return text
         kept: list[int] = []
@@ -200,17 +204,17 @@ class Text:
 
     def _tidy(self, text: str) -> str:
         if SPACE in text and not self.settings.lossless:
-            # From bytes: an unknown word is spelled with the space before it, or a model wrote it.
+            # The bytes of an unknown word include the space before it, or a model wrote them.
             return text.removeprefix(SPACE).replace(SPACE, " ")
         return text
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The written form of each token: U+2581 for a space, <0x41> for a byte."""
+        """Return the written form of each token: U+2581 for a space, <0x41> for a byte."""
         return list(self._processor.id_to_piece([int(token) for token in ids]))
 
     def known_as(self, text: str) -> str:
-        """The text that the tokens of ``text`` stand for, unknown characters included: normalised,
-        but with ``lossless``."""
+        """Return the text that the tokens of ``text`` represent, with unknown characters:
+        normalised, except with ``lossless``."""
         prepared = prepare(text, self.settings)
         if self.settings.lossless:
             return prepared
@@ -223,8 +227,8 @@ class Text:
         return list(self._processor.encode(prepared, out_type=int))
 
     def _by_part(self, prepared: str, cut: Callable[[str, int], list[int]]) -> list[int]:
-        """The tokens of a text. SentencePiece reads U+2581 as a space: in lossless text it is
-        written as bytes, and what stands between is ``cut`` part by part."""
+        """Return the tokens of a text. SentencePiece reads U+2581 as a space: in lossless text
+        it is written as bytes, and the parts between are ``cut`` one by one."""
         parts = prepared.split(SPACE) if self.settings.lossless else [prepared]
         ids: list[int] = []
         for place, part in enumerate(parts):
@@ -272,15 +276,15 @@ class Text:
 
 _UNREADABLE = "\ufffd"
 _STRANGER = "\ue000"
-"""A character of nobody's: for private use."""
+"""A character for private use, which texts hardly contain."""
 
 
 _TOKEN, _NOTE = 1, 1027
-"""The numbers of the field of each token, and of our own."""
+"""The numbers of the field of each token, and of our own field."""
 
 
 def with_note(model: bytes, note: bytes) -> bytes:
-    """The model with a note at its end, in place of one that it had.
+    """Return the model with a note at its end, which replaces an existing one.
 
     Raises IndexError if the model is no Protocol Buffers message.
     """
@@ -293,7 +297,7 @@ def with_note(model: bytes, note: bytes) -> bytes:
 
 
 def note_in(model: bytes) -> tuple[bytes | None, int]:
-    """The note that a model carries, if any; and how many tokens it has.
+    """Return the note in a model, or None, and its number of tokens.
 
     Raises IndexError as ``with_note`` does.
     """
@@ -306,15 +310,16 @@ def note_in(model: bytes) -> tuple[bytes | None, int]:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Top-level fields of a Protocol Buffers message: number, and where content and field stand.
+    """Yield the top-level fields of a Protocol Buffers message.
 
-    Yields (number, begin of content, begin of field, end). Raises IndexError if it is damaged.
+    Each is (number, begin of content, begin of field, end). Raises IndexError if the message is
+    damaged.
     """
     place = 0
     while place < len(message):
         first = place
         if message[place] == _TOKEN << 3 | 2 and message[place + 1 : place + 2] < b"\x80":
-            # Nearly all of a large file: tokens, of less than 128 bytes each.
+            # Nearly all of a large file are tokens, of less than 128 bytes each.
             begin = place + 2
             place = begin + message[place + 1]
             if place > len(message):

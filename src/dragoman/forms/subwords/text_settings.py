@@ -1,4 +1,4 @@
-"""How text is cut into tokens, and what is done to it before SentencePiece sees it."""
+"""The settings for cutting text into tokens, and the preparation of text for SentencePiece."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dragoman.base.settings import Settings
 from dragoman.forms.subwords.sampling import SPACE
 
 MOST_TOKENS = 300_000
-"""Of a vocabulary. SentencePiece takes up to 270 bytes of memory for each, however short."""
+"""The most tokens of a vocabulary. SentencePiece takes up to 270 bytes of memory for each."""
 
 
 LEAST_COVERAGE = 0.98
-"""The least of ``character_coverage`` that SentencePiece takes."""
+"""The least ``character_coverage`` that SentencePiece accepts."""
 
 
 class TextSettings(Settings):
@@ -62,8 +62,8 @@ class TextSettings(Settings):
 
 
 def prepare(text: str, settings: TextSettings) -> str:
-    """What SentencePiece cannot do itself: NFC, and bytes that were not valid UTF-8. ASCII needs
-    neither."""
+    """Prepare a text in ways that SentencePiece cannot: NFC, and bytes that were not valid
+    UTF-8. ASCII needs neither."""
     if text.isascii():
         return text
     if settings.normalization == "nfc" and not settings.lossless:

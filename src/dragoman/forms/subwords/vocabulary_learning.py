@@ -1,4 +1,4 @@
-"""Learning a vocabulary: a SentencePiece model from sentences."""
+"""This module learns a vocabulary, a SentencePiece model, from sentences."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text_settings import TextSettings, prepare
 
 _THREADS = 4
-"""Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
+"""The number of threads for learning. It is fixed because the last bits of unigram sums depend
+on it."""
 
 _MERGED = ("bpe", "unigram")
-"""Kinds whose vocabulary has exactly as many tokens as the settings say."""
+"""The kinds whose vocabulary has exactly the size in the settings."""
 
 
 def learn_model(
     sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
 ) -> bytes:
-    """The bytes of the model: see ``Text.train``."""
+    """Return the bytes of the model: see ``Text.train``."""
     return _learned(sentences, settings, seed, symbols, exactly=settings.kind in _MERGED)
 
 
 def largest_size(
     sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
 ) -> int:
-    """Tokens of the largest vocabulary that the sentences support, up to that of ``settings``.
+    """Return the size of the largest vocabulary that the sentences support, up to that of
+    ``settings``.
 
-    Learns it, so it is for little text. Errors: as ``Text.train``.
+    It learns that vocabulary, so it is for little text. Errors: as ``Text.train``.
     """
     model = _learned(sentences, settings, seed, symbols, exactly=False)
     return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())
 
 
 def normalised(sentences: Iterable[str], settings: TextSettings) -> Iterator[str]:
-    """The sentences as a vocabulary sees them, with ``SPACE`` for spaces."""
+    """Yield the sentences as a vocabulary sees them, with ``SPACE`` for spaces."""
     how = _normalization(settings)
     normalise = sentencepiece.SentencePieceNormalizer(
         rule_name=how["normalization_rule_name"],
@@ -60,13 +62,13 @@ def _learned(
     *,
     exactly: bool,
 ) -> bytes:
-    """A model of as many tokens as the settings say: exactly, or at most."""
+    """Return a model with the number of tokens in the settings: exactly, or at most."""
     chosen = _reservoir(sentences, settings.sample_sentences, seed)
     prepared = [prepare(sentence, settings) for sentence in chosen]
     if not any(sentence.strip() for sentence in prepared):
         raise DataError("no text to learn a vocabulary from: every sentence is empty")
     if settings.lossless:
-        prepared.append(" ")  # a space must be among the tokens, also if no sentence has one
+        prepared.append(" ")  # a space must be among the tokens, even if no sentence has one
     written = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -82,7 +84,7 @@ def _learned(
 
 
 def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
-    """Our settings in SentencePiece's words. ``longest`` sentence in bytes."""
+    """Return our settings as SentencePiece's. ``longest``: the longest sentence, in bytes."""
     return {
         **_normalization(settings),
         "model_type": settings.kind,
@@ -91,7 +93,7 @@ def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
         "character_coverage": settings.character_coverage,
         "required_chars": SPACE,
         "user_defined_symbols": list(settings.user_symbols),
-        "max_sentence_length": max(longest + 1, 10),  # its own least
+        "max_sentence_length": max(longest + 1, 10),  # the least that it accepts
         "num_threads": _THREADS,
         "unk_id": 0,
         "bos_id": 1,
@@ -102,7 +104,7 @@ def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
 
 
 def _normalization(settings: TextSettings) -> dict[str, Any]:
-    """What SentencePiece does to a text before it cuts it; ``prepare`` does the rest."""
+    """Return the settings of SentencePiece's normalisation; ``prepare`` does the rest."""
     is_plain = settings.lossless or settings.normalization == "nfc"
     return {
         "normalization_rule_name": "identity" if is_plain else settings.normalization,
@@ -112,7 +114,7 @@ def _normalization(settings: TextSettings) -> dict[str, Any]:
 
 
 def _vocabulary_error(message: str, settings: TextSettings) -> DataError:
-    """SentencePiece's complaint about the size, as an error that says what to do."""
+    """Return SentencePiece's complaint about the size as an error with the remedy."""
     asked = settings.vocabulary
     if largest := re.search(r"value <= (\d+)", message):
         return DataError(
@@ -129,7 +131,8 @@ def _vocabulary_error(message: str, settings: TextSettings) -> DataError:
 
 
 def _reservoir(sentences: Iterable[str], limit: int, seed: int) -> list[str]:
-    """At most ``limit`` of the sentences, each equally likely, in one pass and bounded memory."""
+    """Return at most ``limit`` of the sentences, each equally likely, in one pass and bounded
+    memory."""
     chosen: list[str] = []
     generator = random.Random(seed)
     for count, sentence in enumerate(sentences):
