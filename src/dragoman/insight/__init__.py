@@ -1,1 +1,1 @@
-"""Experiments on a trained run: what its inside shows, as records and figures."""
+"""This package runs experiments on a trained run and shows its inside as records and figures."""

@@ -31,45 +31,46 @@ class Cost:
 
     kind: str
     core: int
-    """Operations of what mixes positions."""
+    """The operations that mix positions."""
     whole: int
-    """Operations with the projections of the input too."""
+    """The operations with the projections of the input."""
     sequential: int
-    """Steps that must wait for each other."""
+    """The number of steps that must wait for each other."""
     path: int
-    """Steps that a signal takes between the two ends of the sequence, at most (one layer, or as
-    many as it needs); 0 where it never gets there."""
+    """The most steps of a signal between the two ends of the sequence (in one layer, or in as
+    many as it needs); 0 if it never arrives."""
 
 
 def attention_cost(n: int, d: int) -> Cost:
-    """Every place looks at every place: 4n²d, and 8nd² for the four projections."""
+    """Return the cost of attention of every place to every place: 4n²d, and 8nd² for the four
+    projections."""
     core = 2 * (2 * n * n * d)
     return Cost("self-attention", core, core + 4 * (2 * n * d * d), 1, 1)
 
 
 def recurrence_cost(n: int, d: int) -> Cost:
-    """An LSTM: four gates, 8nd² of the state and 8nd² of the input."""
+    """Return the cost of an LSTM with four gates: 8nd² for the state and 8nd² for the input."""
     of_state = 4 * (2 * n * d * d)
     return Cost("recurrence (LSTM)", of_state, 2 * of_state, n, n)
 
 
 def convolution_cost(n: int, d: int, k: int) -> Cost:
-    """A kernel of k places, 2knd²; its path is ⌈log_k n⌉ layers when they are dilated."""
+    """Return the cost of a kernel of k places, 2knd²; its path is ⌈log_k n⌉ dilated layers."""
     core = 2 * k * n * d * d
     return Cost(f"convolution (k = {k})", core, core, 1, _layers(n, k))
 
 
 def gated_convolution_cost(n: int, d: int, k: int) -> Cost:
-    """A convolution with a gated linear unit (Gehring et al., 2017, §3.2): a second product of the
-    same size makes the gates, so 4knd². Its kernels are contiguous, and each layer reaches
-    (k - 1) / 2 places to either side."""
+    """Return the cost of a convolution with a gated linear unit (Gehring et al., 2017, §3.2): a
+    second product of the same size makes the gates, so 4knd². Its kernels are contiguous, and
+    each layer reaches (k - 1) / 2 places to either side."""
     core = 2 * (2 * k * n * d * d)
     path = max(1, math.ceil(2 * (n - 1) / (k - 1))) if k > 1 else 0
     return Cost(f"gated convolution (k = {k})", core, core, 1, path)
 
 
 def restricted_cost(n: int, d: int, r: int) -> Cost:
-    """Attention to r places around each: 4rnd (table 1, last row)."""
+    """Return the cost of attention to r places around each: 4rnd (table 1, last row)."""
     near = min(r, n)
     core = 2 * (2 * near * n * d)
     path = max(1, math.ceil(n / near))
@@ -77,7 +78,7 @@ def restricted_cost(n: int, d: int, r: int) -> Cost:
 
 
 def _layers(n: int, k: int) -> int:
-    """The least number of dilated layers whose reach k^layers covers n places."""
+    """Return the least number of dilated layers whose reach k^layers covers n places."""
     layers, reach = 0, 1
     while reach < n:
         layers, reach = layers + 1, reach * k
@@ -85,10 +86,11 @@ def _layers(n: int, k: int) -> int:
 
 
 KERNEL = 3
-"""Of the convolution that is timed."""
+"""The kernel of the convolution that is timed."""
 
 
-# Measured: the same layers spelled out, so that what is counted and timed is what is claimed.
+# These layers are spelled out for timing, so that the operations that are counted are those that
+# run.
 
 
 def _attention_core(x: Tensor) -> Tensor:
@@ -104,8 +106,8 @@ def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
 
 
 def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor:
-    """(n, d), (d, 4d) -> the last state (1, d). ``of_input``: (d, 4d) projects the input; without
-    one it is taken as projected before."""
+    """Turn (n, d) with a matrix (d, 4d) into the last state (1, d). ``of_input``: (d, 4d)
+    projects the input; without it, the input counts as projected before."""
     projected = x.repeat(1, 4) if of_input is None else x @ of_input  # (n, 4d)
     state = cell = projected.new_zeros(1, of_state.shape[0])
     for row in projected.split(1):
@@ -127,11 +129,11 @@ LAYERS: dict[str, tuple[Callable[..., Tensor], Callable[[int], Sequence[tuple[in
     "recurrence whole": (_lstm, lambda d: ((d, 4 * d), (d, 4 * d))),
     "convolution": (_convolution, lambda d: ((d, d, KERNEL),)),
 }
-"""What is timed: the layer, and the shapes of its weights at a width."""
+"""The timed layers, each with the shapes of its weights at a width."""
 
 
 def operations(kind: str, n: int, d: int) -> int:
-    """Of one of ``LAYERS``."""
+    """Return the number of operations of one of ``LAYERS``."""
     name, _, which = kind.partition(" ")
     made = {"self-attention": attention_cost(n, d), "recurrence": recurrence_cost(n, d)}
     cost = made.get(name) or convolution_cost(n, d, KERNEL)
@@ -139,7 +141,7 @@ def operations(kind: str, n: int, d: int) -> int:
 
 
 def layer(kind: str, n: int, d: int) -> Callable[[], Tensor]:
-    """One of ``LAYERS`` with random weights, ready to run over n places of width d."""
+    """Return one of ``LAYERS`` with random weights, ready to run over n places of width d."""
     function, shapes = LAYERS[kind]
     x, *weights = (torch.randn(*shape) / math.sqrt(shape[-1]) for shape in ((n, d), *shapes(d)))
     return lambda: function(x, *weights)
@@ -148,15 +150,16 @@ def layer(kind: str, n: int, d: int) -> Callable[[], Tensor]:
 WITHIN = (("self-attention core", "self-attention whole"), ("recurrence core", "recurrence whole"))
 """Pairs of ``LAYERS`` of which the second does all that the first does, and more."""
 ROUNDS = 5
-"""How often a time that cannot be is measured again."""
+"""The most times that impossible times are measured."""
 
 
 def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str, float | None]:
-    """Seconds of one forward pass on this machine, by kind: the least of some turns.
+    """Return the seconds of one forward pass on this machine, by kind: the least of several
+    turns.
 
-    Whatever else runs only ever adds, so the least is nearest to the truth, and all kinds take
-    turns, so that one busy moment does not fall on one of them. A part that takes longer than the
-    whole (``WITHIN``) is measured again; None for both if it stays so.
+    Other load only adds time, so the least is nearest to the truth; the kinds take turns, so
+    that a busy moment does not affect only one. A part that takes longer than the whole
+    (``WITHIN``) is measured again; both are None if it stays so.
     """
     with torch.inference_mode():
         runs = {kind: layer(kind, n, d) for kind in kinds}
@@ -178,7 +181,7 @@ def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str
 
 
 def _impossible(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Pairs of ``WITHIN`` whose part took longer than the whole."""
+    """Return the pairs of ``WITHIN`` whose part took longer than the whole."""
     return [
         (part, whole)
         for part, whole in WITHIN

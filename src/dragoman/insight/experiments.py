@@ -1,16 +1,16 @@
-"""What is measured of a trained run: how much each head matters, what the residual stream and the
-layer norms do, and that without positions the encoder cannot tell who eats whom.
+"""Experiments on a trained run: how much each head matters, the effect of the residual stream
+and the layer norms, and the dependence of the encoder on positions.
 
 Heads are switched off one after the other, as Michel, Levy and Neubig do in *Are Sixteen Heads
 Really Better than One?* (2019): most heads can go, a few cannot.
 
-Norms: post-norm, the paper's (§3.1, §5.4), makes LayerNorm(x + Sublayer(x)) of x, pre-norm
-x + Sublayer(LayerNorm(x)). A model without residual connections does not add x. Measured per row
-(token), averaged over all rows of some sentences.
+Norms: the paper's post-norm (§3.1, §5.4) turns x into LayerNorm(x + Sublayer(x)), pre-norm into
+x + Sublayer(LayerNorm(x)). A model without residual connections does not add x. Sizes are
+measured per row (token) and averaged over all rows of some sentences.
 
-Positions: self-attention is a sum over a set. Give it the same words in another order and, but for
-positions, each word gets the same row, whatever its place (§3.5). Shown by switching the encoder's
-positions off and on.
+Positions: self-attention is a sum over a set. For the same words in another order and without
+positions, each word gets the same row, whatever its place (§3.5). The experiment switches the
+encoder's positions off and on.
 """
 
 from __future__ import annotations
@@ -36,22 +36,23 @@ from dragoman.nn.probes import Point, Probe
 
 @dataclass(frozen=True)
 class Importance:
-    """Loss of some pairs with every head at work, and with each head switched off in turn."""
+    """The loss of some pairs with all heads, and with each head switched off in turn."""
 
     sentences: int
     tokens: int
-    """Target tokens, end symbols included."""
+    """The number of target tokens, including end symbols."""
     whole: float
-    """Loss with all heads: -log P, in nats per target token."""
+    """The loss with all heads: -log P, in nats per target token."""
     without: dict[str, NDArray[np.float64]]
     """"encoder", "decoder", "cross" -> (L, H) losses with that one head off."""
 
     def grown(self, kind: str) -> NDArray[np.float64]:
-        """(L, H): by how much the loss grows, in nats per token."""
+        """Return (L, H): the growth of the loss without each head, in nats per token."""
         return self.without[kind] - self.whole
 
     def ranked(self) -> list[tuple[str, int, int, float]]:
-        """(attention, layer, head, growth) from the most needed head down, counted from 0."""
+        """Return (attention, layer, head, growth) in the order of decreasing growth, counted
+        from 0."""
         every = [
             (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
             for kind, losses in self.without.items()
@@ -72,7 +73,7 @@ def head_importance(predictor: Predictor[object], pairs: Sequence[tuple[str, str
 def _loss(
     predictor: Predictor[object], pairs: Sequence[tuple[str, str]], under: Intervention
 ) -> tuple[float, int]:
-    """-log P per token over all pairs, and the number of tokens."""
+    """Return -log P per token over all pairs, and the number of tokens."""
     begin_part()
     with under.probe():
         written = predictor.engine.target.tokens([output for _, output in pairs])
@@ -83,30 +84,32 @@ def _loss(
 
 @dataclass(frozen=True)
 class SublayerStatistics:
-    """One sub-layer. Sizes are root mean squares over a row's dimensions, averaged over rows."""
+    """The statistics of one sub-layer. Sizes are root mean squares over a row's dimensions,
+    averaged over rows."""
 
     sublayer: Sublayer
-    """Which it is."""
+    """The sub-layer."""
     stream: float
-    """Size of x, what comes in along the residual connection."""
+    """The size of x, the input of the residual connection."""
     added: float
-    """Size of Sublayer(·), what is added to it."""
+    """The size of Sublayer(·), which is added to x."""
     agreement: float
-    """Cosine between the two: 0 adds something new, 1 says the same again."""
+    """The cosine between both: at 0 the sub-layer adds something new, at 1 it repeats x."""
     summed: float
-    """Size of x + Sublayer(·)."""
+    """The size of x + Sublayer(·)."""
     after: float
-    """Size of what goes on: after the norm (post) or the sum itself (pre)."""
+    """The size of the output: after the norm (post), or the sum itself (pre)."""
     gain: float | None
-    """Mean of the norm's gain (γ); None where there is no norm."""
+    """The mean of the norm's gain (γ); None without a norm."""
     bias: float | None
-    """Root mean square of the norm's bias (β); likewise."""
+    """The root mean square of the norm's bias (β); None without a norm."""
 
 
 def layer_statistics(
     predictor: Predictor[object], pairs: Sequence[tuple[str, str]]
 ) -> list[SublayerStatistics]:
-    """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
+    """Read ``pairs`` with teacher forcing, and measure around every sub-layer, in the order of
+    computing."""
     run = predictor.run
     model = transformer_of(predictor.plain)
     sources = [predictor.source_ids(source) for source, _ in pairs]
@@ -144,30 +147,30 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OrderReading:
-    """What the encoder made of both sentences, with or without positions."""
+    """The encoder's reading of both sentences, with or without positions."""
 
     differences: Array
-    """(S,): for each token of the first sentence, how far its row is from the row of the same token
-    in the second, |a - b| / |a|."""
+    """(S,): for each token of the first sentence, the distance of its row from that of the same
+    token in the second, |a - b| / |a|."""
     translations: tuple[str, str]
 
 
 @dataclass(frozen=True)
 class OrderExperiment:
-    """Two sentences of the same tokens in another order, read with positions and without."""
+    """Two sentences of the same tokens in different orders, read with and without positions."""
 
     tokens: Sequence[str]
-    """Of the first sentence."""
+    """The tokens of the first sentence."""
     other_places: Sequence[int]
-    """Where each of them stands in the second."""
+    """The place of each token in the second sentence."""
     with_positions: OrderReading
     without_positions: OrderReading
 
 
 def order_experiment(predictor: Predictor[object], first: str, second: str) -> OrderExperiment:
-    """Read two sentences that are made of the same tokens.
+    """Read two sentences of the same tokens.
 
-    Errors: ``DragomanError`` if they are not.
+    Errors: ``DragomanError`` if the tokens differ.
     """
     run = predictor.run
     ids = [predictor.source_ids(first), predictor.source_ids(second)]
@@ -185,7 +188,8 @@ def order_experiment(predictor: Predictor[object], first: str, second: str) -> O
 
 
 def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
-    """For each token of the first, its place in the second; equal tokens in their order."""
+    """Return, for each token of the first sentence, its place in the second; equal tokens stay
+    in order."""
     free: dict[int, list[int]] = {}
     for place, token in enumerate(second):
         free.setdefault(token, []).append(place)

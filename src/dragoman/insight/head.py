@@ -36,34 +36,34 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OpenedAttention:
-    """One attention of one translation, every head of it. Shapes: H heads, d_k, d_v widths."""
+    """All heads of one attention of one translation. Shapes: H heads, d_k, d_v widths."""
 
     source: str
     """The sentence."""
     attention: AttentionLayer
-    """Which it is."""
+    """The attention."""
     looking: Sequence[str]
-    """T tokens that ask."""
+    """The T tokens that look, of the queries."""
     looked_at: Sequence[str]
-    """S tokens that are asked."""
+    """The S tokens that are looked at, of the keys."""
     inputs: Array
-    """(T, D), what queries are made from."""
+    """The (T, D) rows that queries are made from."""
     queries: Array
-    """(H, T, d_k)."""
+    """The queries, (H, T, d_k)."""
     keys: Array
-    """(H, S, d_k)."""
+    """The keys, (H, S, d_k)."""
     values: Array
-    """(H, S, d_v)."""
+    """The values, (H, S, d_v)."""
     weights: Array
-    """(H, T, S), as the model computed them."""
+    """The weights (H, T, S), as the model computed them."""
     joined: Array
-    """(T, H x d_v), Concat(head_1, ..., head_h), before W^O."""
+    """The joined heads (T, H x d_v), Concat(head_1, ..., head_h), before W^O."""
     scale: float
-    """What scores are multiplied by: 1 / √d_k, or 1 where a model was made without."""
+    """The factor of the scores: 1 / √d_k, or 1 for a model without it."""
 
     @property
     def scores(self) -> Array:
-        """(H, T, S), Q Kᵀ before the division."""
+        """The scores (H, T, S), Q Kᵀ before the division."""
         product: Array = self.queries @ self.keys.transpose(0, 2, 1)
         return product
 
@@ -71,7 +71,7 @@ class OpenedAttention:
 def open_attention(
     predictor: Predictor[object], part: Part, layer: int, source: str, target_ids: Sequence[int]
 ) -> OpenedAttention:
-    """Run one translation and keep what one attention was given and made; layers are from 0.
+    """Run one translation and keep the input and output of one attention; layers are from 0.
 
     Errors: ``DragomanError`` for an attention that the model does not have.
     """
@@ -110,7 +110,8 @@ def open_attention(
 
 
 def softmax(scores: Array) -> Array:
-    """Over the last axis; the largest score is taken off first, so that nothing overflows."""
+    """Return the softmax over the last axis; the largest score is subtracted first, so that
+    nothing overflows."""
     grown = np.exp(scores - scores.max(axis=-1, keepdims=True))
     share: Array = grown / grown.sum(axis=-1, keepdims=True)
     return share
@@ -122,7 +123,8 @@ def by_hand(
     values: Sequence[Sequence[float]],
     scale: float,
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """The four steps in plain loops, one number at a time: -> weights (T, S), outputs (T, d_v)."""
+    """Return weights (T, S) and outputs (T, d_v) of the four steps in plain loops, one number at
+    a time."""
     weights, outputs = [], []
     for query in queries:
         scores = [sum(q * k for q, k in zip(query, key, strict=True)) for key in keys]  # step 1
@@ -137,7 +139,7 @@ def by_hand(
 
 
 def shown(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Pieces as labels; a full stop needs no sign that it belongs to the word before it."""
+    """Return pieces as labels; punctuation needs no sign that it continues a word."""
     return tuple(
         one if any(c.isalnum() for c in one) else one.removeprefix("-") for one in labels(pieces)
     )
@@ -152,25 +154,25 @@ class OpenedCell:
     """One cell of an attention map."""
 
     query: Tensor
-    """(K,) of the token that looks."""
+    """The query (K,) of the token that looks."""
     key: Tensor
-    """(K,) of the token that is looked at."""
+    """The key (K,) of the token that is looked at."""
     value: Tensor
-    """(Kv,) of the same."""
+    """The value (Kv,) of the token that is looked at."""
     product: float
-    """q · k."""
+    """The product q · k."""
     scale: float
-    """What it is multiplied by: 1 / √d_k, or 1 where a model was made without."""
+    """The factor of the product: 1 / √d_k, or 1 for a model without it."""
     weight: float
-    """As the model computed it."""
+    """The weight, as the model computed it."""
     adds: Tensor
-    """(D,) what this one look adds to the row of the token that looks."""
+    """(D,) the part of this cell in the row of the token that looks."""
     head_adds: Tensor
-    """(D,) what all looks of the head add to it."""
+    """(D,) the part of the whole head in that row."""
 
 
 def attention_of(model: Network, layer: AttentionLayer) -> MultiHeadAttention | None:
-    """What computes an attention of a model; None where that has no queries and keys."""
+    """Return the module that computes an attention; None if it has no queries and keys."""
     every = (one for one in model.modules() if isinstance(one, MultiHeadAttention))
     return next((one for one in every if one.name == layer.name), None)
 

@@ -1,7 +1,7 @@
-"""One output looked into from all sides: what ``dragoman look`` shows.
+"""This module examines one output from all sides, for ``dragoman look``.
 
-Attention of every layer and head, what if a word were hidden or a head were off, which heads
-matter, and which words belong together.
+It shows the attention of every layer and head, the effect of hidden words and heads that are
+off, the importance of heads, and the alignment of words.
 """
 
 from __future__ import annotations
@@ -45,40 +45,40 @@ from dragoman.pictures.records import (
 
 @dataclass(frozen=True)
 class LookOptions:
-    """What one wants to see."""
+    """The options of ``dragoman look``."""
 
     sentence: str
     target: str | None = None
-    """A translation to look at in place of the run's own."""
+    """A translation to examine instead of the run's own."""
     kind: str | None = None
-    """encoder, decoder or cross; None is cross, or what the model has."""
+    """The kind: encoder, decoder or cross; None: cross, or a kind that the model has."""
     layer: int | None = None
-    """From 1; None is the last."""
+    """The layer, from 1; None: the last."""
     head: int | None = None
-    """From 1; None is the mean of the heads."""
+    """The head, from 1; None: the mean of the heads."""
     hide: tuple[str, ...] = ()
     heads_off: tuple[str, ...] = ()
     prefix: str = ""
     importance: bool = False
     gold: Path | None = None
     gold_base: int | None = None
-    """What the first word is counted as there; None: 0."""
+    """The number of the first word in the gold file; None: 0."""
     pieces: bool = False
 
 
 @dataclass(frozen=True)
 class LookResult:
-    """What there was to see."""
+    """The result of ``dragoman look``."""
 
     name: str
-    """The run's."""
+    """The name of the run."""
     source: str
-    """What was read; "" where nothing is."""
+    """The input; "" for a model without one."""
     output: Output
     record: AttentionRecord
-    """By words, or by pieces if that was wished."""
+    """The attention by words, or by pieces if the options say so."""
     heatmap: Heatmap
-    """The one attention that was asked for."""
+    """The attention that was selected."""
     kind: AttentionKind
     what_if: WhatIf | None
     summary: str
@@ -86,20 +86,20 @@ class LookResult:
     importance: Importance | None
     alignment: AlignmentScores | None
     lines: tuple[str, ...]
-    """Findings as text."""
+    """The findings as lines of text."""
 
     @property
     def doubt(self) -> str:
-        """How much less the model believes in its first output under the change."""
+        """The decrease of the first output's log-probability under the change, as text."""
         if self.what_if is None or not self.what_if.change.reaches_in:
-            return ""  # a beginning changes what is said, not what is believed
+            return ""  # a prefix changes the output, not the probabilities
         return (
             f"log P of the first output: {decimals(self.what_if.before_log_probability, 2)}, "
             f"under the change {decimals(self.what_if.before_under_change, 2)}"
         )
 
     def written(self, kind: str) -> str:
-        """The page (``.html``), the one picture (``.svg``), or every weight (``.csv``)."""
+        """Return the page (``.html``), the one picture (``.svg``), or every weight (``.csv``)."""
         if kind == ".svg":
             return heatmap_svg(self.heatmap)
         if kind == ".csv":
@@ -130,7 +130,7 @@ class LookResult:
 
 
 def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
-    """Open a run and look. Errors: ``DragomanError`` for a wish that cannot be met."""
+    """Open a run and examine a sentence. Errors: ``DragomanError`` for options that do not fit."""
     if options.kind not in (*KINDS, None):
         raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(KINDS)}")
     if not options.sentence.strip():
@@ -146,7 +146,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
     output = subject.output
     if options.target is not None:
-        translator: Any = predictor  # of all others a target is refused
+        translator: Any = predictor  # every other run refuses a target
         (output,) = translator.score([(options.sentence, options.target)])
     names, _ = source_words(predictor, options.sentence)
     change = Change(
@@ -197,7 +197,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
 
 
 def _own_lines(output: Output, own: Output) -> list[str]:
-    """What is said where the network alone writes another output than the one that is served."""
+    """Return a note if the plain network alone writes another output than the served one."""
     if output.ids == own.ids:
         return []
     return [
@@ -209,7 +209,7 @@ def _own_lines(output: Output, own: Output) -> list[str]:
 
 
 def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str]:
-    """What is said where tokens of a text are unknown."""
+    """Return a note if tokens of the text are unknown."""
     given = predictor.run.source_text if predictor.reads else predictor.run.target_text
     unknown = list(ids).count(given.unknown)
     if not unknown:
@@ -225,8 +225,8 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
 def _aligned(
     path: Path, base: int | None, pieces: AttentionRecord
 ) -> tuple[AlignmentScores, list[str]]:
-    """How well each head aligns a pair whose links are given in a file, and what is said of it.
-    Errors: ``DataError`` for a file of more lines than one."""
+    """Return the alignment scores of each head for a pair with links in a file, and lines about
+    them. Errors: ``DataError`` for a file of more than one line."""
     gold = read_gold(path, first=base)
     if len(gold) != 1:
         raise DataError(f"{path} has {plural(len(gold), 'line')}; one is needed, for this sentence")
@@ -244,8 +244,8 @@ def _aligned(
 
 
 def _refuse_without_meaning(run: Path, predictor: Predictor[object], options: LookOptions) -> None:
-    """Errors: ``DragomanError`` for options that mean nothing to a run that does other than read
-    one text and write another."""
+    """Raise ``DragomanError`` for options that do not apply to a run, unless it reads one text
+    and writes another."""
     if not predictor.reads:
         names = ["target", "hide", "prefix", "gold"]
         why = (
@@ -279,7 +279,7 @@ def _refuse_without_meaning(run: Path, predictor: Predictor[object], options: Lo
 
 
 def _likeliest(record: AttentionRecord) -> AttentionKind:
-    """The attention that people want to see first, of those that there are."""
+    """Return the attention that people want to see first, of those that exist."""
     has = record.kinds
     first: tuple[AttentionKind, ...] = ("cross", "decoder", "encoder")
     return next((kind for kind in first if kind in has), "cross")
@@ -292,7 +292,7 @@ def _chosen(
     names: Sequence[str],
     change: Change,
 ) -> Heatmap:
-    """``names``: what the attentions of the layers are called."""
+    """Return the selected heatmap. ``names``: the attentions of the layers."""
     weights = record.weights(kind)
     if not len(weights):
         has = ", ".join(record.kinds) or "none"

@@ -1,4 +1,4 @@
-"""What a figure or an experiment needs of a model, and what is said where a model has it not."""
+"""The needs of figures and experiments, and the messages for models that do not meet them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dragoman.pictures.figure import Words
 from dragoman.sources.frames.front_end import BAND_WEIGHTS
 
 INSIDE = "inside"
-"""What only a Transformer has: queries, keys, values, positions and norms that can be read."""
+"""The need of a Transformer, whose queries, keys, values, positions and norms can be read."""
 
 WRITES = "writes"
-"""A model that writes, whose choices can be shown."""
+"""The need of a model that writes, whose choices can be shown."""
 
 PATCHES = "patches"
-"""A model that labels pictures by attention over their patches."""
+"""The need of a model that labels pictures by attention over their patches."""
 
 LEARNED_PLACES = "learned places"
-"""That, with positions that were learned."""
+"""The need of such a model with learned positions."""
 
 SPIKES = "spikes"
-"""A model that transcribes recordings and was trained with CTC."""
+"""The need of a model that transcribes recordings and was trained with CTC."""
 
 BANDS = "bands"
-"""A model of recordings whose first heads read slices of the bands."""
+"""The need of a model of recordings whose first heads read slices of the bands."""
 
 _LACKING = {
     INSIDE: Words(
@@ -79,10 +79,11 @@ _OF_WORDS = Words(
 
 
 def lacking(needs: Collection[str], model: Network) -> Words | None:
-    """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), that it
-    writes (``WRITES``), or attention in the parts named."""
+    """Return the reason why ``model`` does not meet ``needs``, or None. ``needs``: its inside
+    (``INSIDE``), that it writes (``WRITES``), other constants above, or attention in the parts
+    named."""
     front = model.front_end
-    in_line = front is not None and not front.across  # its rows, as time goes on
+    in_line = front is not None and not front.across  # the rows follow time
     if needs and in_line and not {SPIKES, BANDS} & {*needs}:
         return _OF_WORDS
     has: set[str] = {attention.part for attention in model.attentions}
@@ -110,7 +111,7 @@ def _of_patches(model: Encoder) -> set[str]:
 
 
 def transformer_of(model: Network) -> Transformer:
-    """``model``, for those who open it. Errors: ``DragomanError`` for one of another kind."""
+    """Return ``model`` as a Transformer. Errors: ``DragomanError`` for a model of another kind."""
     if isinstance(model, Transformer):
         return model
     raise DragomanError(_LACKING[INSIDE].english.format(kind=model.settings.kind))

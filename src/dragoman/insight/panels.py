@@ -1,5 +1,5 @@
-"""What was measured of heads as panels and tables, and what figures call the parts of a model: for
-``dragoman look`` and the figures."""
+"""Panels and tables of measurements of heads, and the names of the parts of a model in figures,
+for ``dragoman look`` and the figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dragoman.pictures.records import AttentionKind, AttentionRecord
 def attention_panels(
     record: AttentionRecord, kind: AttentionKind, layer: int = -1, head: int | None = None
 ) -> list[Panel]:
-    """All heads small; one of them, or the mean of a layer's heads, large."""
+    """Return panels of all heads, small, and of one head or the mean of a layer's heads, large."""
     weights = record.weights(kind)
     title = f"{PART_WORDS[kind].english.capitalize()}, every layer and head"
     large = record.heatmap(kind, layer % len(weights), head)
@@ -37,7 +37,7 @@ def attention_panels(
 
 
 def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
-    """Every weight of every layer and head, layers and heads from 1."""
+    """Return a table of every weight, with layers and heads from 1."""
     rows: list[tuple[Cell, ...]] = []
     weights = record.weights(kind)
     for layer, head in np.ndindex(*weights.shape[:2]):
@@ -52,13 +52,13 @@ def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
 
 
 def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word") -> DataTable:
-    """The numbers of a matrix (T, D), a row for each word, or for what ``of`` says."""
+    """Return a table of a matrix (T, D), with a row for each word, or for another unit ``of``."""
     header = (of, *(f"dimension {d}" for d in range(values.shape[1])))
     return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])
 
 
 def importance_panels(found: Importance) -> list[Panel]:
-    """A map of layers and heads for each attention, in one scale."""
+    """Return a map of layers and heads for each attention, on one scale."""
     reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
     return [
         MatrixPicture(
@@ -75,7 +75,7 @@ def importance_panels(found: Importance) -> list[Panel]:
 
 
 def importance_table(found: Importance) -> DataTable:
-    """Layers and heads from 1."""
+    """Return a table of the losses, with layers and heads from 1."""
     rows: list[tuple[Cell, ...]] = [
         (kind, layer + 1, head + 1, found.whole + growth, growth)
         for kind, layer, head, growth in found.ranked()
@@ -84,7 +84,8 @@ def importance_table(found: Importance) -> DataTable:
 
 
 def aer_panels(scores: AlignmentScores) -> list[Panel]:
-    """AER of every layer and head, of the choosing step and of the one behind it."""
+    """Return panels of the AER of every layer and head, at the step that chooses a word and at
+    the next."""
     panels: list[Panel] = []
     for when, table in scores.heads.items():
         columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
@@ -98,7 +99,7 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
 
 
 def aer_table(scores: AlignmentScores) -> DataTable:
-    """Layers and heads from 1; head 0 is the mean of the heads."""
+    """Return a table of the AER, with layers and heads from 1; head 0 is the mean of the heads."""
     rows: list[tuple[Cell, ...]] = []
     for when, table in scores.heads.items():
         for layer, head in np.ndindex(*table.shape):
@@ -121,14 +122,16 @@ PART_WORDS: dict[str, Words] = {
 
 
 def attention_words(attention: AttentionLayer) -> Words:
-    """ "decoder layer 2, cross-attention"; layers count from 1."""
+    """Return the name of an attention, such as "decoder layer 2, cross-attention"; layers count
+    from 1."""
     side = "encoder" if attention.part == "encoder" else "decoder"
     kind = "cross-attention" if attention.part == "cross" else "self-attention"
     return _words(side, attention.layer, kind)
 
 
 def sublayer_words(sublayer: Sublayer) -> Words:
-    """ "encoder layer 1, feed-forward"; layers count from 1."""
+    """Return the name of a sub-layer, such as "encoder layer 1, feed-forward"; layers count from
+    1."""
     return _words(sublayer.side, sublayer.layer, sublayer.kind)
 
 

@@ -1,11 +1,12 @@
-"""Both hops of a pronoun: how a model finds out what "it" stands for.
+"""The two hops of a pronoun show how a model resolves "it".
 
-"The animal didn't cross the street because it was too tired": *es* in German, for the animal; with
-"too wide" it is *sie*, for the street. To choose, the decoder must look at *it* (cross-attention),
-and the encoder must have told *it* what it stands for (self-attention, from *it* to the adjective
-that decides, and to the nouns in question). Which heads of which layers do this differs from model
-to model, so they are looked for on some sentences and shown on others. How it is done differs too:
-one model looks at the right noun, another at the one noun that tells it which of the two it is.
+"The animal didn't cross the street because it was too tired": *es* in German, for the animal;
+with "too wide" it is *sie*, for the street. To choose, the decoder must look at *it*
+(cross-attention), and the encoder must have brought the meaning into *it* (self-attention, from
+*it* to the adjective that decides, and to the possible nouns). The heads and layers that do this
+differ between models, so they are searched on some sentences and shown on others. The way
+differs too: one model looks at the right noun, another at the one noun that shows which of the
+two it is.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ class PronounHead:
 
 @dataclass(frozen=True)
 class PronounHeads:
-    """The heads that resolve pronouns, and how much attention they give, over some sentences."""
+    """The heads that resolve pronouns, and their mean attention over some sentences."""
 
     cross: PronounHead
-    """From the German pronoun to "it"."""
+    """The head from the German pronoun to "it"."""
     noun: PronounHead
-    """In the encoder, from "it" to the noun that it stands for."""
+    """The encoder head from "it" to its noun."""
     decider: PronounHead
-    """In the encoder, from "it" to the adjective that decides."""
+    """The encoder head from "it" to the adjective that decides."""
     cross_mass: float
-    """Mean weight of the first hop over the sentences that were looked at."""
+    """The mean weight of the first hop over the sentences."""
     noun_mass: float
-    """Mean weight from "it" to the noun that it stands for."""
+    """The mean weight from "it" to its noun."""
     decider_mass: float
-    """Mean weight from "it" to the adjective."""
+    """The mean weight from "it" to the adjective."""
     uniform: float
-    """The weight of one word if every word were looked at alike."""
+    """The weight of one word if all words had the same weight."""
 
     @property
     def encoder(self) -> tuple[PronounHead, ...]:
@@ -58,19 +59,19 @@ class PronounHeads:
 
 
 def pronoun_sentences() -> list[str]:
-    """A pair of each family: the animal and the street, the man and the dinosaur."""
+    """Return a pair of each family: the animal and the street, the man and the dinosaur."""
     return [p.source for p in pronoun_probes()[0]] + [p.source for p in order_probes()[0]]
 
 
 def look_at(predictor: Predictor[object], probe: PronounProbe) -> AttentionRecord:
-    """All attention of the reference translation of a probe, by words."""
+    """Return all attention of the reference translation of a probe, by words."""
     begin_part()
     (given,) = predictor.engine.target.tokens([probe.reference])
     return merged_to_words(predictor.look(probe.source, given))
 
 
 def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> PronounHeads:
-    """The heads with the most attention where it should be, on average over the probes."""
+    """Return the heads with the most attention in the right places, on average over the probes."""
     cross, noun, decider, uniform = [], [], [], []
     for probe in probes:
         record = look_at(predictor, probe)
@@ -87,17 +88,17 @@ def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> 
 
 
 def _best(weights: list[Weights]) -> tuple[PronounHead, float]:
-    """The head with the largest mean of (L, H) weights, and that mean."""
+    """Return the head with the largest mean of (L, H) weights, and that mean."""
     mean = np.mean(weights, axis=0)
     layer, head = np.unravel_index(mean.argmax(), mean.shape)
     return PronounHead(int(layer), int(head)), float(mean[layer, head])
 
 
 def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHeads) -> Hops:
-    """Both hops of one probe, as a picture takes them.
+    """Return both hops of one probe for a picture.
 
-    Where two heads of the encoder do the second, it is their mean, so that noun and adjective both
-    show.
+    If two heads of the encoder make the second hop, it is their mean, so that it shows both noun
+    and adjective.
     """
     record = look_at(predictor, probe)
     cross = heads.cross
@@ -116,7 +117,8 @@ def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHea
 
 
 def pronoun_hops(predictor: Predictor[object]) -> tuple[list[Hops], PronounHeads]:
-    """Hops of the first pair of probes, through heads found on all the others."""
+    """Return the hops of the first pair of probes, through heads found on all the others, and
+    the heads."""
     shown, *others = pronoun_probes()
     heads = find_heads(predictor, [probe for pair in others for probe in pair])
     return [hops_of(predictor, probe, heads) for probe in shown], heads

@@ -1,12 +1,13 @@
-"""One model looked into: what it makes of a text as it is or under an intervention, how probable
-that is, and every weight and row on the way. ``dragoman look``, the figures and the server use it.
+"""A session examines one model: its output for a text with or without an intervention, the
+probability of that output, and every weight and row on the way. ``dragoman look``, the figures
+and the server use it.
 
-The output is the one that is served: the engine searches for it by its fast path, and the network
-itself then reads it (force decoding). Where rounding in that path has led to another output than
-the network alone would have written, that one is told too. An intervention reaches the network
-alone, which then searches.
+The output is the one that is served: the engine searches for it by its fast path, and the
+network then reads it (force decoding). If rounding in that path led to another output than the
+network alone would have written, that one is reported too. An intervention affects only the
+network, which then searches itself.
 
-Nothing of the model is changed: a probe is open while it computes (``nn/probes.py``), always on the
+The model is never changed: a probe is open while it computes (``nn/probes.py``), always on the
 network itself. Long work begins each of its parts with ``begin_part`` (below).
 
 Shapes: L layers, H heads, S source tokens, T target tokens, P rows, D model width, V vocabulary.
@@ -36,17 +37,17 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 
 CHOICES = 20
-"""Most probable tokens that are kept of each place."""
+"""The number of most probable tokens that are kept for each place."""
 _ROWS_AT_ONCE = 64
 PARTS: tuple[Part, ...] = get_args(Part)
 
 Fits = Callable[[int, int], None]
-"""Called with the numbers of source and target tokens; ends the work by raising."""
+"""A callback with the numbers of source and target tokens, which ends the work by raising."""
 
 
 @dataclass(frozen=True)
 class Intervention:
-    """What is done to a model while it computes."""
+    """The changes of a model's computation."""
 
     heads_off: frozenset[tuple[str, int]] = frozenset()
     """(attention, head) as ``Probe`` takes them: their output is set to zero."""
@@ -54,32 +55,32 @@ class Intervention:
     """Positions of the source that no attention may look at; the tokens keep their places."""
 
     def probe(self, *, record: bool = False) -> Probe:
-        """One that intervenes while it is open."""
+        """Return a probe that intervenes while it is open."""
         return Probe(heads_off=self.heads_off, hidden=self.hidden, record=record)
 
     def without(self, attention: str, head: int) -> Intervention:
-        """The same, and one more head off."""
+        """Return the intervention with one more head off."""
         return replace(self, heads_off=self.heads_off | {(attention, head)})
 
 
 @dataclass(frozen=True)
 class InspectionRequest:
-    """What is to be inspected."""
+    """A text and how to inspect it."""
 
     text: str
     ids: list[int]
-    """Its source tokens, with what ends them."""
+    """The source tokens with the end symbol."""
     settings: SearchSettings
     under: Intervention = Intervention()
     prefix: Sequence[int] = ()
-    """How the output begins."""
+    """The beginning of the output."""
     given: Sequence[int] = ()
-    """The whole output, without its end symbol: none is searched for."""
+    """The whole output, without its end symbol, which replaces the search."""
 
 
 @dataclass(frozen=True)
 class OwnOutput:
-    """What the network alone writes, where that is not what is served."""
+    """The output of the network alone, if it differs from the served one."""
 
     text: str
     place: int
@@ -87,7 +88,8 @@ class OwnOutput:
 
     @classmethod
     def of(cls, served: Sequence[int], own: Sequence[int], text: str) -> OwnOutput:
-        """``text`` is that of ``own``, the network's tokens, which differ from those served."""
+        """Compare the tokens that are served with the network's ``own``, which differ; ``text``
+        is that of ``own``."""
         pairs = enumerate(zip(served, own, strict=False))
         shorter = min(len(served), len(own))
         return cls(text, next((place for place, (a, b) in pairs if a != b), shorter))
@@ -95,15 +97,16 @@ class OwnOutput:
 
 @dataclass(frozen=True)
 class Inspection:
-    """All that was seen of one text."""
+    """The result of inspecting one text."""
 
     source_ids: list[int]
     best: Hypothesis
-    """What was written; or what was said of the text, as tokens or a label, and how probable."""
+    """The output with its probability, or the tokens or label that were predicted."""
     text: str
-    """The same as people read it."""
+    """The output as people read it."""
     target: list[str]
-    """Each token that was written as it is shown, the end symbol last; none where none was."""
+    """The written tokens as they are displayed, the end symbol last; empty if nothing was
+    written."""
     settings: SearchSettings
     attention: dict[Part, Tensor]
     """(L, H, T, S) in half precision."""
@@ -112,31 +115,32 @@ class Inspection:
     target_stages: dict[str, Tensor]
     steps: list[StepRecord]
     choices: tuple[Tensor, Tensor]
-    """(T, k) probabilities and token numbers; a token that may not stand there has none."""
+    """(T, k) probabilities and token numbers; a token that is not allowed has probability 0."""
     own: OwnOutput | None = None
-    """What the network alone writes, where that is another output; unknown of one that is given or
-    under an intervention."""
+    """The output of the network alone, if it differs; None for a given output or under an
+    intervention."""
     compared: float | None = None
-    """log P of another output, where one was asked for."""
+    """The log-probability of another output, if one was given."""
 
     @property
     def size(self) -> int:
-        """Bytes, nearly."""
+        """The approximate size in bytes."""
         stages = (*self.source_stages.values(), *self.target_stages.values())
         return sum(2 * one.numel() for one in (*self.attention.values(), *stages))
 
 
 class InspectionSession:
-    """One model that is looked into. Not for several threads at once."""
+    """The session of one model, which may not be used by several threads at once."""
 
     def __init__(self, engine: Engine, predictor: Predictor[object] | None = None) -> None:
-        """``predictor``: who reads a text as one; there must be one where nothing is written."""
+        """``predictor`` reads a text as the task does; it is required for a model that writes
+        nothing."""
         self.model: Network = engine.network
         self._engine, self._target, self._predictor = engine, engine.target, predictor
 
     def inspect(self, wanted: InspectionRequest, fits: Fits = lambda *_: None) -> Inspection:
-        """All there is to see. ``fits`` is called before the search, by what is known then, and
-        once more behind it. Errors: ``SearchError``; ``DragomanError`` for a text that is none."""
+        """Inspect a text. ``fits`` is called before the search with the sizes known then, and
+        again after it. Errors: ``SearchError``; ``DragomanError`` for an empty text."""
         if self._engine.writes:
             return self._written(wanted, fits)
         return self._read_only(wanted, fits)
@@ -144,7 +148,8 @@ class InspectionSession:
     def believed(
         self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
     ) -> float:
-        """log P of an output in nats, its end symbol included; or of what is said of a text."""
+        """Return log P of an output in nats, including its end symbol; or of a prediction about
+        a text."""
         begin_part()
         if not self._engine.writes:
             assert self._predictor is not None, "what writes nothing is read by its predictor"
@@ -165,7 +170,7 @@ class InspectionSession:
     def without_each_head(
         self, score: Callable[[Intervention], float], under: Intervention = Intervention()
     ) -> dict[str, list[list[float]]]:
-        """What ``score`` gives with one head after the other off: part -> by layer and head."""
+        """Return ``score`` with each head off in turn, as part -> by layer and head."""
         found: dict[str, list[list[float]]] = {}
         for one in self.model.attentions:
             of_heads = [score(under.without(one.name, head)) for head in range(one.heads)]
@@ -175,8 +180,7 @@ class InspectionSession:
     # ---- inside
 
     def _written(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
-        """What translates, goes on with a text, or parses: watched while it searches, and while it
-        reads what it has found."""
+        """Inspect a model that writes: record its search, and its reading of the output."""
         ids, given, prefix = wanted.ids, wanted.given, wanted.given or wanted.prefix
         fits(len(ids), len(prefix) + 1)
         target, model, steps = self._target, writing(self.model), list[StepRecord]()
@@ -184,7 +188,7 @@ class InspectionSession:
         plain, own = self._engine.over(model), None
         if search.rules is not None:
             search.check(target.eos)
-        # Not in inference mode: what a fast path keeps for its next search must not be of it.
+        # Inference mode is not used, because a fast path keeps tensors for its next search.
         with wanted.under.probe():
             if given:
                 (found,) = plain.score([ids], [given])
@@ -200,7 +204,7 @@ class InspectionSession:
         with torch.inference_mode():
             fits(len(ids), len(found.tokens) + 1)
             source, read = torch.tensor(ids), torch.tensor([target.bos, *found.tokens])
-            # Weights are halved before the decoder makes more of them.
+            # The encoder's weights are halved before the decoder makes more.
             with wanted.under.probe(record=True) as reading:
                 memory = model.encode(Sequences.of([source]))
             encoder = self._half(reading, "encoder", source, read)
@@ -228,13 +232,14 @@ class InspectionSession:
         )
 
     def _read_only(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
-        """What fills in blanks or labels: it reads a text, and says something of it."""
+        """Inspect a model that fills in blanks or labels: it reads a text and predicts something
+        about it."""
         assert self._predictor is not None, "what writes nothing is read by its predictor"
         fits(len(wanted.ids), 1)
         with wanted.under.probe():
             said = self._predictor.shown(wanted.text)
         begin_part()
-        # Scoring reads the text once, its blanks open: that is what is watched.
+        # Scoring reads the text once, with open blanks, so that reading is recorded.
         with wanted.under.probe(record=True) as reading:
             (best,) = self._predictor.score_ids([wanted.text], [said.ids])
         source = torch.tensor(wanted.ids)
@@ -257,7 +262,7 @@ class InspectionSession:
         return self._engine.attention.maps(probe, part, len(source), len(target), torch.float16)
 
     def _believed(self, ids: Sequence[int], found: Hypothesis, penalty: float) -> Hypothesis:
-        """The same output with the probabilities that the network itself gives it."""
+        """Return an output with the probabilities of the network itself."""
         (read,) = self._engine.score([ids], [found.tokens])
         costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
         return hypothesis_of(found.tokens, costs, penalty, found.finished)
@@ -277,7 +282,7 @@ class InspectionSession:
 
 
 def _searched(engine: Engine, request: Request) -> Hypothesis:
-    """The best of a search, every step of which is a part of the work."""
+    """Return the best hypothesis of a search, every step of which is a part of the work."""
     scheduler = engine.scheduler()
     scheduler.submit(request)
     while True:
@@ -292,7 +297,7 @@ def teacher_forced(
     targets: Sequence[Sequence[int]],
     probe: Probe | None = None,
 ) -> Tensor:
-    """The decoder's hidden rows (P, D) of outputs that are given, each with its start symbol;
+    """Return the decoder's hidden rows (P, D) of given outputs, each with its start symbol;
     ``probe`` is open meanwhile."""
     with torch.inference_mode(), probe or nullcontext():
         memory = model.encode(Sequences.of([torch.as_tensor(np.asarray(one)) for one in sources]))
@@ -300,7 +305,7 @@ def teacher_forced(
 
 
 def _allowed(rules: Rules, tokens: Sequence[int], places: Sequence[int]) -> Tensor:
-    """(len(places), V), True for what may stand at a place of an output."""
+    """Return (len(places), V) flags, True for tokens that are allowed at a place of an output."""
     given = np.array([tokens], np.int32)
     return torch.from_numpy(np.concatenate([rules.allowed(given[:, :place]) for place in places]))
 
@@ -313,15 +318,15 @@ def _halved(stages: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 Check = Callable[[], None]
-"""Called before each part of long work (a search, a reading, a loss with one head off); it ends the
-work by raising. It belongs to the thread that set it, as a probe does. On the command line none is
-set."""
+"""A callback before each part of long work (a search, a reading, a loss with one head off),
+which ends the work by raising. It belongs to the thread that set it, as a probe does. The
+command line sets none."""
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 @contextmanager
 def ended_by(check: Check) -> Iterator[None]:
-    """While open, each part of the work in this thread begins with ``check()``."""
+    """Begin each part of the work in this thread with ``check()`` while the context is open."""
     token = _check.set(check)
     try:
         yield
@@ -330,7 +335,7 @@ def ended_by(check: Check) -> Iterator[None]:
 
 
 def begin_part() -> None:
-    """Raises whatever the check does that is set here, if any."""
+    """Call the check of this thread, if there is one, which may raise."""
     check = _check.get()
     if check is not None:
         check()

@@ -1,4 +1,4 @@
-"""The trained run that figures look into, with a text and some examples it never saw."""
+"""The trained run that figures are made from, with a text and some held-out examples."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 
 DEMO = Path("runs/demo")
-"""Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""
+"""The run folder of ``dragoman demo``, which figures use by default."""
 
 _PAIRS = 40
 _CANDIDATES = 16
-"""Held-out sentences that a figure may choose from: as many as do not keep a reader waiting."""
+"""The most held-out sentences that a figure chooses from, so that the reader need not wait."""
 
 
 def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:
-    """As it is asked everywhere else. Errors: ``RunError`` for a run that figures are not of."""
+    """Return the predictor of a run. Errors: ``RunError`` for a run that has no figures."""
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
         raise RunError(
@@ -51,15 +51,15 @@ def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predic
 
 @dataclass(frozen=True)
 class Subject:
-    """A run, opened on the plain path, and the text to look at."""
+    """A run with its predictor, and the text to examine."""
 
     predictor: Predictor[object]
     sentence: str
-    """What is read; where nothing is, what is written."""
+    """The input; for a model without one, the output."""
     pairs: tuple[tuple[str, str], ...]
-    """Sources and references that training did not see; "" for sources where nothing is read."""
+    """Sources and references that training did not see; sources are "" for models without input."""
     is_given: bool = False
-    """Whether somebody asked for this sentence."""
+    """True if the user gave this sentence."""
 
     @classmethod
     def open(
@@ -70,9 +70,9 @@ class Subject:
         looking: bool = False,
         precision: InferencePrecision = "auto",
     ) -> Subject:
-        """``sentence``: given, or the demo's own, or the first sample of the run's evaluation.
-        ``looking``: it is looked into, also where the figures cannot be made. ``precision``:
-        what its output is computed in.
+        """Open a run. ``sentence``: given, or the demo's own, or a sample of the run's
+        evaluation of medium length. ``looking``: it is examined even if the figures cannot be
+        made. ``precision``: that of the computation of its output.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
@@ -104,30 +104,30 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """What its folder is called: several runs may have one recipe."""
+        """The name of its folder, because several runs may have one recipe."""
         return self.run.folder.resolve().name
 
     @property
     def transformer(self) -> Transformer:
-        """Its model, for figures that open one. Errors: ``DragomanError`` for another kind."""
+        """The model, for figures of a Transformer. Errors: ``DragomanError`` for another kind."""
         return transformer_of(self.predictor.plain)
 
     @cached_property
     def plain(self) -> Predictor[object]:
-        """The same run on the plain path, which alone can be intervened in."""
+        """The run on the plain path, the only one that allows interventions."""
         if not self.run.task.writes:
-            return self.predictor  # no other path reads
+            return self.predictor  # there is no other path
         return _predictor(self.run, looking=True, precision="fp32")
 
     @property
     def is_demo(self) -> bool:
-        """Whether it learned the embedded corpus."""
+        """True if the run learned the embedded corpus."""
         return self.run.recipe.data.embedded == "demo"
 
     @cached_property
     def output(self) -> Output:
-        """What the run makes of the sentence; the sentence itself where nothing is read. Errors:
-        ``DragomanError`` where a file is read and none is named."""
+        """The run's output for the sentence; the sentence itself for a model without input.
+        Errors: ``DragomanError`` if a file is needed and none is named."""
         if not self.sentence:
             raise DragomanError(
                 f"{self.run.folder} reads {self.run.task.noun}, and this figure shows one: "
@@ -138,14 +138,14 @@ class Subject:
 
     @cached_property
     def attention(self) -> AttentionRecord:
-        """Every weight of that output."""
+        """Every attention weight of the output."""
         given = self.output.ids
         begin_part()
         return self.predictor.look(self.sentence, given)
 
     @cached_property
     def logits(self) -> Array:
-        """(T, V) of the output's steps, that of the end symbol included."""
+        """The logits (T, V) of the output's steps, including that of the end symbol."""
         model = self.predictor.plain
         given = [self.run.target_text.bos, *self.output.ids]
         source = self.predictor.source_ids(self.sentence)
@@ -156,7 +156,8 @@ class Subject:
 
     @cached_property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
+        """The results of beams of 8 without a penalty and with a strong one, the likeliest
+        first."""
         engine = self.predictor.engine.over(self.predictor.plain)
         values = self.predictor.source_ids(self.sentence)
         begin_part()
@@ -170,7 +171,8 @@ class Subject:
 
     @cached_property
     def candidates(self) -> tuple[Subject, ...]:
-        """What a figure may choose its sentence from: this one alone if somebody asked for it."""
+        """The subjects among which a figure may choose: only this one if the user gave its
+        sentence."""
         if self.is_given:
             return (self,)
         texts = [source or reference for source, reference in self.pairs]

@@ -1,7 +1,8 @@
-"""What if: hide a source word, switch heads off, force another beginning, and translate again.
+"""What-if experiments hide a source word, switch heads off or force another beginning, and
+translate again.
 
-A hidden word keeps its place, but no attention of encoder or decoder may look at it; the output of
-a head that is switched off is zero (``session.py``).
+A hidden word keeps its place, but no attention of encoder or decoder may look at it; the output
+of a head that is switched off is zero (``session.py``).
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from dragoman.pictures.records import words
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to the model's sight while it translates."""
+    """A change to the model while it translates."""
 
     hidden: tuple[int, ...] = ()
-    """Words of the source, counted from 0, that cannot be looked at."""
+    """The words of the source, counted from 0, that cannot be looked at."""
     heads_off: frozenset[tuple[str, int]] = frozenset()
-    """(attention, head) as ``Probe`` takes them: the name that the model gives it, a number."""
+    """Heads as (attention, head) for ``Probe``: the model's name of the attention, and a number."""
     prefix: str = ""
-    """How the translation must begin."""
+    """The required beginning of the translation."""
 
     def on(self, predictor: Predictor[object], source: str) -> Intervention:
-        """What it is on the tokens of ``source``. Errors: ``DragomanError`` for a word that is not
-        there."""
+        """Return the intervention on the tokens of ``source``. Errors: ``DragomanError`` for a
+        word that does not exist."""
         names, word_of = source_words(predictor, source)
         wrong = [word for word in self.hidden if not 0 <= word < len(names)]
         if wrong:
@@ -43,7 +44,7 @@ class Change:
 
     @property
     def reaches_in(self) -> bool:
-        """Whether the model itself sees differently; a beginning alone leaves it as it is."""
+        """True if the model computes differently; a prefix alone does not change it."""
         return bool(self.hidden or self.heads_off)
 
 
@@ -55,16 +56,18 @@ class WhatIf:
     before: Output
     after: Output
     before_log_probability: float
-    """log P of the first translation as the model saw it then, in nats."""
+    """The log-probability of the first translation before the change, in nats."""
     before_under_change: float
-    """log P of the same words under the change: how much the model has come to doubt them."""
+    """The log-probability of the same words under the change; a decrease shows the model's
+    doubt."""
 
 
 def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf:
-    """Translate with and without a change; where nothing is read, believe a text with and without.
+    """Translate with and without a change; a model without input scores a text with and without
+    it.
 
-    ``predictor`` must be on fp32, the path that can be looked into (``EngineSettings``). Errors:
-    ``DragomanError`` for a word or a head that is not there.
+    ``predictor`` must be in fp32, the path that can be examined (``EngineSettings``). Errors:
+    ``DragomanError`` for a word or a head that does not exist.
     """
     engine = predictor.engine
     is_plain = not engine.writes or engine.settings.precision == "fp32"
@@ -83,8 +86,8 @@ def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf
 def source_words(
     predictor: Predictor[object], source: str
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The words of a source sentence, its end symbol included, and the word of each token; of a
-    file the places of the rows that the model makes of it, each as a word."""
+    """Return the words of a source sentence, including its end symbol, and the word of each
+    token; for a file, the labels of the model's rows as words."""
     values = predictor.source_values(source)
     return words(
         predictor.engine.source.row_labels(values, predictor.plain.memory_length(len(values)))
@@ -92,7 +95,8 @@ def source_words(
 
 
 def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
-    """Words given by what they are, or by their number from 1 -> their places from 0.
+    """Return the places, from 0, of words that are given by their text, or by their number from
+    1.
 
     Every occurrence counts; punctuation at a word's ends does not. Errors: ``DragomanError``.
     """
@@ -111,9 +115,10 @@ def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
 
 
 def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
-    """``cross.2.1``, ``encoder.1.*``, ``decoder.*.3``: attention, layer, head, both from 1.
+    """Parse ``cross.2.1``, ``encoder.1.*``, ``decoder.*.3``: attention, layer and head, both
+    from 1.
 
-    Errors: ``DragomanError`` for one that the model does not have.
+    Errors: ``DragomanError`` for a head that the model does not have.
     """
     model = predictor.plain
     parts = list(dict.fromkeys(attention.part for attention in model.attentions))
@@ -142,7 +147,8 @@ def _check_number(given: str, number: str, most: int, what: str) -> None:
 
 
 def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:
-    """(attention, head) of a ``Change`` as ``parse_heads`` reads them: ``cross.2.1``, in order."""
+    """Return the (attention, head) of a ``Change`` in the form of ``parse_heads``:
+    ``cross.2.1``, in order."""
     known = {attention.name: attention for attention in model.attentions}
     found = sorted((known[name].part, known[name].layer + 1, head + 1) for name, head in heads)
     return [f"{part}.{layer}.{head}" for part, layer, head in found]

@@ -1,1 +1,1 @@
-"""What each figure of the paper and its lectures shows, computed: ``catalogue.py`` lists them."""
+"""This package computes the figures of the paper and its lectures; ``catalogue.py`` lists them."""

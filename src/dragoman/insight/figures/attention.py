@@ -25,8 +25,8 @@ from dragoman.pictures.records import AttentionKind, Chart, Series, merged_to_wo
 def attention_figure(
     subject: Subject, *, kind: AttentionKind, layer: int = 0, head: int = 0
 ) -> Drawn:
-    """Every layer and head of one kind of attention. Layer and head of the large picture count from
-    1; 0 is the last, and the mean."""
+    """Draw every layer and head of one kind of attention. Layer and head of the large picture
+    count from 1; layer 0 is the last layer, head 0 the mean."""
     record = merged_to_words(subject.attention)
     shown = subject.output.text
     if subject.predictor.reads:
@@ -39,7 +39,7 @@ def attention_figure(
 
 
 def scale_figure() -> Drawn:
-    """Variance of q · k against d_k, and what a softmax makes of it."""
+    """Draw the variance of q · k against d_k, and the softmax of such scores."""
     generator = torch.Generator().manual_seed(1)
     widths, pairs, keys = [2**i for i in range(1, 11)], 4000, 32
     rows = []
@@ -89,10 +89,10 @@ def scale_figure() -> Drawn:
 
 
 def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
-    """One input, several heads, one output; the whole input beside slices of it.
+    """Draw one input, several heads and one output, and compare whole inputs with slices.
 
-    ``heads``: cut the run's own matrices into so many heads; 0 as it was trained. Errors:
-    ``DragomanError`` for a number that they cannot be cut into.
+    ``heads``: the number of heads that the run's own matrices are cut into; 0: as trained.
+    Errors: ``DragomanError`` for a number that does not divide them.
     """
     opened = open_short(subject, "encoder", 0)
     words, trained = list(opened.looking), len(opened.queries)
@@ -119,7 +119,8 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
 
 
 def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
-    """Input, queries of eight heads at most, what they are joined to, and what W^Q draws from."""
+    """Return the input, the queries of at most eight heads, the joined heads, and the shares of
+    W^Q."""
     heads, count, key_width = opened.queries.shape
     words, width = list(opened.looking), opened.inputs.shape[1]
     fine = 2.2 if width <= 256 else 560 / width
@@ -147,7 +148,7 @@ def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
 
 
 def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
-    """What is shown, and that it was cut anew if so."""
+    """Return notes about the attention, and about other heads than the trained ones."""
     said, width = attention_words(opened.attention), opened.inputs.shape[1]
     heads, _, key_width = opened.queries.shape
     notes = [
@@ -171,7 +172,8 @@ def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
 
 
 def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
-    """The same matrices side by side, cut into other heads: (H, T, K) -> (H', T, K H / H')."""
+    """Cut the concatenated matrices into another number of heads: (H, T, K) -> (H', T, K H /
+    H')."""
     own, _, key_width = opened.queries.shape
     value_width = opened.values.shape[-1]
     if any(size % heads for size in (own * key_width, own * value_width, width)):
@@ -194,7 +196,8 @@ def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttentio
 
 
 def _shares(weight: Array, heads: int, width: int) -> Array:
-    """(H, H): of each head's W^Q, the share of its square that falls on each slice of the input."""
+    """Return (H, H): the share of the square of each head's W^Q that falls on each slice of the
+    input."""
     if weight.ndim == 3:
         return np.eye(heads)
     squares = np.square(weight).reshape(heads, -1, heads, width // heads).sum(axis=(1, 3))

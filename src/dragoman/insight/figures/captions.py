@@ -1,4 +1,4 @@
-"""What every figure is called and what it shows: ``captions.toml``, English and Korean."""
+"""The titles and captions of all figures, from ``captions.toml``, in English and Korean."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from dragoman.pictures.figure import DataTable, Figure, Panel, Words
 
 @dataclass(frozen=True)
 class Caption:
-    """The words of one figure."""
+    """The title and the texts of one figure."""
 
     title: Words
     text: Words
     source: Words
-    """Section and equation of the paper."""
+    """The section and the equation of the paper."""
     encoding: Words | None
-    """What the encoding of positions that it shows is called beside the others; None of other
-    figures."""
+    """The name of the position encoding that it shows among the others; None for other figures."""
 
 
 @cache
 def captions() -> dict[str, Caption]:
-    """Name of a figure -> its words, in the order of the book."""
+    """Return the captions by figure, in the order of the book."""
     content = resources.files("dragoman.insight.figures").joinpath("captions.toml")
     read = tomllib.loads(content.read_text(encoding="utf-8"))
     return {
@@ -43,7 +42,7 @@ def captions() -> dict[str, Caption]:
 
 
 def check_name(name: str) -> None:
-    """Errors: ``DragomanError`` with the nearest names for one that is not there."""
+    """Raise ``DragomanError`` with the nearest names for an unknown figure."""
     if name not in captions():
         near = difflib.get_close_matches(name, captions(), n=3, cutoff=0.4)
         hint = f"; perhaps {', '.join(near)}" if near else ""
@@ -52,16 +51,17 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure without its words."""
+    """A figure without its caption."""
 
     panels: Sequence[Panel]
     data: Sequence[DataTable]
     notes: Sequence[Words] = ()
     looks: bool = True
-    """Whether it looks into the run that it was made of, if of any."""
+    """True if the figure shows the run that it was made from."""
 
     def named(self, name: str, run: str = "") -> Figure:
-        """With the words that belong to a name. ``run``: what it was made of."""
+        """Return the figure with the caption of ``name``. ``run``: the run that it was made
+        from."""
         words = captions()[name]
         return Figure(
             name, words.title, words.text, words.source,

@@ -1,6 +1,5 @@
-"""Every figure by its name: how it is made, what it needs of a run, and which of its numbers a
-reader may change, and how far; and all of them in one folder (``write_book``). Their words stand in
-``captions.toml``.
+"""The catalogue has every figure by name: its function, its needs of a run, and its sliders; and
+writes all figures into one folder (``write_book``). Their texts are in ``captions.toml``.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ from dragoman.pictures.pages.book import book_html
 
 @dataclass(frozen=True)
 class Slider:
-    """One number of a figure."""
+    """A number of a figure that a reader can change."""
 
     name: str
     """The keyword of the function that makes the figure."""
     title: Words
     values: Sequence[float]
-    """What it may be, in order."""
+    """The possible values, in order."""
     start: float
     zero: Words | None = None
-    """What 0 stands for, where it is no number."""
+    """The meaning of 0, if it is not a number."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it counts something."""
+        """True if all values are whole numbers."""
         return all(value == int(value) for value in self.values)
 
 
@@ -93,14 +92,14 @@ OF_TEMPERATURE: Sliders = (
 )
 OF_PENALTY: Sliders = (Slider("penalty", Words("α", "α"), tuple(i / 20 for i in range(41)), 0.6),)
 
-# ---- of a run
+# ---- sliders that depend on a run
 
 
 def of_part(
     part: str, zero: Words | None = None, *, last: bool = False
 ) -> Callable[[Network], Sliders]:
-    """Layer and head of one kind of attention. ``zero``: what head 0 stands for, if there is one;
-    ``last``: whether it begins with the last layer."""
+    """Return a function that makes the sliders of layer and head of one kind of attention.
+    ``zero``: the meaning of head 0, if there is one; ``last``: it begins with the last layer."""
 
     def made(model: Network) -> Sliders:
         count = len(model.attentions_of(part))
@@ -111,7 +110,7 @@ def of_part(
 
 
 def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
-    """Head alone."""
+    """Return a function that makes the slider of the head alone."""
 
     def made(model: Network) -> Sliders:
         most = max((one.heads for one in model.attentions_of(part)), default=0)
@@ -122,7 +121,7 @@ def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders
 
 
 def of_cuts(model: Network) -> Sliders:
-    """Into how many heads a Transformer's width may be cut."""
+    """Return the slider of the numbers of heads that divide a Transformer's width."""
     sizes = transformer_of(model).settings
     heads = sizes.attention.num_heads
     width = heads * (sizes.attention.key_width or sizes.model_dim // heads)
@@ -131,31 +130,32 @@ def of_cuts(model: Network) -> Sliders:
 
 
 Group = Literal["positions", "attention", "training", "run"]
-"""What a figure is about: ways to tell positions; attention; costs, training and search; or a
+"""The subject of a figure: encodings of positions; attention; costs, training and search; or a
 trained run."""
 Sentence = Literal["first", "chosen"]
-"""The first of those that the run was measured on; or one that the figure chooses: short enough, or
-the one that shows most."""
+"""The first sentence of the run's evaluation; or one that the figure chooses: short enough, or
+the most instructive."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure."""
+    """A figure of the catalogue."""
 
     make: Callable[..., Drawn]
-    """Of what its sliders say, by their names; of a run, the subject first."""
+    """The function that makes the figure from its sliders, by name; for a figure of a run, the
+    subject comes first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
-    """Those of layers and heads need to know the model."""
+    """The sliders, or a function that makes them for a model."""
     needs: tuple[str, ...] | None = None
-    """What the model of a run must have for it: see ``insight/needs.py``; None: it needs none."""
+    """The needs of the figure (``insight/needs.py``); None: it needs no run."""
     group: Group = field(default="run", kw_only=True)
-    """What it is about."""
+    """The subject of the figure."""
     sentence: Sentence | None = field(default=None, kw_only=True)
-    """Which sentence it shows, where a reader may give another."""
+    """The default sentence, if a reader may give another."""
     trains: bool = field(default=False, kw_only=True)
-    """Whether a small model is trained for it where the run has no learned positions."""
+    """True if a small model is trained for a run without learned positions."""
     of_demo: bool = field(default=False, kw_only=True)
-    """Whether the run must have learned the embedded corpus."""
+    """True if the run must have learned the embedded corpus."""
 
 
 FIGURES: dict[str, Entry] = {
@@ -235,22 +235,22 @@ FIGURES: dict[str, Entry] = {
 
 
 def needs_run(name: str) -> bool:
-    """Whether a figure looks into a trained run."""
+    """Return True if a figure is made from a trained run."""
     return FIGURES[name].needs is not None
 
 
 def missing(name: str, model: Network) -> Words | None:
-    """What ``model`` lacks for a figure, if anything."""
+    """Return the reason why ``model`` cannot have a figure, or None."""
     return lacking(FIGURES[name].needs or (), model)
 
 
 def make_figure(
     name: str, subject: Subject | None, values: Mapping[str, float] | None = None
 ) -> Figure:
-    """Compute one figure. ``subject`` may be None for those that need no run; ``values`` are what
-    its sliders say.
+    """Compute one figure. ``subject`` may be None for a figure without a run; ``values`` are
+    those of its sliders.
 
-    Errors: ``DragomanError`` for a name that is none, or a run that cannot show it.
+    Errors: ``DragomanError`` for an unknown name, or a run that cannot show the figure.
     """
     check_name(name)
     entry = FIGURES[name]
@@ -268,7 +268,7 @@ def make_figure(
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:
-    """The sliders of a figure. Where there is one layer, there is nothing to choose."""
+    """Return the sliders of a figure, without those that have only one value."""
     found = FIGURES[name].sliders
     if not callable(found):
         return found
@@ -280,9 +280,9 @@ def sliders_of(name: str, subject: Subject | None) -> Sliders:
 def checked(
     name: str, subject: Subject | None, values: Mapping[str, float]
 ) -> dict[str, int | float]:
-    """What the figure is to be made with: whole numbers whole.
+    """Return the arguments of the figure, with whole numbers as integers.
 
-    Errors: ``DragomanError`` for a slider that the figure has not, or a value that it cannot have.
+    Errors: ``DragomanError`` for an unknown slider, or a value that it does not have.
     """
     known: dict[str, Slider] = {slider.name: slider for slider in sliders_of(name, subject)}
     found: dict[str, int | float] = {}
@@ -299,7 +299,8 @@ def checked(
 
 
 def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:
-    """All figures in the order of the book: name, the figure or None, and why there is none."""
+    """Yield all figures in the order of the book: the name, the figure or None, and the reason
+    for None."""
     for name in captions():
         try:
             yield name, make_figure(name, subject), ""
@@ -316,7 +317,7 @@ _SYNTHETIC = Words(
 
 
 def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]) -> Path:
-    """Write every figure that can be made and ``index.html`` -> the page.
+    """Write every figure that can be made, and ``index.html``; return that page.
 
     PNG needs matplotlib (the extra ``plots``); without it there are SVG and CSV.
     """

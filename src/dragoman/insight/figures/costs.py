@@ -1,8 +1,8 @@
-"""Figures of cost: operations, sequential steps and paths of a layer (paper §4, table 1); and a run
-beside the language models that taught the field to pre-train, by their size and their cost.
+"""Figures of cost: operations, sequential steps and paths of a layer (paper §4, table 1); and
+the size and cost of a run compared with the first pre-trained language models.
 
 Days are of one device, and devices differ: a TPU of 2019 computes many times what a GPU of 2018
-does, and a processor a fraction. So what is compared are orders of magnitude.
+does, and a processor a fraction. So only orders of magnitude are compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from dragoman.pictures.records import Chart, Series
 
 
 def cost_figure() -> Drawn:
-    """Length 1000, width 1000, kernel 3: counted both ways, beside seconds on this machine."""
+    """Count the operations at length 1000, width 1000 and kernel 3 in both ways, and time layers
+    on this machine."""
     n = d = 1000
     every = [
         attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, 3),
@@ -73,7 +74,7 @@ def cost_figure() -> Drawn:
 
 
 def _left_out(kinds: Sequence[str]) -> list[Words]:
-    """What could not be timed while the machine did other things."""
+    """Return a note about the layers that could not be timed on a busy machine."""
     if not kinds:
         return []
     return [
@@ -87,7 +88,7 @@ def _left_out(kinds: Sequence[str]) -> list[Words]:
 
 
 def length_figure() -> Drawn:
-    """Counts and times against length, and the lengths at which lines cross."""
+    """Draw counts and times against length, and the lengths at which the lines cross."""
     d, k = 512, 3
     lengths = [round(2 ** (i / 4)) for i in range(12, 57)]
     lines = {
@@ -162,16 +163,16 @@ def length_figure() -> Drawn:
 
 
 class Milestone(NamedTuple):
-    """A model as it was published."""
+    """A published model."""
 
     name: str
     month: str
     parameters: float | None
-    """In millions, of the largest; None where its paper gives no number."""
+    """The parameters of the largest model, in millions; None if its paper gives no number."""
     days: float
     device: str
     basis: str
-    """Where size and days are from."""
+    """The sources of size and days."""
 
 
 PUBLISHED = (
@@ -188,7 +189,7 @@ PUBLISHED = (
         "64 chips for 4 days (Devlin et al. 2019, appendix A.2); size: its section 3",
     ),
     Milestone(
-        # 32 TPU v3 of 8 cores each for 168 hours, as nanochat's leaderboard has it, are 1,792.
+        # The 32 TPU v3 with 8 cores each for 168 hours in nanochat's leaderboard would be 1,792.
         "GPT-2", "2019-02", 1542.0, 2048.0, "TPU v3 core",
         "size: Radford et al. 2019, table 2, which gives no cost; days: lectures, about",
     ),
@@ -197,8 +198,8 @@ _SECONDS_A_DAY = 86_400.0
 
 
 def timeline_figure(subject: Subject) -> Drawn:
-    """Device days and parameters, the run's own last. Errors: ``DragomanError`` for a run that does
-    not say how long it trained."""
+    """Draw device days and parameters, with the run's own last. Errors: ``DragomanError`` for a
+    run without its training time."""
     seconds = max((float(line.get("elapsed", 0.0)) for line in subject.run.metrics()), default=0.0)
     if not seconds:
         raise DragomanError(

@@ -1,4 +1,4 @@
-"""Figures of decoding (paper §6.1): what temperature and the length penalty do to a choice."""
+"""Figures of decoding (paper §6.1): the effect of temperature and of the length penalty."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dragoman.search.hypothesis import Hypothesis, length_penalty
 
 _TOKENS = 10
 _HYPOTHESES = 4
-"""As many lines as can be told apart."""
+"""More lines than this cannot be distinguished."""
 _STRENGTHS = tuple(round(i / 20, 2) for i in range(41))
-"""α of the curves, 0 to 2."""
+"""The values of α of the curves, from 0 to 2."""
 
 
 def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
-    """The next token at the most undecided step of a translation, at several temperatures."""
+    """Draw the next token at the least certain step of a translation, at several temperatures."""
     run, asked_of = subject.run, subject.candidates
     subject, step = max(
         ((one, _least_sure(one)) for one in asked_of),
@@ -105,9 +105,9 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
 
 
 def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
-    """The hypotheses of wide beams, scored with every strength of the penalty.
+    """Draw the hypotheses of wide beams, scored with every strength of the penalty.
 
-    Where nobody asked for a sentence, it is the one of whose hypotheses most change places.
+    If no sentence is given, it is the one whose hypotheses change places most.
     """
     run = subject.run
     subject = max(subject.candidates, key=_crossings)
@@ -175,7 +175,8 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
 
 
 def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
-    """How many lines cross, and where another hypothesis becomes the best."""
+    """Return a note on the number of crossing lines, and on the α at which the best hypothesis
+    changes."""
     winners = [int(np.argmax(_scores(found, alpha))) for alpha in _STRENGTHS]
     turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
     told, crossings = ", ".join(turns), _crossings(subject)
@@ -195,10 +196,10 @@ def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
 
 
 def _shown(subject: Subject) -> tuple[Hypothesis, ...]:
-    """The likeliest hypothesis of each length, the likeliest first.
+    """Return the likeliest hypothesis of each length, the likeliest first.
 
-    What is more than twice as long as the first repeats itself; its log P would press all other
-    lines together.
+    A hypothesis more than twice as long as the first repeats itself; its log P would press all
+    other lines together.
     """
     by_length: dict[int, Hypothesis] = {}
     longest = 2 * len(subject.hypotheses[0].token_log_probabilities)
@@ -216,7 +217,7 @@ def _scores(found: Sequence[Hypothesis], alpha: float) -> list[float]:
 
 
 def _crossings(subject: Subject) -> int:
-    """How many pairs of the hypotheses that are drawn change places between the ends of α."""
+    """Return the number of pairs of drawn hypotheses that change places between the ends of α."""
     found = _shown(subject)
     first, last = (np.array(_scores(found, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
     turned = np.sign(first[:, None] - first) * np.sign(last[:, None] - last)
@@ -224,7 +225,7 @@ def _crossings(subject: Subject) -> int:
 
 
 def _least_sure(subject: Subject) -> int:
-    """The step of greatest entropy; punctuation makes dull examples."""
+    """Return the step of greatest entropy; punctuation is avoided as uninteresting."""
     logits = subject.logits
     pieces = subject.run.target_text.pieces(logits.argmax(axis=1).tolist())
     is_word = np.array([any(c.isalnum() for c in one) and "<" not in one for one in pieces])
@@ -233,6 +234,6 @@ def _least_sure(subject: Subject) -> int:
 
 
 def _entropy(shares: Array) -> Array:
-    """(T, V) -> (T,) nats."""
+    """Return the entropies of (T, V) distributions: (T,) in nats."""
     found: Array = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
     return found

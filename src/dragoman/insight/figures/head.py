@@ -1,5 +1,5 @@
-"""Figures of one head opened (paper §3.2): look-up, four steps, mask; of a sentence that is short
-enough to show every number of.
+"""Figures of one head (paper §3.2): look-up, four steps, mask; for a sentence that is short
+enough to show every number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dragoman.pictures.panels import TextPanel
 
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
-    """A hash table beside one real head, counted from 1; 0 is the one that is least sure."""
+    """Compare a hash table with one real head, counted from 1; 0 is the least certain head."""
     opened = open_short(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
     said = attention_words(opened.attention)
     head, row = _undecided(opened, head)
@@ -86,7 +86,8 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
 
 
 def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """The recipe with real numbers, by loops and by matrices. Layer and head count from 1."""
+    """Compute the four steps with real numbers, by loops and by matrices. Layer and head count
+    from 1."""
     opened = open_short(subject, "encoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
@@ -159,7 +160,8 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
 
 
 def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """Scores of the decoder before and behind the causal mask. Layer and head count from 1."""
+    """Draw the scores of the decoder before and after the causal mask. Layer and head count from
+    1."""
     opened = open_short(subject, "decoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
@@ -207,31 +209,33 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
 
 
 def _undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
-    """Head and row whose second-largest weight is largest: it looks at two words at least."""
+    """Return the head and row whose second-largest weight is largest, so that it looks at two
+    words."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
-    # Start and end symbols and punctuation make dull examples.
+    # Start and end symbols and punctuation are uninteresting examples.
     written = [any(c.isalnum() for c in one) and "<" not in one for one in opened.looking]
     head, row = np.unravel_index(int((second * written).argmax()), second.shape)
     return int(head), int(row)
 
 
 _READABLE = 14
-"""Tokens of a sentence that a figure chooses: every number can be read in its cell."""
+"""The most tokens of a sentence that a figure chooses, so that every number is readable in its
+cell."""
 _MAX_TOKENS = 24
-"""Tokens of a sentence that somebody asked for: cells grow smaller, and point out their numbers."""
+"""The most tokens of a given sentence: cells grow smaller, and point out their numbers."""
 
 
 def open_short(subject: Subject, part: Part, layer: int) -> OpenedAttention:
-    """One attention of a sentence that is short enough to show every number of."""
+    """Return one attention for a sentence that is short enough to show every number."""
     source = _short(subject)
     target = subject.predictor.shown(source).ids[: _most(subject) - 1]
     return open_attention(subject.predictor, part, layer, source, target)
 
 
 def shortened(subject: Subject) -> list[Words]:
-    """A note where the figure shows less than the sentence that somebody asked for."""
+    """Return a note if the figure shows only a part of the given sentence."""
     shown = _short(subject)
     if not subject.is_given or shown == subject.sentence:
         return []
@@ -251,7 +255,7 @@ def _most(subject: Subject) -> int:
 
 
 def _short(subject: Subject) -> str:
-    """The sentence; where it is too long, its beginning if somebody asked for it, else the demo's
+    """Return the sentence; if it is too long, its beginning if it was given, else the demo's
     short sentence, the longest of the run's samples that fits, or the beginning."""
 
     def fits(sentence: str) -> bool:
@@ -275,13 +279,14 @@ def _short(subject: Subject) -> str:
 
 
 def cell_size(count: int) -> tuple[float, float]:
-    """Width and height of a cell of a square matrix of so many words."""
+    """Return the width and height of a cell in a square matrix of this many words."""
     return (38.0, 24.0) if count <= _READABLE else (max(8.0, 500 / count), max(8.0, 400 / count))
 
 
 def strip(
     title: str, values: Array, rows: Sequence[str], width: float = 7.0, height: float = 24
 ) -> Panel:
-    """A matrix (T, D), a row for each word; cells of ``width`` and ``height``."""
+    """Return a panel of a matrix (T, D), with a row for each word and cells of ``width`` and
+    ``height``."""
     cell = width, height
     return MatrixPicture(title, values, rows=rows, cell=cell, across="dimension")

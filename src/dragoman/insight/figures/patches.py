@@ -1,7 +1,8 @@
-"""Figures of a model that labels pictures: where it looked, and what it has learned of places.
+"""Figures of a model that labels pictures: the patches that it looked at, and its learned
+positions.
 
-Shapes: P patches of a picture, R of them from top to bottom and C from left to right; T rows of the
-model, P or, with a class token before them, P + 1.
+Shapes: P patches of a picture, R of them from top to bottom and C from left to right; T rows of
+the model, P or, after a class token, P + 1.
 """
 
 from __future__ import annotations
@@ -30,19 +31,21 @@ from dragoman.tasks.shared.examples import reading_of
 Array = NDArray[np.float64]
 
 _SIDE = 280.0
-"""Pixels of the longer side of a picture."""
+"""The pixels of the longer side of a picture."""
 _LAYERS, _LABELS = 2, 10
-"""As many are drawn at most."""
+"""The most layers and the most labels that are drawn."""
 
 
 def rollout_figure(subject: Subject) -> Drawn:
-    """A picture, and how much each of its patches has to do with its label by attention alone."""
+    """Draw a picture, and the share of each of its patches in its label, from attention alone."""
     record, form = subject.attention, PicturesForm.of(subject.run.source)
     down, across = form.settings.grid
     values = np.asarray(subject.predictor.source_values(subject.sentence))
     light = form.picture(values).mean(axis=-1) / 255  # (H, W)
     looked = np.zeros((down, across))
-    looked.flat[: len(values)] = rollout(record.encoder, len(values))  # the rest is not read
+    looked.flat[: len(values)] = rollout(
+        record.encoder, len(values)
+    )  # patches that are not read stay 0
     patch = form.settings.patch
     seen = light * np.kron(looked / looked.max(), np.ones((patch, patch)))
     pixel = _SIDE / max(light.shape)
@@ -73,11 +76,11 @@ def rollout_figure(subject: Subject) -> Drawn:
 
 
 def rollout(weights: NDArray[np.floating], patches: int) -> Array:
-    """(L, H, T, T) of one picture -> (P,) how much of what says the label comes from each patch,
-    which sums to 1 (Abnar and Zuidema, 2020): of each layer the mean of its heads, half of it and
-    half of the residual, one layer times the next."""
+    """Return (P,) the share of each patch in the label from (L, H, T, T) of one picture; shares
+    sum to 1 (Abnar and Zuidema, 2020): half of the mean of a layer's heads and half of the
+    residual, one layer times the next."""
     size = weights.shape[-1]
-    # From the last layer down, as a row alone: T x T numbers a layer.
+    # From the last layer down only one row is needed: T x T numbers per layer.
     shares: Array = np.eye(1, size)[0] if size > patches else np.full(size, 1 / size)
     for layer in weights[::-1].mean(axis=1, dtype=np.float64):
         shares = (shares @ layer + shares) / 2
@@ -87,8 +90,8 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
 
 
 def reading_figure(subject: Subject) -> Drawn:
-    """A picture on its way through the model: its patches, the row of each, what a layer after the
-    other makes of the rows, and the labels."""
+    """Draw a picture on its way through the model: its patches, their rows, the rows after each
+    layer, and the labels."""
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
     values = np.asarray(subject.predictor.source_values(subject.sentence))
     read = reading_of(subject.run.recipe, subject.run.forms).texts([values])
@@ -116,7 +119,7 @@ def reading_figure(subject: Subject) -> Drawn:
 
 
 def _ranked(model: Network, read: Sequences, names: Sequence[str]) -> list[tuple[str, float]]:
-    """Every label of a picture that is read, and its probability, the most probable first."""
+    """Return every label of a picture with its probability, the most probable first."""
     with torch.inference_mode():
         logits = model.project(model.encode(read).rows).double()[0]  # (K,)
     shares = np.exp(torch.log_softmax(logits, dim=-1).numpy())
@@ -130,9 +133,9 @@ def reading(
     values: NDArray[np.uint8],
     ranked: Sequence[tuple[str, float]],
 ) -> tuple[list[Panel], list[tuple[str, int, int]]]:
-    """(P, F) patches of a picture, the same as the model takes them, and its labels, the most
-    probable first -> what is drawn of its way through the model; of each stage its name, its rows
-    and the numbers of a row."""
+    """Return the panels of a picture's way through the model, and the name, rows and numbers per
+    row of each stage. ``values``: (P, F) patches; ``read``: the same as the model takes them;
+    ``ranked``: its labels, the most probable first."""
     pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
     down, across = form.settings.grid
     patch, channels = form.settings.patch, form.settings.channels
@@ -167,14 +170,14 @@ def reading(
 
 
 def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPicture:
-    """A row of numbers below the other, in a picture of one size."""
+    """Return a panel of rows of numbers, in a fixed size."""
     cell = (_SIDE / rows.shape[1], _SIDE / len(rows))
     return MatrixPicture(name, rows, [""] * len(rows), cell=cell, reach=reach)
 
 
 def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
-    """Name -> (T, D): the rows that the first layer reads, and those that each layer has made; of
-    many layers the first and the last."""
+    """Return names with (T, D) rows: the input of the first layer, and the output of each layer;
+    of many layers only the first and the last."""
 
     class EmbeddedPatches(Probe):
         def take_embedded(self, rows: Tensor) -> Tensor:
@@ -191,7 +194,7 @@ def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
 
 
 def places_figure(subject: Subject) -> Drawn:
-    """The cosine of the learned position of each patch with that of every other."""
+    """Draw the cosine of the learned position of each patch with that of every other."""
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
     assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
     table = model.body.source_positions.table
@@ -222,14 +225,15 @@ def places_figure(subject: Subject) -> Drawn:
 
 
 def likeness(rows: Array) -> Array:
-    """(P, D) -> (P, P) cosines."""
+    """Return the (P, P) cosines of (P, D) rows."""
     scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found: Array = scaled @ scaled.T
     return found
 
 
 def _near_and_far(cosines: Array, down: int, across: int) -> tuple[float, float]:
-    """The mean of patches that touch along a side, and of those in other rows and columns."""
+    """Return the mean of patches that touch along a side, and of those in other rows and
+    columns."""
     row, column = np.divmod(np.arange(down * across), across)
     by_row, by_column = (np.abs(one[:, None] - one) for one in (row, column))
     touch, apart = by_row + by_column == 1, (by_row > 0) & (by_column > 0)

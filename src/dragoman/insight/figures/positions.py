@@ -30,7 +30,7 @@ PLACES = 128
 
 
 def similarity(table: Array) -> Array:
-    """(P, D) -> (P, P): dot products of every position with every other."""
+    """Return (P, P) dot products of every position of (P, D) with every other."""
     product: Array = table @ table.T
     return product
 
@@ -40,18 +40,18 @@ def _array(table: torch.Tensor) -> Array:
 
 
 def _table(name: str, values: Array, row: str, column: str) -> DataTable:
-    """A matrix as rows of (row, column, value)."""
+    """Return a matrix as a table of (row, column, value)."""
     cells = [(int(r), int(c), float(values[r, c])) for r, c in np.ndindex(*values.shape)]
     return DataTable(name, (row, column, "value"), cells)
 
 
 def _wide(values: Array) -> DataTable:
-    """An encoding: a row per position, a column per dimension."""
+    """Return an encoding as a table with a row per position and a column per dimension."""
     return matrix_table("", values, range(len(values)), "position")
 
 
 def _encoding(title: str, table: Array, width: float) -> Panel:
-    """table (length, dimension), whose cells are ``width`` wide."""
+    """Return a panel of an encoding (length, dimension) with cells of ``width``."""
     cell = width, 300 / len(table)
     return MatrixPicture(title, table, cell=cell, down="position", across="dimension")
 
@@ -62,7 +62,7 @@ def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
 
 
 def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
-    """The position itself, in every dimension."""
+    """Draw the position itself as the value of every dimension."""
     table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
     encoding = MatrixPicture(
@@ -82,7 +82,7 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
 
 
 def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
-    """index / length at several lengths: a quarter, a half, and the whole of ``length``."""
+    """Draw index / length at several lengths: a quarter, a half, and the whole of ``length``."""
     lengths = (max(length // 4, 1), max(length // 2, 2), length)
     values = np.full((len(lengths), max(lengths)), np.nan)
     for row, words in enumerate(lengths):
@@ -117,7 +117,7 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
 
 
 def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
-    """Binary digits in 8 dimensions and in more."""
+    """Draw binary digits in 8 dimensions and in more."""
     small, large = (_array(binary(torch.arange(length), width)) for width in (8, dimension))
     flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
     return Drawn(
@@ -139,7 +139,7 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
-    """The paper's encoding."""
+    """Draw the paper's sinusoidal encoding."""
     table = _array(sinusoidal(torch.arange(length), dimension))
     places = list(range(length))
     waves = [
@@ -161,7 +161,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def identity_figure(*, dimension: int = WIDTH) -> Drawn:
-    """PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), measured."""
+    """Draw PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), measured."""
     table = _array(sinusoidal(torch.arange(PLACES), dimension))
     frequencies = 10000.0 ** (-np.arange(0, dimension, 2) / dimension)
     starts, farthest = (0, 10, 30, 60), 61
@@ -198,11 +198,13 @@ _LEARNED = (
     "training.schedule.warmup=40", "training.schedule.peak=8e-3", "evaluation.dev_sentences=1",
     "search.max_length=40",
 )  # fmt: skip
-"""A model small enough to be trained for one figure. Sentences of the demo have some 20 tokens."""
+"""The settings of a model that is small enough to train for one figure. Sentences of the demo
+have some 20 tokens."""
 
 
 def learned_figure(subject: Subject) -> Drawn:
-    """The learned table of a run; one is trained on the spot where the run has none."""
+    """Draw the learned positions of a run; a run without them gets a small model trained for the
+    figure."""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
     looks = subject.transformer.settings.positions.kind == "learned"
     if looks:
@@ -268,7 +270,7 @@ def _source_table(model: Transformer) -> Array:
 
 
 def _likeness(cosines: Array) -> tuple[float, float]:
-    """Mean cosine of positions one or two apart, and of those more than seven apart."""
+    """Return the mean cosine of positions one or two apart, and of those more than seven apart."""
     places = np.arange(len(cosines))
     distance = np.abs(places[:, None] - places)
     near, far = (distance >= 1) & (distance <= 2), distance > 7

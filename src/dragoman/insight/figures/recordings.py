@@ -1,8 +1,8 @@
-"""Figures of a model that transcribes: what CTC says in each row of the encoder, below the sound,
-and where the decoder looked; and what first heads do that each read a slice of the bands.
+"""Figures of a model that transcribes: CTC's output in each row of the encoder, the sound, and
+the decoder's attention; and the attention of heads that read slices of the bands.
 
-Shapes: T frames, F bands, S rows of the encoder, V outputs, N tokens that were written, H heads; G
-frames or groups of frames that are drawn.
+Shapes: T frames, F bands, S rows of the encoder, V outputs, N tokens that were written, H heads;
+G frames or groups of frames that are drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dragoman.sources.frames.front_end import BAND_WEIGHTS
 Array = NDArray[np.float64]
 
 _WIDE, _PER_SECOND = 900.0, 280.0
-"""Pixels, of all and of a second at most."""
+"""The most pixels in all, and per second."""
 _BANDS_HIGH, _LINE = 120.0, 16.0
 _LEAST_LINE = 9.0
 """Lower rows are drawn without their names."""
@@ -34,8 +34,8 @@ BLANK = "—"
 
 
 def spikes_figure(subject: Subject) -> Drawn:
-    """The filter bank, CTC's probability of each token that is written and of the blank, and the
-    attention of the last layer while each token is written."""
+    """Draw the filter bank, CTC's probability of each written token and of the blank, and the
+    attention of the last layer at each token."""
     form, output = FramesForm.of(subject.run.source), subject.output
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
     bands = form.picture(rows)[:, :, 0] / 255  # (F, T)
@@ -48,7 +48,7 @@ def spikes_figure(subject: Subject) -> Drawn:
     hop = form.settings.hop_ms / 1000
     row = hop * form.settings.subsample
     wide = min(_WIDE, _PER_SECOND * row * len(known))
-    # Named alike, so that all begin at one place; such names are too low to be drawn.
+    # Equal names let all panels begin at one place; these rows are too low for names.
     longest = max([*names, *written], key=len)
     high = min(_BANDS_HIGH / len(bands), _LEAST_LINE - 1)
     frame = wide / (len(known) * form.settings.subsample) * (len(rows) / bands.shape[1])
@@ -90,7 +90,7 @@ def spikes_figure(subject: Subject) -> Drawn:
 
 
 def probabilities(subject: Subject, rows: NDArray[np.floating]) -> Array:
-    """(S, V + 1): what CTC says in each row of the encoder, the blank last."""
+    """Return (S, V + 1): CTC's probabilities in each row of the encoder, the blank last."""
     model = subject.predictor.plain
     assert model.ctc is not None
     with torch.inference_mode():
@@ -100,16 +100,16 @@ def probabilities(subject: Subject, rows: NDArray[np.floating]) -> Array:
 
 
 _GROUPS = 60
-"""Frames are drawn in as many groups at most."""
+"""The most groups of frames that are drawn."""
 _HEADS = 8
-"""More are not drawn."""
+"""The most heads that are drawn at each end."""
 _SIDE = 300.0
-"""Pixels of a map of attention, and of the bands above it."""
+"""The pixels of a map of attention, and of the bands above it."""
 _BAND = 4.0
 
 
 def band_heads_figure(subject: Subject) -> Drawn:
-    """Of each head, the bands that it reads and how each frame attends to all frames by them, the
+    """Draw the bands of each head, and the attention of each frame to all frames by them, the
     highest bands first."""
     form = FramesForm.of(subject.run.source)
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
@@ -161,7 +161,7 @@ def band_heads_figure(subject: Subject) -> Drawn:
 
 
 def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
-    """(H, T, T): how each frame attends to all frames, in each head."""
+    """Return (H, T, T): the attention of each frame to all frames, in each head."""
     front = subject.predictor.plain.front_end
     assert front is not None, "recordings are read"
     with torch.inference_mode(), Probe() as probe:
@@ -171,8 +171,8 @@ def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
 
 
 def grouped(weights: Array, groups: int) -> Array:
-    """(T, T) -> (G, G): the mean over the frames that look, the sum over those looked at, so that
-    lines sum to 1 as before."""
+    """Group (T, T) into (G, G): the mean over the looking frames, the sum over those looked at,
+    so that rows still sum to 1."""
     edges = np.linspace(0, len(weights), groups + 1).round().astype(int)
     summed = np.add.reduceat(weights, edges[:-1], axis=1)
     means: Array = np.add.reduceat(summed, edges[:-1], axis=0) / np.diff(edges)[:, None]
@@ -180,6 +180,6 @@ def grouped(weights: Array, groups: int) -> Array:
 
 
 def nearness(weights: Array) -> float:
-    """Frames from the one that looks to those it looks at, on average."""
+    """Return the mean distance in frames from a frame to those it looks at."""
     places = np.arange(len(weights))
     return float((weights * np.abs(places[:, None] - places)).sum(axis=1).mean())

@@ -1,4 +1,4 @@
-"""Figures of a trained run at work: order, head importance, alignment, the pronoun."""
+"""Figures of a trained run: order, head importance, alignment, the pronoun."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _GOLD = {
         "Das Tier überquerte die Straße nicht, weil es zu müde war.",
     ): "0-0 1-1 3-2 2?2 4-3 5-4 2-5 6-6 7-7 9-8 10-9 8-10"
 }
-"""Source and translation -> links made by hand, words counted from 0."""
+"""A source and its translation -> links made by hand, words counted from 0."""
 
 
 def order_figure(subject: Subject) -> Drawn:
-    """Two sentences of the same words, with positions and without."""
+    """Draw two sentences of the same words, with and without positions."""
     first, second = _ORDER if subject.is_demo else _turned(subject)
     found = order_experiment(subject.predictor, first, second)
     told, untold = found.with_positions, found.without_positions
@@ -85,7 +85,7 @@ def order_figure(subject: Subject) -> Drawn:
 
 
 def _turned(subject: Subject) -> tuple[str, str]:
-    """A sentence and its words turned round, of the same tokens."""
+    """Return a sentence and its words in reverse order, if both have the same tokens."""
     words = subject.sentence.split()
     turned = " ".join(reversed(words))
     pair = [sorted(ids) for ids in subject.run.source.values([subject.sentence, turned])]
@@ -98,7 +98,7 @@ def _turned(subject: Subject) -> tuple[str, str]:
 
 
 def importance_figure(subject: Subject) -> Drawn:
-    """The loss without each head."""
+    """Draw the loss without each head."""
     pairs = subject.pairs or ((subject.sentence, subject.output.text),)
     found = head_importance(subject.predictor, pairs)
     return Drawn(
@@ -126,7 +126,7 @@ def _importance_note(found: Importance) -> Words:
 
 
 def alignment_figure(subject: Subject) -> Drawn:
-    """Links of each target word beside the weights; AER where links made by people are known."""
+    """Draw the links of each target word with the weights, and AER if manual links are known."""
     record, looked = merged_to_words(subject.attention), HeadLinks.of_record(subject.attention)
     layer, head = looked.guess.layer, looked.guess.head
     by_hand = _GOLD.get((subject.sentence, subject.output.text))
@@ -186,12 +186,12 @@ def alignment_figure(subject: Subject) -> Drawn:
 
 
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
-    """Links as a picture; end symbols take no part."""
+    """Return a panel of links without the end symbols."""
     return WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], links[:-1, :-1], title))
 
 
 def pronoun_figure(subject: Subject) -> Drawn:
-    """Both hops, for the animal and for the street."""
+    """Draw both hops, for the animal and for the street."""
     if not subject.is_demo:
         raise DragomanError(
             "the figure pronoun needs a run of the embedded corpus: dragoman demo makes one"

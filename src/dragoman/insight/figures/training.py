@@ -1,4 +1,4 @@
-"""Figures of training (paper §5): the learning rate, label smoothing, what layers carry."""
+"""Figures of training (paper §5): the learning rate, label smoothing, the statistics of layers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _named(width: int, warmup: int) -> str:
 
 
 def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
-    """Equation 3 for some widths and warm-ups, and what the field took up since."""
+    """Draw equation 3 for some widths and warm-ups, and the schedules that are common today."""
     updates = 20_000
     steps = [1, *range(100, updates + 1, 100)]
     papers = [(dimension, warmup)]
@@ -74,7 +74,7 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
 
 
 def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
-    """The target distribution, and the probability that it asks for."""
+    """Draw the target distribution, and the probability that it requires."""
     right = min(3, vocabulary - 1)
     hard = np.zeros(vocabulary)
     hard[right] = 1.0
@@ -83,7 +83,8 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     p = [i / 1000 for i in range(500, 1000)]
 
     def loss(q: float, epsilon: float) -> float:
-        """Cross-entropy when the right token gets q and the others share the rest alike."""
+        """Return the cross-entropy if the right token gets q and the others share the rest
+        equally."""
         rest = (1 - q) / (vocabulary - 1)
         on_right = 1 - epsilon + epsilon / vocabulary
         wrong = (vocabulary - 1) * epsilon / vocabulary
@@ -144,7 +145,7 @@ _NORMS: dict[Norm, Words] = {
 
 
 def layers_figure(subject: Subject) -> Drawn:
-    """Sizes along the residual stream, sub-layer by sub-layer."""
+    """Draw the sizes along the residual stream, sub-layer by sub-layer."""
     measured = layer_statistics(
         subject.predictor, subject.pairs or [(subject.sentence, subject.output.text)]
     )
