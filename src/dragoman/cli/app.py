@@ -1,7 +1,7 @@
-"""The verbs, put together, and what happens when one fails.
+"""The program of all verbs, and its handling of errors.
 
-Exit codes: 0 done; 1 an error that a user can mend, told in one message; 2 wrong use of the
-command line; 130 interrupted.
+Exit codes: 0 done; 1 an error that a user can correct, explained in one message; 2 wrong use of
+the command line; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PANELS: dict[str, dict[str, Any]] = {
     "Look inside": commands(look.look, look.figure),
     "Data and machine": {**commands(data.doctor), "data": data.GROUP},
 }  # fmt: skip
-"""The verbs by what they are for."""
+"""The verbs by purpose."""
 
 
 class VerbGroup(TyperGroup):
-    """The verbs in their panels: in plain text, as all that this program prints."""
+    """The group of verbs in their panels, in plain text as all output of this program."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -86,7 +86,7 @@ def main() -> None:
     """Run the program ``dragoman``. A user's mistake never shows a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Text is UTF-8 whatever the locale: a translation must not fail at its first umlaut.
+            # Text is UTF-8 in any locale: a translation must not fail at its first umlaut.
             stream.reconfigure(encoding="utf-8", errors=UNREADABLE)
     keep_to_quota(os.environ)
     try:
@@ -97,13 +97,13 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, say) has gone.
+        # The reader (such as head) has closed the pipe.
         _forget_output()
         sys.exit(0)
     except OSError as error:
-        if isinstance(error.__context__, KeyboardInterrupt):  # of what was tidied up after Ctrl-C
+        if isinstance(error.__context__, KeyboardInterrupt):  # raised by clean-up after Ctrl-C
             sys.exit(130)
-        if error.errno is None:  # no word of the operating system: a mistake of ours
+        if error.errno is None:  # no error of the operating system: a bug
             raise
         where = error.filename or "standard input or output"
         sys.stderr.write(f"error: {where}: {error.strerror}\n")
@@ -112,6 +112,6 @@ def main() -> None:
 
 
 def _forget_output() -> None:
-    """Keep the interpreter from complaining, as it ends, of output that nobody can take."""
+    """Keep the interpreter from complaining at exit about output that cannot be written."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``dragoman compare``: is one system better than another, or was it luck?"""
+"""``dragoman compare`` tests whether one system is better than another, or only by chance."""
 
 from __future__ import annotations
 
@@ -123,11 +123,11 @@ def compare(args: CompareArguments) -> None:
 
 
 def _are_compared_by_texts(paths: Sequence[Path]) -> bool:
-    """Whether systems are compared by what they write, as runs of the first run's task are, and
-    files of texts.
+    """Return True if systems are compared by their output, as runs of the first run's task and
+    files of texts are.
 
-    Errors: ``RunError`` for a folder that holds no run, ``DragomanError`` for runs of a task that
-    no test of significance is for.
+    Errors: ``RunError`` for a folder without a run, ``DragomanError`` for runs of a task without
+    a significance test.
     """
     from dragoman.catalogue import runtime_of
     from dragoman.studies.seeds import runs_of
@@ -145,7 +145,7 @@ def _are_compared_by_texts(paths: Sequence[Path]) -> bool:
 
 
 def _check_reads_text(paths: Sequence[Path]) -> None:
-    """Errors: ``RunError`` for runs that read files: a report goes by the words of sources."""
+    """Raise ``RunError`` for runs that read files, because a report needs the words of sources."""
     from dragoman.studies.seeds import runs_of
 
     for run in (runs_of(path)[0] for path in paths if path.is_dir()):

@@ -1,4 +1,5 @@
-"""How the verbs speak to people, and what every verb that trains does before and after."""
+"""The output of verbs for people, and the steps before and after training that several verbs
+share."""
 
 from __future__ import annotations
 
@@ -32,12 +33,13 @@ def _as_unreadable(error: UnicodeError) -> tuple[bytes, int]:
 
 UNREADABLE = "dragoman.unreadable"
 """The error handler of output for bytes of the input that were not UTF-8: each is written as
-U+FFFD, as the model reads it, and not as a question mark, which any text may contain."""
+U+FFFD, as the model reads it, not as a question mark, which any text may contain."""
 codecs.register_error(UNREADABLE, _as_unreadable)
 
 
 def log_to_stderr(quiet: bool = False, verbose: bool = False) -> None:
-    """Show the program's own warnings, unless quiet its notes, and if verbose how it computes."""
+    """Show the program's own warnings; its notes unless ``quiet``; and details of the
+    computation if ``verbose``."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger = logging.getLogger("dragoman")
@@ -47,9 +49,9 @@ def log_to_stderr(quiet: bool = False, verbose: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Print lines for a person; on a terminal, cut between words where a line is full.
+    """Print lines for people; on a terminal, long lines are wrapped between words.
 
-    Of the processes that torchrun starts, the first speaks.
+    Among the processes that torchrun starts, only the first prints.
     """
     if os.environ.get("RANK", "0") != "0":
         return
@@ -60,7 +62,7 @@ def say(text: str) -> None:
 
 
 def progress_console(quiet: bool) -> ProgressConsole:
-    """Standard error, on which text is written at once; nowhere if ``quiet``."""
+    """Return a console that writes to standard error without delay, or nowhere if ``quiet``."""
     from dragoman.cluster.driver import ProgressConsole
 
     def write(text: str) -> None:
@@ -72,10 +74,11 @@ def progress_console(quiet: bool) -> ProgressConsole:
 
 
 class Failures:
-    """Works on several files: those that cannot be used are named, and the others are done.
+    """This class continues work on several files after errors: it prints the error of each file
+    that fails, and the other files are processed.
 
-    Use it around the work on each file, then call ``end``. ``count``: how many files there are,
-    None if it is not known. The error of a file that is alone ends the work.
+    Use it around the work on each file, then call ``end``. ``count``: the number of files, or
+    None if it is not known. The error of a single file ends the work.
     """
 
     def __init__(self, count: int | None) -> None:
@@ -92,7 +95,7 @@ class Failures:
         return True
 
     def end(self, noun: str, done: str) -> None:
-        """Errors: ``DragomanError`` where files failed, such as "2 files of 3 could not be
+        """Raise ``DragomanError`` if files failed, such as "2 files of 3 could not be
         translated"."""
         if self._failed:
             of = "" if self._count is None else f" of {self._count}"
@@ -101,8 +104,8 @@ class Failures:
 
 
 def progress_line(name: str, unit: str, *, quiet: bool) -> Callable[[float, float], None]:
-    """Tells on a terminal how much of a file is done, in what ``unit``, and how long the rest will
-    take."""
+    """Return a function that shows on a terminal how much of a file is done, in ``unit``, and
+    the remaining time."""
     shown, begun = sys.stderr.isatty() and not quiet, time.monotonic()
 
     def tell(done: float, of: float) -> None:
@@ -121,8 +124,8 @@ def progress_line(name: str, unit: str, *, quiet: bool) -> Callable[[float, floa
 
 @contextmanager
 def output_to(to: str | Path | None, read: Sequence[str | Path]) -> Iterator[TextIO]:
-    """Standard output, or a file that is there whole or not at all. ``read``: the files that are
-    read. Errors: ``DragomanError`` where it is one of them, whose text would be lost."""
+    """Open standard output, or a file that appears only when it is complete. ``read``: the input
+    files. Errors: ``DragomanError`` if the output is one of them, whose text would be lost."""
     from dragoman.base.atomic import replacing_file
 
     if to is None:
@@ -139,9 +142,10 @@ def output_to(to: str | Path | None, read: Sequence[str | Path]) -> Iterator[Tex
 
 
 def program() -> str:
-    """How to call this program again from here: "dragoman" if that finds it, else its path."""
+    """Return the command that runs this program from here: "dragoman" if that finds it, else its
+    path."""
     called = Path(sys.argv[0])
-    if called.name != "dragoman":  # python -m dragoman
+    if called.name != "dragoman":  # started by python -m dragoman
         return "python -m dragoman"
     found = shutil.which("dragoman")
     if found is not None and Path(found).resolve() == called.resolve():
@@ -150,12 +154,12 @@ def program() -> str:
 
 
 def command(*words: object) -> str:
-    """A command line of this program that can be pasted into a shell."""
+    """Return a command line of this program that can be pasted into a shell."""
     return f"{program()} {shlex.join(map(str, words))}"
 
 
 def prepare_process() -> None:
-    """What must happen before torch is imported."""
+    """Prepare the process before torch is imported."""
     from dragoman.native.allocator import keep_few_primitives, keep_memory
     from dragoman.native.processor import wait_briefly
 
@@ -165,9 +169,9 @@ def prepare_process() -> None:
 
 
 def refuse_processes(several: str) -> None:
-    """``several``: what is trained, and the verb: "several seeds are".
+    """Raise ``DragomanError`` if torchrun has started several processes.
 
-    Errors: ``DragomanError`` where torchrun has started several processes.
+    ``several``: the trainings with a verb, such as "several seeds are".
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise DragomanError(
@@ -177,8 +181,8 @@ def refuse_processes(several: str) -> None:
 
 
 def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
-    """A run that is about to be used; that it has hardly learned its task is said, in one line of
-    the log. Errors: ``RunError``, also for a run of another ``task``, which ``lacks`` something."""
+    """Open a run for use, and log one line if it has hardly learned its task. Errors:
+    ``RunError``, also for a run of another ``task``; ``lacks`` names what it lacks."""
     from dragoman import catalogue
 
     run = catalogue.Run.open(folder)
@@ -190,7 +194,7 @@ def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
 
 
 def finish_run(folder: Path, outcome: Outcome) -> None:
-    """After training: measure on the test set, write the report, name the next commands."""
+    """Evaluate on the test set after training, write the report, and print the next commands."""
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":

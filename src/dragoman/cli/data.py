@@ -1,5 +1,5 @@
-"""``dragoman data``: look at text before training on it, and fetch what is public.
-``dragoman doctor``: what this machine can do."""
+"""``dragoman data`` checks text before training and downloads public data. ``dragoman doctor``
+shows what this machine can do."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def get(args: GetArguments) -> None:
     typer.echo(f"{plural(len(paths), 'file')} in {folder}, each of the right size and SHA-256")
     typer.echo(f"licence: {download.licence}")
     recipes = [recipe for recipe in shipped_recipes() if recipe.startswith(args.name)]
-    if args.to is None and recipes:  # a recipe that ships looks for its text there
+    if args.to is None and recipes:  # a recipe that ships expects its text there
         typer.echo(f"\nNext:\n  {command('train', recipes[0])}")
 
 

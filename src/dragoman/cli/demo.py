@@ -1,4 +1,4 @@
-"""``dragoman demo``: a model of each task in some minutes, from nothing."""
+"""``dragoman demo`` trains a model of each task in some minutes, without other data."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def demo(args: DemoArguments) -> None:
     if to.exists():
         with locked(to):
             shutil.rmtree(to)
-    # Here, so that what is wrong with the arguments is said at once: it imports torch.
+    # The import is here because it loads torch, and wrong arguments must be reported before.
     from dragoman.tasks.training import train
 
     console.print(f"Training into {to}: {chosen.about}.\n")
@@ -100,10 +100,10 @@ def demo(args: DemoArguments) -> None:
 
 
 def next_steps(chosen: Demo, to: Path) -> list[str]:
-    """The commands to go on with after a demo in the folder ``to``."""
+    """Return the commands to continue with after a demo in the folder ``to``."""
     lines = [f"{program()} {step.format(to=shlex.quote(str(to)))}" for step in chosen.steps]
     if to == Path("runs", "demo") and Path(__file__).parents[3] == Path.cwd():
-        # In its source tree make serves this run, and installs what that needs.
+        # In the source tree, make serves this run and installs what that needs.
         for place, step in enumerate(chosen.steps):
             if step.startswith("serve "):
                 lines[place] = f"make serve  #{step.partition('#')[2]}"
@@ -111,7 +111,6 @@ def next_steps(chosen: Demo, to: Path) -> list[str]:
 
 
 def _is_demo(folder: Path) -> bool:
-    """Whether a demo has made that run."""
     from dragoman import catalogue
     from dragoman.runs.run import RECIPE
 

@@ -1,5 +1,5 @@
-"""What a demo declares, and the files that it makes before it trains, where what it reads is no
-text: they lie beside the run folder."""
+"""The declaration of a demo, and the files that it makes before training if its source is no
+text; they are in a folder next to the run folder."""
 
 from __future__ import annotations
 
@@ -29,40 +29,42 @@ class DemoFiles(NamedTuple):
     """The ending of their folder's name."""
     notice: str
     telling: str
-    """A line with {count} and {folder} that says how many files are made, and where."""
+    """A line with {count} and {folder} that announces the files."""
     parts: Callable[[], Mapping[Any, Sized]]
-    """Draws or composes the examples of each part."""
+    """A function that draws or composes the examples of each part."""
     write: Callable[[Path, Any], None]
-    """Writes the parts into a folder."""
+    """A function that writes the parts into a folder."""
 
 
 class Demo(NamedTuple):
-    """What a demo trains, and what it shows of it."""
+    """A demo: its recipe, and the display of its results."""
 
     recipe: str
     about: str
-    """What is trained."""
+    """A description of the model."""
     show: Callable[[Run, Any, Console], str]
-    """Prints what was measured on the test set, which is its second argument. -> Where its pictures
-    and its report are."""
+    """A function that prints the results on the test set, its second argument, and returns where
+    the pictures and the report are."""
     steps: tuple[str, ...]
-    """What to do next, behind the name of the program."""
+    """The next commands, without the name of the program."""
     files: Callable[[], DemoFiles] | None = None
-    """The files that are read where they are no text. Errors: ``DataError`` where the extra that
-    reads them is missing."""
+    """A function that declares the files, if the source is no text. Errors: ``DataError`` if the
+    extra that reads them is missing."""
     learn_first: Callable[[Recipe, Path, Console], Recipe] | None = None
-    """Trains what the run needs on these files, which lie in that folder. -> The recipe with it."""
+    """A function that first trains what the run needs on the files in that folder, and returns
+    the recipe with it."""
 
 
 def files_beside(to: Path, noun: str) -> Path:
-    """Where the files of a demo in the run folder ``to`` lie."""
+    """Return the folder for the files of a demo in the run folder ``to``."""
     return to.with_name(f"{to.name}-{noun}")
 
 
 def write_files(files: DemoFiles, to: Path, console: Console) -> Path:
-    """Make the files of a demo in the run folder ``to``, in place of older ones. -> Their folder.
+    """Make the files of a demo in the run folder ``to``, replacing older ones; return their
+    folder.
 
-    Errors: ``RunError`` for a folder there that the demo did not make.
+    Errors: ``RunError`` for an existing folder that the demo did not make.
     """
     from dragoman.base.atomic import write_text
 
@@ -85,7 +87,7 @@ def write_files(files: DemoFiles, to: Path, console: Console) -> Path:
 
 
 def reading(recipe: Recipe, folder: Path) -> Recipe:
-    """The recipe, whose corpora are the files of the same names in that folder."""
+    """Return the recipe with the files of the same names in that folder as its corpora."""
     corpora = {
         name: corpus.model_copy(update={"source": str(folder / Path(corpus.source).name)})
         for name, corpus in (
@@ -98,7 +100,7 @@ def reading(recipe: Recipe, folder: Path) -> Recipe:
 
 
 def is_read_by(recipe: Recipe, to: Path) -> bool:
-    """Whether the recipe of a run folder reads such files beside it."""
+    """Return True if the recipe of a run folder reads files of a demo."""
     folders = {files_beside(to, noun).resolve() for noun in _NOUNS}
     return any(
         not folders.isdisjoint(Path(one.source).resolve().parents) for one in recipe.data.train

@@ -1,4 +1,4 @@
-"""``dragoman evaluate``: how good a run is, in figures that can be compared."""
+"""``dragoman evaluate`` measures the quality of a run in figures that can be compared."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def evaluate(args: EvaluateArguments) -> None:
     from dragoman import catalogue
     from dragoman.base.atomic import check_is_file, write_text
 
-    if args.output is not None:  # before minutes of translating
+    if args.output is not None:  # checked before minutes of translating
         check_is_file(args.output)
         if not args.output.parent.is_dir():
             raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")

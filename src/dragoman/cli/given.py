@@ -1,4 +1,4 @@
-"""What a verb is given to work on, line by line: files, text itself, or standard input."""
+"""The input of a verb, line by line: files, the text itself, or standard input."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ENDINGS = frozenset(
      ".epub", ".pdf", ".po", ".pot", ".xlf", ".xliff", ".tmx", ".srt", ".vtt", ".csv", ".tsv",
      ".json", ".jsonl", ".xml", ".gz"}
 )  # fmt: skip
-"""Of names that no word of a text has."""
+"""Endings of file names that no word of a text has."""
 AsText = Annotated[bool, "Read TEXT as text even if a file with that name exists."]
 Plain = Annotated[
     bool,
     "Read every line as plain UTF-8 text, even if the input looks like subtitles, markup or "
     "another encoding.",
 ]
-"""Options of the verbs that read lines."""
+"""An option of the verbs that read lines."""
 
 
 def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = False) -> list[Path]:
-    """What was given, if it is files; none if it is text.
+    """Return the input as files; an empty list if it is text.
 
-    ``options``: those of the verb that help, among ``--text``, ``--to`` and ``--ensemble``.
-    Errors: ``DragomanError`` for both, and for a folder.
+    ``options``: the verb's options that help, among ``--text``, ``--to`` and ``--ensemble``.
+    Errors: ``DragomanError`` for files with text, and for a folder.
     """
     meant = "; to take it as text: --text" if "--text" in options else ""
     for one in given:
@@ -70,11 +70,11 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
 
 
 def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
-    """The recordings or pictures that were given: files, places in IDX files, and those of folders
-    and of ZIP files, in the order of their names. ``source``: the kind of source that reads them.
+    """Return the recordings or pictures of the input: files, places in IDX files, and those of
+    folders and of ZIP files, sorted by name. ``source``: the kind of source that reads them.
 
     Errors: ``DragomanError`` for a folder without such files, or for a name that is empty or
-    more than one line.
+    longer than one line.
     """
     from dragoman.sources.file_examples import KINDS
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
@@ -106,9 +106,9 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
 
 
 def files_given(names: Sequence[str], source: str) -> Iterator[str]:
-    """``names`` of recordings or pictures, as ``named_files`` has them; else those that standard
-    input names, one a line, as they come. Errors: as ``named_files``; ``DataError`` for input that
-    is a recording itself."""
+    """Yield ``names`` of recordings or pictures as ``named_files`` does; without names, those on
+    the lines of standard input, as they come. Errors: as ``named_files``; ``DataError`` for
+    input that is a recording itself."""
     if names:
         yield from names
         return
@@ -128,8 +128,8 @@ def _check_is_names(start: bytes, name: str) -> None:
 
 
 def _file_meant(text: str) -> str | None:
-    """Where a text is surely the name of a file or folder that is not there: the one that is
-    probably meant, "" if none is like it. None for any other text."""
+    """Return the most similar existing file for a text that is surely the name of a missing file
+    or folder, or "" if none is similar. Return None for any other text."""
     from dragoman.base.reading import near_files
 
     near = near_files(text) if looks_like_a_file(text) else []
@@ -141,13 +141,13 @@ def _file_meant(text: str) -> str | None:
 
 
 def looks_like_a_file(text: str) -> bool:
-    """Whether it could be the name of one: a single word with a slash or a short ending."""
+    """Return True for a possible file name: a single word with a slash or a short ending."""
     ending = os.path.splitext(text)[1]
     return len(text.split()) == 1 and (os.sep in text or 1 < len(ending) < 6)
 
 
 def tell_of_file(text: str, instead: str) -> None:
-    """Warn if a text is the name of a file or folder; ``instead``: what to do if the file was
+    """Warn if a text is the name of a file or folder; ``instead``: the advice if the file was
     meant."""
     if text and os.path.isfile(text):
         sys.stderr.write(f"{text} is a file, but its name is taken as text. {instead}\n")
@@ -160,18 +160,18 @@ def tell_of_file(text: str, instead: str) -> None:
 def lines_given(
     files: Sequence[Path], texts: Sequence[str], language: str, *, plain: bool
 ) -> Iterator[str]:
-    """The lines of all files, one after the other; else the texts; else those of standard input,
-    as they come. Bytes that are not UTF-8 stand as lone surrogates, and are told once.
+    """Yield the lines of all files in turn; else the texts; else the lines of standard input as
+    they come. Bytes that are not UTF-8 become lone surrogates, with one warning.
 
-    ``language``: of the text, "und" if it is not known. Errors: ``DataError`` for what cannot be
-    read; also for what is no plain text, unless ``plain``.
+    ``language``: that of the text, "und" if it is not known. Errors: ``DataError`` for input
+    that cannot be read, and for input that is not plain text, unless ``plain``.
     """
     from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     if files:
         from dragoman.data.files.corpora import read_lines
 
-        for file in files:  # a pipe too, as the shell makes of <(zcat my.gz)
+        for file in files:  # may be a pipe, such as <(zcat my.gz) in a shell
             read = read_lines(file, _check(language, plain), once=True)
             yield from _told(read, str(file), language)
     elif texts:
@@ -182,7 +182,7 @@ def lines_given(
 
 
 def running_text(files: Sequence[Path], texts: Sequence[str], language: str, *, plain: bool) -> str:
-    """All of it as one text. Errors: as ``lines_given``."""
+    """Return the whole input as one text. Errors: as ``lines_given``."""
     if files or texts:
         end = "\n" if files else " "
         return end.join(lines_given(files, texts, language, plain=plain)) + "\n"
@@ -221,7 +221,7 @@ def _check(language: str, plain: bool) -> Check | None:
 
 
 def _told(lines: Iterable[str], name: str, language: str) -> Iterator[str]:
-    """The lines, with a warning that names the first one with bytes that are not UTF-8."""
+    """Yield the lines, with a warning at the first one with bytes that are not UTF-8."""
     has_told = False
     for number, line in enumerate(lines, 1):
         if not has_told and not line.isascii() and NOT_UTF8.search(line):

@@ -1,5 +1,5 @@
-"""A verb that makes a line of each line: at once, or with ``--on`` and ``--part`` in parts, by many
-workers."""
+"""A verb that makes a line from each line, in one process, or in parts by many workers with
+``--on`` and ``--part``."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class LinesArguments(PartsArguments):
 
 
 PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "verbose", "precision")
-"""Options that do not say what the output of a line is. The precision is agreed on by the workers;
-one that is asked for is theirs from the beginning."""
+"""Options that do not determine the output of a line. The workers agree on the precision; a
+given precision is theirs from the beginning."""
 _RUNS = ("run", "rerank", "ensemble")
 """Options that name runs."""
 
@@ -75,33 +75,35 @@ Arguments = TypeVar("Arguments")
 
 
 class LineWork(NamedTuple):
-    """A model that is ready, and what it makes of lines."""
+    """An opened model, and its processing of lines."""
 
     predictor: Any
     outputs: Callable[[Any], Generator[str]]
-    """Lines in, or pairs of lines, and the output of each out, without its last line end."""
+    """A function that takes lines, or pairs of lines, and yields the output of each, without its
+    last line end."""
     seen: Callable[..., Any] | None = None
-    """``LineMapper.seen``, for work in parts."""
+    """The function ``LineMapper.seen``, for work in parts."""
     end: Callable[[], None] = lambda: None
-    """Says on standard error, where the work is done at once, what the outputs do not say."""
+    """A function that prints further results on standard error, for work in one process."""
 
 
 class LineVerb(NamedTuple):
-    """A verb that makes a line of each line."""
+    """A verb that makes a line from each line."""
 
     name: str
     make: Callable[[Any, Run, str], LineWork]
-    """Opens a model for arguments, their run and a precision (that of other workers; "": the
-    fastest). It is a function of a module, since it goes to other processes."""
+    """A function that opens a model for arguments, their run and a precision (that of other
+    workers; "": the fastest). It must be a function of a module, because it is sent to other
+    processes."""
     unfit: Sequence[str] = ("text",)
-    """Options that have no place in parts."""
+    """The options that cannot be used in parts."""
     inputs: Sequence[str] = ("given",)
-    """The arguments that name files; the lines of two belong together."""
+    """The arguments that name files; lines of two files form pairs."""
 
 
 def do_lines(verb: LineVerb, args: Any, run: Run, language: str) -> None:
-    """Do what a verb does to the lines of files, to texts, or to the lines of standard input: in
-    parts where that is asked for. ``language``: of the text. Errors: ``DragomanError``."""
+    """Process the lines of files, texts, or the lines of standard input, in parts if the options
+    say so. ``language``: that of the text. Errors: ``DragomanError``."""
     if wants_parts(args):
         in_parts(verb, args, language)
         return
@@ -118,7 +120,7 @@ def write_lines(
     work: LineWork, lines: Iterable[Any], to: str | None, read: Sequence[str | Path]
 ) -> None:
     """Write the output of each line to a file or to standard output, as it comes. ``read``: the
-    files that the lines are of. Errors: ``DragomanError``."""
+    input files. Errors: ``DragomanError``."""
     with output_to(to, read) as out, closing(work.outputs(lines)) as outputs:
         for output in outputs:
             out.write(f"{output}\n")
@@ -128,7 +130,7 @@ def write_lines(
 
 
 def wants_parts(args: Any) -> bool:
-    """Whether a verb is to work in parts."""
+    """Return True if the arguments ask for work in parts."""
     return args.on is not None or args.part is not None
 
 
@@ -141,11 +143,11 @@ def in_parts(
     further: Mapping[str, Any] | None = None,
     seen: Callable[[Any], None] = lambda seen: None,
 ) -> None:
-    """Do what a verb does, in parts.
+    """Do the work of a verb in parts.
 
-    ``language``: of the text. ``reads``: texts of a row. ``further``: what the output depends on
-    besides the options. ``seen``: gets what the work has seen in each part. Errors:
-    ``DragomanError``.
+    ``language``: that of the text. ``reads``: the number of texts in a row. ``further``: what
+    the output depends on besides the options. ``seen``: gets what the work has seen in each
+    part. Errors: ``DragomanError``.
     """
     from dragoman.cluster.command import Command, run
 
@@ -173,7 +175,7 @@ def in_parts(
 
 
 def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:
-    """The files or texts that are given, by the arguments that name them."""
+    """Return the files or texts of the arguments that name them."""
     values = [getattr(args, name) for name in verb.inputs]
     return [one if isinstance(one, list) else [one] for one in values if one is not None]
 
@@ -181,7 +183,7 @@ def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:
 def _mapper(
     make: Callable[[Any, Run, str], LineWork], args: Any, reads: int, precision: str
 ) -> LineMapper:
-    """What a worker does to rows."""
+    """Return a worker's function for rows."""
     from dragoman import catalogue
     from dragoman.cluster.lines import LineMapper
 
@@ -231,7 +233,7 @@ _OF_RUN = (
 
 
 def run_fingerprint(folder: Path) -> str:
-    """Of all that a run computes with. Errors: ``RunError``."""
+    """Return a hash of everything that a run computes with. Errors: ``RunError``."""
     from dragoman import catalogue
     from dragoman.base.reading import hash_of_file
     from dragoman.cluster.plan import fingerprint
@@ -244,7 +246,7 @@ def run_fingerprint(folder: Path) -> str:
 
 
 def _absolute(args: Arguments) -> Arguments:
-    """Workers of other machines may stand in another folder."""
+    """Make paths absolute, because workers of other machines may run in another folder."""
     changes: dict[str, Any] = {}
     for name in _RUNS:
         value = getattr(args, name, None)

@@ -1,5 +1,5 @@
-"""``dragoman look``: see inside one output, and what changes if.
-``dragoman figure``: the figures of the paper and its lectures, computed."""
+"""``dragoman look`` shows the inside of one output and the effect of changes. ``dragoman
+figure`` computes the figures of the paper and its lectures."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def look(args: LookArguments) -> None:
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: write .html, .svg or .csv")
-    opened = catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
+    opened = catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     if not opened.task.reads_files:
         tell_of_file(args.sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence
@@ -196,7 +196,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
 
 
 def _sliders(changes: list[str]) -> dict[str, float]:
-    """``SLIDER=VALUE`` as what the figure is made with. Errors: ``DragomanError``."""
+    """Parse ``SLIDER=VALUE`` arguments of a figure. Errors: ``DragomanError``."""
     found: dict[str, float] = {}
     for change in changes:
         slider, equals, value = change.partition("=")
@@ -219,7 +219,7 @@ def _write_all(folder: Path, run: Path, sentence: str | None) -> None:
     except DragomanError as error:
         if run != DEMO:
             raise
-        # Without a demo the figures that need no run can still be drawn.
+        # Without a demo, figures that need no run can still be drawn.
         sys.stderr.write(f"{error}. Figures that look into a run are left out.\n")
     page = write_book(folder, subject, typer.echo)
     typer.echo(f"\nThe book: {page}")

@@ -61,7 +61,7 @@ AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 
 def argument(metavar: str | None = None, default: Any = ...) -> Any:
-    """A field that is given by its place, and must be unless it has a default."""
+    """Return a positional field, which is required unless it has a default."""
     return field(metadata={"is_argument": True, "default": default, "metavar": metavar})
 
 
@@ -73,49 +73,49 @@ def option(
     metavar: str | None = None,
     may_be_one: bool = False,
 ) -> Any:
-    """A field with a short name, bounds or another placeholder.
+    """Return a field with a short name, bounds or another placeholder.
 
-    ``may_be_one``: of two values the second may be missing.
+    ``may_be_one``: the second of two values may be missing.
     """
     about = {"ge": ge, "le": le, "metavar": metavar, "may_be_one": may_be_one}
     return field(metadata={"default": default, "short": short, **about})
 
 
 def setting(of: Callable[[], type[Settings]], *short: str, **changed: Any) -> Any:
-    """A field that is the setting of this name in ``of()``, but for what is ``changed`` of it."""
+    """Return a field for the setting of this name in ``of()``, except for what is ``changed``."""
     return field(metadata={"of": of, "short": short, **changed})
 
 
 def values_of(args: Any, of: Callable[[], type[Settings]]) -> dict[str, Any]:
-    """What is given of the settings ``of()``."""
+    """Return the given values of the settings ``of()``."""
     return {
         one.name: getattr(args, one.name) for one in fields(args) if one.metadata.get("of") is of
     }
 
 
 def translator_settings() -> type[TranslatorSettings]:
-    """How a translator reads its input and uses this machine."""
+    """Return the settings of a translator's input and of its use of this machine."""
     from dragoman.engine.settings import TranslatorSettings
 
     return TranslatorSettings
 
 
 def search_settings() -> type[SearchSettings]:
-    """How it searches."""
+    """Return the settings of the search."""
     from dragoman.search.settings import SearchSettings
 
     return SearchSettings
 
 
 def sampling_settings() -> type[SamplingSettings]:
-    """How it draws."""
+    """Return the settings of sampling."""
     from dragoman.search.settings import SamplingSettings
 
     return SamplingSettings
 
 
 class VerbCommand(TyperCommand):
-    """A verb: its name is that of its function, its help the docstring."""
+    """A verb as a command: its name is that of its function, its help the docstring."""
 
     def __init__(self, verb: Callable[[Any], None]) -> None:
         name = verb.__name__.strip("_")
@@ -144,11 +144,11 @@ class VerbCommand(TyperCommand):
 
     @property
     def _arguments(self) -> Any:
-        """The dataclass that it takes."""
+        """The class of the verb's arguments."""
         return next(iter(get_type_hints(self.verb).values()))
 
     def _for_typer(self) -> Callable[..., None]:
-        """The verb as typer reads one: with a parameter for each field."""
+        """Return the verb in typer's form, with a parameter for each field."""
         kind = self._arguments
         hints = get_type_hints(kind)
         lists = {name for name, hint in hints.items() if get_origin(hint) is list}
@@ -164,7 +164,7 @@ class VerbCommand(TyperCommand):
         return call
 
     def help_of_fields(self) -> dict[str, str]:
-        """The help text of every field."""
+        """Return the help text of every field."""
         kind = self._arguments
         texts = {
             name: text
@@ -179,7 +179,7 @@ class VerbCommand(TyperCommand):
 
 
 def commands(*verbs: Callable[[Any], None]) -> dict[str, Any]:
-    """Verbs by their names."""
+    """Return commands for verbs, by name."""
     made = map(VerbCommand, verbs)
     return {str(one.name): one for one in made}
 
@@ -189,7 +189,7 @@ def _long(one: Field[Any]) -> str:
 
 
 def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
-    """A field as typer reads a parameter."""
+    """Return a field in the form of typer's parameter."""
     told = {"default": one.default, **one.metadata}
     if "of" in told:
         told = {**_of_setting(told["of"]().model_fields[one.name]), **one.metadata}
@@ -208,7 +208,7 @@ def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
 
 
 def _of_setting(setting: FieldInfo) -> dict[str, Any]:
-    """What an option of it has: default, bounds, and its choices as the placeholder."""
+    """Return the default and bounds of a setting's option, with its choices as the placeholder."""
     found: dict[str, Any] = {"default": setting.default}
     for bound in setting.metadata:
         found |= {key: getattr(bound, key) for key in ("ge", "le") if hasattr(bound, key)}
@@ -218,8 +218,8 @@ def _of_setting(setting: FieldInfo) -> dict[str, Any]:
 
 
 def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
-    """``args`` with an empty second value behind each option that has one: where the next
-    word is an option or none, or where the first names a file that holds all there is."""
+    """Return ``args`` with an empty second value after each option that has only one: if the
+    next word is an option or missing, or if the first value names a file with both sides."""
     found: list[str] = []
     waiting = [word for arg in args for word in _parted(arg, names)]
     while waiting:
@@ -237,7 +237,7 @@ def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _parted(arg: str, names: Sequence[str]) -> list[str]:
-    """``--dev=FILE`` as two words."""
+    """Split ``--dev=FILE`` into two words."""
     name, equals, value = arg.partition("=")
     return [name, value] if equals and name in names else [arg]
 

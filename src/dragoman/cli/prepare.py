@@ -1,4 +1,4 @@
-"""``dragoman prepare``: the text of a recipe, ready to be trained on."""
+"""``dragoman prepare`` makes the text of a recipe ready for training."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``dragoman score``: how likely a model finds given translations; how much texts surprise it, word
-by word."""
+"""``dragoman score`` computes the probability of given translations, and the surprisal of texts,
+word by word."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def score(args: ScoreArguments) -> None:
     """
     from dragoman import catalogue
 
-    # What is wrong with the arguments is said before torch is imported.
+    # Wrong arguments are reported before torch is imported.
     run = catalogue.Run.open(args.run)
     if run.task.has_head:
         raise DragomanError(
@@ -117,7 +117,7 @@ def _score_texts(args: ScoreArguments, run: Run) -> None:
 
 
 class _Sum:
-    """log P of all tokens, in nats, and how many they are."""
+    """The sum of log P over tokens, in nats, and the number of tokens."""
 
     def __init__(self) -> None:
         self._total, self._count = 0.0, 0
@@ -127,15 +127,15 @@ class _Sum:
         self._count += len(log_probabilities)
 
     def tell(self) -> None:
-        """The perplexity of all together, on standard error."""
+        """Print the perplexity of all tokens on standard error."""
         if self._count:
             told = f"perplexity {math.exp(-self._total / self._count):.3f}"
             typer.echo(f"{told} over {plural(self._count, 'token')}", err=True)
 
 
 def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
-    """What is done to texts or to pairs: each gives a line, and a text without words an empty
-    one."""
+    """Return the work on texts or pairs: each gives a line, and a text without words an empty
+    line."""
     whole = _Sum()
 
     def line(names: Sequence[str], log_probabilities: Sequence[float]) -> str:
@@ -177,13 +177,13 @@ def _scorer(run: Run) -> Scorer:
 
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
-"""Bits below which a word has this colour."""
+"""The bits below which a word has each colour."""
 LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
 _BATCH_SIZE = 64
 
 
 def _show_words(run: Run, texts: Iterable[str]) -> None:
-    """Each word of the texts in the colour of its surprisal."""
+    """Print each word of the texts in the colour of its surprisal."""
     from rich.console import Console
 
     scorer, console, whole = _scorer(run), Console(highlight=False), _Sum()
@@ -197,8 +197,8 @@ def _show_words(run: Run, texts: Iterable[str]) -> None:
 
 
 def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:
-    """A text as it stands, each word by its surprise; where there are no colours, its bits behind
-    it: cat[7.3]."""
+    """Return a text with each word in the colour of its surprisal; without colours, the bits
+    follow the word: cat[7.3]."""
     from rich.text import Text
 
     out = Text()

@@ -1,4 +1,4 @@
-"""``dragoman serve``: runs in the browser and behind an API."""
+"""``dragoman serve`` makes runs available in the browser and through an API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def serve_settings() -> type[ServeSettings]:
-    """Where a server listens, who may use it, how it runs its models."""
+    """Return the settings of a server: its address, its users, and its use of models."""
     from dragoman.serving.operate.settings import ServeSettings
 
     return ServeSettings
@@ -52,7 +52,7 @@ def serve(args: ServeArguments) -> None:
     """
     from dragoman import catalogue
 
-    for run in args.runs:  # a wrong folder is said before torch is imported
+    for run in args.runs:  # a wrong folder is reported before torch is imported
         catalogue.Run.open(run)
     from dragoman.serving.http.clients import ApiKeys
     from dragoman.serving.operate.log import catch_native
@@ -61,7 +61,7 @@ def serve(args: ServeArguments) -> None:
     catch_native()
     log_to_stderr(args.quiet, args.verbose)
     settings = parse_settings(values_of(args, serve_settings), args.set_)
-    # What may be wrong is tried before anything that takes long.
+    # Likely errors are found before anything that takes long.
     ApiKeys.load(settings.api_keys, settings.limits)
     with bind(settings) as listener:
         try:

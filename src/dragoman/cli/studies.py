@@ -1,5 +1,5 @@
-"""``dragoman sweep``: which learning rate and which dropout suit a recipe.
-``dragoman ablate``: what each part of a model is worth, as in the paper's table 3."""
+"""``dragoman sweep`` searches the learning rate and the dropout that suit a recipe. ``dragoman
+ablate`` measures the effect of each part of a model, as in the paper's table 3."""
 
 from __future__ import annotations
 
@@ -162,18 +162,18 @@ def ablate(args: AblateArguments) -> None:
 
 
 def go_on_sweep(begun: Sweep) -> None:
-    """Train the trials that are missing, then say what all of them found."""
+    """Train the missing trials, then print the results of all."""
     from dragoman.studies.sweep import BEST
 
     _train_all(begun)
     files = begun.write()
     typer.echo(f"\n{begun.table()}\n\n{', '.join(map(str, files))}\n")
-    begun.best_recipe()  # or an error that says why there is none
+    begun.best_recipe()  # raises an error if there is none
     typer.echo(f"Next:\n  {command('train', begun.folder / BEST)}")
 
 
 def go_on_ablation(begun: Ablation) -> None:
-    """Train what is missing, then say what all of it found."""
+    """Train what is missing, then print all results."""
     from dragoman.studies.ablation_table import table, write
 
     _train_all(begun)
@@ -182,7 +182,7 @@ def go_on_ablation(begun: Ablation) -> None:
 
 
 def _train_all(begun: Sweep | Ablation) -> None:
-    """Errors: ``typer.Exit`` where somebody stopped it."""
+    """Train all missing runs. Errors: ``typer.Exit`` if the training was stopped."""
     from dragoman.studies.records import train_all
 
     again = command("resume", begun.folder)

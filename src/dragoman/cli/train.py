@@ -1,5 +1,5 @@
-"""``dragoman train`` and ``dragoman resume``.
-``dragoman average``: one model from several snapshots of a training."""
+"""``dragoman train`` and ``dragoman resume`` train a model. ``dragoman average`` makes one model
+from several snapshots of a training."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def train(args: TrainArguments) -> None:
     if args.minutes is not None and args.epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
     refuse = refuse_occupied if group is None else refuse_run
-    # Before text is read and this machine is measured, which takes some seconds.
+    # This comes before reading text and measuring this machine, which take some seconds.
     if args.to is not None:
         refuse(args.to)
     elif not (args.from_ or args.recipe or any(change.startswith("name=") for change in args.set_)):
@@ -122,7 +122,7 @@ def train(args: TrainArguments) -> None:
     if group is not None:
         begin_seeds(folder, group)
     first = folder if group is None else seed_folder(folder, group.seeds[0])
-    # Here, so that what is wrong with the arguments is said at once: it imports torch.
+    # The import is here because it loads torch, and wrong arguments must be reported before.
     from dragoman.tasks.training import train as train_run
 
     outcome = train_run(
@@ -166,7 +166,7 @@ def resume(args: ResumeArguments) -> None:
         refuse_processes("several seeds are")
         _go_on(args.run, group, group.seeds)
         return
-    catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
+    catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     from dragoman.tasks.training import resume as resume_run
 
     finish_run(
@@ -176,7 +176,7 @@ def resume(args: ResumeArguments) -> None:
 
 
 def _is_several(folder: Path) -> bool:
-    """Go on with the sweep or the ablation in ``folder``. -> False if there is none."""
+    """Continue the sweep or the ablation in ``folder``; return False if there is none."""
     from dragoman.cli.studies import go_on_ablation, go_on_sweep
     from dragoman.studies.ablation import PLAN as ABLATION
     from dragoman.studies.ablation import Ablation
@@ -194,7 +194,7 @@ def _is_several(folder: Path) -> bool:
 
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
-    """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
+    """Train the missing ``seeds`` of a group, then print the scores of all."""
     from dragoman import catalogue
     from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
@@ -235,7 +235,7 @@ def average(args: AverageArguments) -> None:
     """
     from dragoman import catalogue
 
-    catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
+    catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     from dragoman.tasks.training import average_run
 
     path, used = average_run(args.run, args.last, args.to)
