@@ -1,16 +1,15 @@
-"""The arguments and options of a verb, from the fields of a class: each is declared once.
+"""This module makes the arguments and options of a verb from the fields of a class.
 
 A verb is a function of one class of ``arguments``. A field is an option of its name (``set_`` is
-``--set``), its default the option's, and the docstring under it the help text; a text that several
-verbs share stands in ``Annotated[type, text]``, and options that they share in a class that theirs
-extend, which help lists first, or last where it is ``listed_last``. ``argument``, ``option`` and
-``setting`` say what type and default do not; ``setting`` takes bounds, default and help from a
-field of ``Settings``.
+``--set``), its default is the option's, and the docstring under it is the help text. Verbs share a
+help text by ``Annotated[type, text]``, and options by a base class, whose options help lists first,
+or last if it is ``listed_last``. ``argument``, ``option`` and ``setting`` declare what type and
+default do not; ``setting`` takes bounds, default and help from a field of ``Settings``.
 
-Nothing of it is made before the verb is called, and help is read when it is asked for: a program of
+Options are made when a verb is called, and help texts are read when help is printed: a program of
 twenty verbs starts as quickly as one of a single verb.
 
-An option of two values may have one: ``--dev dev.en dev.de``, and ``--dev dev.tsv``.
+An option of two values may have only one: ``--dev dev.en dev.de``, and ``--dev dev.tsv``.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Token sequences, or rows -> the packed tensors of one micro-batch.
+"""This module packs token sequences, or rows, into the tensors of one micro-batch.
 
-This is where the special symbols enter: stores hold bare tokens; a source sentence ends with EOS
-(one of rows with nothing), ``target_in`` begins with BOS and ``target_out`` ends with EOS, so that
-row p of the decoder's hidden states predicts ``target_out[p]``. Where a task reads nothing, each
-source is EOS alone, as ``tasks/language_model/form.py`` has it.
+It adds the special symbols, which stores do not contain: a source sentence ends with EOS (rows have
+no end symbol), ``target_in`` begins with BOS and ``target_out`` ends with EOS, so that row p of the
+decoder's hidden states predicts ``target_out[p]``. In a task without input, each source is EOS
+alone, as in ``tasks/language_model/form.py``.
 
-A masked text is read as the source of a translation is: its tokens, EOS behind. A longer one than a
-model reads at once comes in pieces, each with EOS behind.
+A masked text is read like the source of a translation: its tokens, then EOS. A text that is longer
+than a model reads at once comes in pieces, each followed by EOS.
 
 Shapes: B sentences, P packed rows of a side (the sum of its lengths; see ``nn/layout.py``), M
-tokens that are asked for.
+tokens to predict.
 """
 
 from __future__ import annotations

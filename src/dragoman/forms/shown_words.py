@@ -195,8 +195,8 @@ def _is_mark(piece: str) -> bool:
 
 
 def _spell(pieces: Sequence[str]) -> str:
-    """What some tokens spell. Bytes that make a character together are read together; those that
-    make none are left out."""
+    """Return the text that tokens spell. Bytes of one character are decoded together; bytes that
+    form no character are left out."""
     spelt = bytearray()
     for piece in pieces:
         byte = BYTE.match(piece)

@@ -1,4 +1,4 @@
-"""What a layer costs: operations, sequential steps, path length (paper §4, table 1).
+"""The costs of a layer: operations, sequential steps, path length (paper §4, table 1).
 
 An operation is one multiplication or one addition; a matrix product of (a, b) by (b, c) is 2abc of
 them. n is the length of the sequence, d its width, k the kernel of a convolution. The well-known
@@ -6,10 +6,10 @@ them. n is the length of the sequence, d its width, k the kernel of a convolutio
 
 - self-attention 4n²d: Q Kᵀ and weights · V, **without** the four projections W^Q, W^K, W^V, W^O;
 - recurrence 16nd²: an LSTM's four gates, each with a matrix for the state **and** one for the
-  input, though the latter is a projection that could be done for all places at once;
+  input, although the latter is a projection that could be computed for all places at once;
 - convolution 2knd², which is nothing but projections.
 
-``core`` leaves projections of the input out where they can be left out, ``whole`` counts them all.
+``core`` omits projections of the input that can be omitted, ``whole`` counts them all.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""One head of one attention, opened: its queries, keys, values, scores, weights and output; or
-one of its weights alone.
+"""This module computes the queries, keys, values, scores, weights and output of one head of an
+attention, or the parts of a single weight.
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                             (paper, equation 1)
     weight = softmax(q · k / √d_k) over the keys,   adds = weight · v W_i^O       (paper, §3.2)
 
 Paper to code: Q ``queries``, K ``keys``, V ``values``, d_k ``key_width``. W_i^O are the rows of W^O
 that belong to head i: Concat(head_1, ..., head_h) W^O is the sum of head_i W_i^O, and head_i the
-sum of weight · v, so what single cells add sums to what the attention makes (its bias apart). T
-tokens look, S are looked at; D model width, K key width, Kv value width.
+sum of weight · v, so the parts of single cells sum to the output of the attention (without its
+bias). T tokens look, S are looked at; D model width, K key width, Kv value width.
 """
 
 from __future__ import annotations

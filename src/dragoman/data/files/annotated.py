@@ -1,13 +1,13 @@
-"""Files of annotated sentences -> examples: the words of a sentence on one line, and its tree, or a
+"""This module reads annotated sentences: the words of a sentence on one line, and its tree, or a
 tag for each word.
 
-Trees are read by ``forms/tree.py``, one at a time whatever the size of the file, as they are
-learned and measured: without traces, functions and indices (``tree.plain``).
+Trees are read by ``forms/tree.py``, one at a time for files of any size, as they are learned and
+measured: without traces, functions and indices (``tree.plain``).
 
-Three layouts of tags are told apart by what a file holds. Columns, as the shared tasks of CoNLL
-have them: a word a line, blank lines between sentences (of CoNLL-U also its comments and ranges; a
-word of which that has spaces in it is read as several). ``word_TAG``: a sentence a line, each word
-with its tag behind its last underscore. Bracketed trees: the tags of their words.
+Three layouts of tags are distinguished by content. Columns, as in the shared tasks of CoNLL: a word
+on each line, blank lines between sentences (for CoNLL-U also its comments and ranges; a word with
+spaces is read as several words). ``word_TAG``: a sentence on each line, each word with its tag
+after its last underscore. Bracketed trees: the tags of their words.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Random segmentations for training, as a pure function of (text, key).
 
-There are two ways to show a model a word cut differently each time it comes by: ``BpeDropout`` and
+Two samplers cut a word differently each time that a model reads it: ``BpeDropout`` and
 ``UnigramSampling``.
 
-SentencePiece does both, but draws from one generator per thread, so what a sentence becomes
-depends on what was encoded before it. Here the random numbers come from a hash of the key, so an
+SentencePiece has both, but draws from one generator per thread, so the segmentation of a sentence
+depends on the sentences before it. Here the random numbers come from a hash of the key, so an
 interrupted run, or one with more processes, sees the same segmentations. The distribution is
 SentencePiece's own; a test compares the two.
 
-Both walk over the *normalised* text (spaces written as U+2581) word by word, which is exact as
-long as no piece reaches across a word boundary, and both remember words, which makes them fast.
+Both process the *normalised* text (spaces written as U+2581) word by word, which is exact as long
+as no piece crosses a word boundary, and both cache words, which makes them fast.
 """
 
 from __future__ import annotations
@@ -249,8 +249,8 @@ class BpeDropout(Sampler):
     """BPE-dropout (Provilkov et al., 2020): each merge of the trained table is left out with a
     probability p.
 
-    A departure from Algorithm 1 of the paper, and as SentencePiece has it: whether a merge is left
-    out is decided once, when its turn comes, not anew at each later step.
+    Unlike Algorithm 1 of the paper, and like SentencePiece, it decides once for each merge, in its
+    turn, and not again at each later step.
 
     A word's decisions are the low bits of a mask, each set with probability p. Segmentations of a
     word form a tree over the positions of its dropped merges; it is grown as masks arrive and
@@ -307,9 +307,9 @@ class BpeDropout(Sampler):
         return mask
 
     def _merge(self, word: str, drops: int) -> tuple[int, tuple[int, ...]]:
-        """Byte-pair encoding with the n-th applicable merge left out where bit n of drops is set.
+        """Encode a word by its merges, without the n-th applicable merge if bit n of drops is set.
 
-        Returns ones in the place of each decision taken, and the ids.
+        Returns ones at the bits of all decisions taken, and the ids.
         """
         if word in self._whole:
             return 0, self._pieces.of(word)

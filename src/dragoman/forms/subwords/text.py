@@ -72,7 +72,7 @@ class Text:
     ) -> Text:
         """Learn a vocabulary. The same sentences, settings and seed give the same one.
 
-        ``symbols``: further tokens that stand for no text, as ``MASK``.
+        ``symbols``: further tokens that represent no text, such as ``MASK``.
 
         Raises DataError if the text is empty or does not support a vocabulary of this size.
         """

@@ -43,9 +43,7 @@ def rollout_figure(subject: Subject) -> Drawn:
     values = np.asarray(subject.predictor.source_values(subject.sentence))
     light = form.picture(values).mean(axis=-1) / 255  # (H, W)
     looked = np.zeros((down, across))
-    looked.flat[: len(values)] = rollout(
-        record.encoder, len(values)
-    )  # patches that are not read stay 0
+    looked.flat[: len(values)] = rollout(record.encoder, len(values))  # the rest is not read
     patch = form.settings.patch
     seen = light * np.kron(looked / looked.max(), np.ones((patch, patch)))
     pixel = _SIDE / max(light.shape)

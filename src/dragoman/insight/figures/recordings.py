@@ -102,7 +102,7 @@ def probabilities(subject: Subject, rows: NDArray[np.floating]) -> Array:
 _GROUPS = 60
 """The most groups of frames that are drawn."""
 _HEADS = 8
-"""The most heads that are drawn at each end."""
+"""The most heads that are drawn."""
 _SIDE = 300.0
 """The pixels of a map of attention, and of the bands above it."""
 _BAND = 4.0

@@ -37,26 +37,26 @@ class SourceSettings(Settings):
         return source
 
     sections: ClassVar[frozenset[str]] = frozenset({"source"})
-    """The sections that it adds to a recipe that is written."""
+    """The sections that the source adds to a written recipe."""
     units: ClassVar[str] = "rows"
-    """What is counted of it."""
+    """The units in which the input is counted."""
     raws: ClassVar[str] = "files"
-    """What its raw examples are called, several of them."""
+    """The name of its raw examples, in the plural."""
     to_measure: ClassVar[str] = (
         "{noun} with what is right, in a folder or a list as for training: "
         "dragoman evaluate {run} test.tsv"
     )
-    """What to give to measure a run on, with ``noun`` and ``run``."""
+    """The advice for measuring a run, with ``noun`` and ``run``."""
     listed_as: ClassVar[str | None] = None
-    """The format of a corpus that lists its files by named columns; None: there is none."""
+    """The format of a corpus that lists its files in named columns, or None."""
     without_groups: ClassVar[str] = ""
-    """What to warn of where nothing tells the groups of a corpus."""
+    """The warning for a corpus without groups."""
     varied_by: ClassVar[frozenset[str]] = frozenset()
     """The settings that vary its examples in training, or make more of them."""
     allows_ctc: ClassVar[bool] = False
-    """Whether its rows follow what is written, from begin to end, as CTC needs it."""
+    """True if its rows follow the output from begin to end, as CTC requires."""
     drawn_for: ClassVar[frozenset[bool]] = frozenset()
-    """The models of files for which there are figures, by whether they write."""
+    """The models of files that have figures: True for those that write, False for others."""
 
     @property
     def shortens(self) -> int:
@@ -126,13 +126,13 @@ class RowsSource(SourceSettings):
     """Rows of numbers."""
 
     noun_of_row: ClassVar[str] = "row"
-    """What one of its rows is called."""
+    """The name of a row."""
     draws: ClassVar[bool] = False
-    """Whether the program can draw its files, of their texts."""
+    """True if the program can draw its files from their texts."""
     hub_tags: ClassVar[Mapping[bool, str]] = {True: "image-to-text", False: "image-classification"}
-    """What model hubs call a model that writes, and one that labels."""
+    """The tags on model hubs for a model that writes, and for one that labels."""
     of_front_end: ClassVar[frozenset[str]] = frozenset()
-    """The settings of the model's front end alone: rows are the same whatever they are."""
+    """The settings that only affect the model's front end, not the rows."""
 
     @property
     @abstractmethod
