@@ -21,8 +21,7 @@ from dragoman.tasks.shared.progress_made import MIN_ANSWERS, learned_answers, of
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 
 BEGUN_F1 = 40.0
-"""The F1 below which a parser has hardly begun (docs/experiments.md, "Minutes that do not
-teach")."""
+"""The F1 below which a parser has hardly begun (docs/experiments/tokens-before-parsing.md)."""
 
 
 class ParsingRuntime(Runtime):
