@@ -27,29 +27,30 @@ _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
 _BAR = 36
 _MAX_COUNTED_LENGTH = 10_000
 _MAX_DROPPED = 0.5
-"""Share of the examples; where cleaning drops more, something is wrong with them."""
+"""If cleaning drops more than this share of the examples, something is wrong with them."""
 _LABELS_SHOWN, _LONGEST_SHOWN = 30, 60
 _SPACELESS = 0.2
-"""Share of characters of a script without spaces from which on there are no words to count."""
+"""A text with at least this share of characters from scripts without spaces is counted in
+characters."""
 
 
 _KEYS = {"labels of constituents": "constituents"}
-"""What is counted, as JSON names it where it has another name."""
+"""The JSON key of a count, where it differs from the name in the table."""
 
 
 class SideStatistics:
-    """One side of the kept pairs. Words are what stands between spaces."""
+    """Counts of one side of the kept pairs. Words are separated by spaces."""
 
     def __init__(self) -> None:
         self.words = 0
         self.characters = 0
         self._spaceless = 0
         self._different: tuple[set[str], set[str]] = (set(), set())
-        # How many sentences have 0, 1, 2, … words, or characters.
+        # The number of sentences of 0, 1, 2, … words or characters.
         self._lengths = np.zeros((2, _MAX_COUNTED_LENGTH + 1), np.int64)
 
     def count(self, text: str) -> None:
-        """Count one more sentence."""
+        """Add one sentence to the counts."""
         words = text.split()
         self.words += len(words)
         self.characters += len(text)
@@ -63,33 +64,34 @@ class SideStatistics:
 
     @property
     def by_characters(self) -> bool:
-        """Whether lengths are in characters, as the script has no spaces between words."""
+        """True if lengths are counted in characters, because the script puts no spaces between
+        words."""
         return self._spaceless > _SPACELESS * self.characters
 
     @property
     def unit(self) -> str:
-        """What lengths are counted in: words or characters."""
+        """The unit of all lengths: ``words`` or ``characters``."""
         return "characters" if self.by_characters else "words"
 
     @property
     def units(self) -> int:
-        """How many words or characters there are in all."""
+        """The total number of words or characters."""
         return self.characters if self.by_characters else self.words
 
     @property
     def different(self) -> int:
-        """How many different words or characters there are."""
+        """The number of different words or characters."""
         return len(self._different[self.by_characters])
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How many sentences have 0, 1, 2, … words or characters."""
+        """The number of sentences of 0, 1, 2, … words or characters."""
         lengths: npt.NDArray[np.int64] = self._lengths[int(self.by_characters)]
         return lengths
 
     @property
     def histogram(self) -> dict[str, int]:
-        """How many sentences have a length within some limits."""
+        """The number of sentences in each range of lengths."""
         buckets = _CHARACTER_BUCKETS if self.by_characters else _WORD_BUCKETS
         return {
             _named(low, high): int(self.lengths[low:high].sum())
@@ -97,34 +99,34 @@ class SideStatistics:
         }
 
     def quantile(self, share: float) -> int:
-        """The length that so many of the sentences do not exceed."""
+        """The length that ``share`` of the sentences do not exceed."""
         reached = self.lengths.cumsum() >= share * self.lengths.sum()
         return int(reached.argmax())
 
 
 @dataclass(frozen=True)
 class DataStatistics:
-    """What ``dragoman data show`` says."""
+    """The statistics that ``dragoman data show`` prints."""
 
     report: CleaningReport
     sides: dict[str, SideStatistics]
     parts: Counter[str]
-    """Kept pairs by part: train, and dev and test where they are held out."""
+    """The number of kept pairs in each part: train, and dev and test where they are held out."""
     doubts: list[Doubt]
-    """What looks wrong, of all files that the recipe names."""
+    """Doubts about all files that the recipe names."""
     counted: str
-    """What ``counts`` are of, in words; empty where there is nothing to count."""
+    """The name of what ``counts`` counts; empty if the task counts nothing."""
     counts: Counter[str]
-    """What targets are made of: texts by their labels; brackets of trees, those of single words
-    left out."""
+    """Elements of the targets: the label of each text, or the brackets of trees without those of
+    single words."""
     rare: list[str]
-    """What looks wrong with ``counts``."""
+    """Warnings about ``counts``."""
     languages_looked_at: bool
-    """Whether the languages of both sides are known, and such as text is seen to be in."""
+    """True if both languages are known and the language of text can be identified as either."""
 
     @property
     def warnings(self) -> list[str]:
-        """What looks wrong, in words."""
+        """All warnings, as sentences for people."""
         dropped = self.report.read - self.report.kept
         said = [str(doubt) for doubt in self.doubts]
         if dropped > _MAX_DROPPED * self.report.read:
@@ -136,7 +138,7 @@ class DataStatistics:
         return said
 
     def text(self) -> str:
-        """For people."""
+        """The statistics as plain text."""
         kept = max(1, self.report.kept)
         lines = [self.report.table(), ""]
         lines.append(
@@ -169,7 +171,7 @@ class DataStatistics:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The statistics as plain values for JSON."""
         return {
             "cleaning": self.report.to_dict(),
             "parts": dict(self.parts),
@@ -222,7 +224,8 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
 
 
 def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:
-    """``training_pairs``; where none is left, the error says what looks wrong with them too."""
+    """Yield ``training_pairs``. If no pair is left, the error repeats the doubts about the
+    files."""
     try:
         yield from training_pairs(recipe, cleaner, doubts)
     except DataError as error:
@@ -231,7 +234,7 @@ def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pai
 
 
 def _counted(name: str, labels: Counter[str]) -> list[str]:
-    """The most frequent labels, and how often each is there."""
+    """List the most frequent labels and their counts."""
     most = labels.most_common(_LABELS_SHOWN)
     lines = [f"{name}: {len(labels):,} different"]
     lines += [f"{count:>10,}  {label[:_LONGEST_SHOWN]}" for label, count in most]

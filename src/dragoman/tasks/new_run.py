@@ -1,12 +1,12 @@
-"""What the folder of a new run holds before its first update: vocabularies, the weights that it
-begins with, notes of its data, and the words that it will have read.
+"""The contents of a new run folder before the first update: vocabularies, initial weights, notes on
+the data, and the lexicon of its training text.
 
-It may begin with a part of another run, its encoder or its decoder, whatever that run was for. A
-part is taken with its vocabulary, as a row of an embedding means the token of that number. What a
-weight is called says where it belongs: layer 3 of a Transformer's encoder is layer 3 of an encoder
-by itself, and that of a decoder by itself is layer 3 of a Transformer's decoder. A weight is taken
-where the new model has one in the same place and of the same shape; all others begin as those of a
-new model do.
+A run may start from the encoder or the decoder of another run, of whatever task. A part is taken
+with its vocabulary, because row ``k`` of an embedding is the vector of token ``k``. The name of a
+weight says where it belongs: layer 3 of a Transformer's encoder corresponds to layer 3 of an
+encoder-only model, and layer 3 of its decoder to layer 3 of a decoder-only model. A weight is taken
+if the new model has one in the same place and of the same shape; all others are initialised as in
+any new model.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
 
 _START = "start"
-"""What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
+"""The metadata value of weights that were taken from another run and not yet trained."""
 
 _FEW = 40
-"""Examples of which a model learns nothing but themselves; of fewer, nothing is held out either."""
+"""With fewer examples a model only memorises them, and none are held out."""
 
 
 def fill_new_run(
     recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
 ) -> Prepared:
-    """Write all of it but the recipe, and prepare the data. ``start_from`` and ``take``: as
-    ``train`` has them. Errors: those of ``train``."""
+    """Write everything but the recipe, and prepare the data. ``start_from`` and ``take`` are
+    those of ``train``, and so are the errors."""
     doubts = doubts_of(recipe)
     for doubt in doubts:
         say(f"warning: {doubt}")
@@ -88,7 +88,7 @@ def fill_new_run(
     for line in recipe.spec.check_held(recipe, held, prepared.forms):
         say(line)
     with naming_lines(*recipe.data.train, recipe.data.dev, recipe.data.test):
-        # As those of the training were: what cannot be read would be told after it.
+        # Held-out files are checked now: an unreadable one would otherwise fail after the training.
         prepared.forms.source.check(pair.source for pair in chain(prepared.dev, prepared.test))
     notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
@@ -107,7 +107,7 @@ def fill_new_run(
 
 
 def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
-    """Errors: ``RunError`` where the encoder of ``start_from`` reads something else."""
+    """Raise ``RunError`` if the encoder of ``start_from`` reads another kind of input."""
     own, source = recipe.source, start_from.recipe.source
     if own != source:
         kinds = " and ".join(dict.fromkeys(f'source.kind = "{one.kind}"' for one in (source, own)))
@@ -118,8 +118,8 @@ def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
 
 
 def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:
-    """What is noted of the side that a run learns from; what frequencies alone tell, where all it
-    learns is to predict the tokens of a text, or pictures of which a caption has many."""
+    """Notes on the targets. They include the cost of guessing by frequency if the model only
+    predicts the tokens of a text, or draws pictures, of which a caption has many."""
     if len(recipe.spec.sides) > 1 and recipe.search.sampling is None:
         return text_notes(prepared.train, "target", None, ())
     form = prepared.forms.target
@@ -129,7 +129,8 @@ def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:
 
 
 def has_learned(folder: Path) -> bool:
-    """Whether a run's weights are its own, and not those that it began with."""
+    """True if the weights of a run have been trained, false if they are those that it started
+    from."""
     path = folder / WEIGHTS
     if not path.is_file():
         return False
@@ -138,7 +139,7 @@ def has_learned(folder: Path) -> bool:
 
 
 def _take_over(start_from: Run, folder: Path) -> None:
-    """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
+    """Copy the vocabularies and weights of a run into a new folder."""
     forms = start_from.forms._asdict()
     for side in start_from.recipe.spec.texts:
         forms[side].save(folder / vocabulary_name(start_from.recipe, side))
@@ -150,11 +151,12 @@ def _take_over(start_from: Run, folder: Path) -> None:
 def _write_lexicon(
     recipe: Recipe, prepared: Prepared, start_from: Run | None, folder: Path
 ) -> None:
-    """The words that a new run will have read, those of the run that it begins with among them."""
+    """Save the lexicon of the training text, joined with that of the run that training starts
+    from."""
     read = count_words(recipe, prepared)
     before = None if start_from is None else start_from.lexicon()
     if read is None or (start_from is not None and before is None):
-        return  # what is not known in whole would take known words for unknown ones
+        return  # An incomplete lexicon would report known words as unknown.
     (read if before is None else read.joined(before)).save(folder / LEXICON)
 
 
@@ -165,29 +167,30 @@ _OWN = {
     "decoder": ("target_embedding.", "target_positions.", "decoder.", "decoder_norm."),
 }
 _ALONE = ("embedding.", "positions.", "layers.", "norm.")
-"""What a stack by itself calls the same; it goes from left to right."""
+"""The prefixes of the same weights in a model with a single stack, a decoder-only model
+included."""
 _BODY = "body."
-"""What stands before the names of a stack below a head (``models/catalogue/classifier.py``)."""
+"""The prefix of weights of a stack below a head (``models/catalogue/classifier.py``)."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What of a part fits into a new model."""
+    """The weights of a part that fit into a new model."""
 
     part: ModelPart
     taken: Mapping[str, str]
-    """Name in the new model -> name in the old one."""
+    """A mapping from each name in the new model to the name in the old one."""
     missing: tuple[str, ...]
-    """Places of the part that the old model does not have, or in another shape; as the new one
-    calls them."""
+    """The new model's names of the weights of this part that the old model lacks or has in
+    another shape."""
     why: str
-    """Why the first of the missing places has no weight."""
+    """The reason why the first missing place has no weight."""
     parameters: int
     of: int
-    """Parameters that are taken, and all of the new model's."""
+    """Numbers of parameters: those that are taken, and all of the new model."""
 
     def summary(self, run: Path) -> str:
-        """One line for people."""
+        """Describe the fit in one line for people."""
         count = len(self.taken)
         line = (
             f"taken from {run}: {plural(count, 'tensor')} of its {self.part}, {self.parameters:,} "
@@ -199,7 +202,7 @@ class Fit:
         return line
 
     def to_dict(self, run: Run) -> dict[str, object]:
-        """As plain values, for the notes of the new run."""
+        """The fit as plain values, for the notes of the new run."""
         return {
             "run": run.folder.name,
             "weights": run.weights_hash,
@@ -212,7 +215,7 @@ class Fit:
 
 
 def places(names: Iterable[str], part: ModelPart) -> dict[str, str]:
-    """Where the weights of a part belong: place -> name."""
+    """Map the canonical places of a part's weights to their names."""
     every = {name.removeprefix(_BODY): name for name in names}
     found: dict[str, str] = {}
     for own, canonical in zip(_OWN[part], _ALONE, strict=True):
@@ -236,7 +239,8 @@ def _renamed(names: Mapping[str, str], own: str, canonical: str) -> dict[str, st
 
 
 def fitting(new: Shapes, old: Shapes, part: ModelPart) -> Fit:
-    """What a new model can take of an old one's part; both by the shapes of their weights."""
+    """Find the weights of a part that a new model can take from an old one. ``new`` and ``old``
+    map the names of weights to their shapes."""
     wanted, given = places(new, part), places(old, part)
     taken, missing, whys = {}, [], []
     for place, name in wanted.items():
@@ -256,20 +260,20 @@ def fitting(new: Shapes, old: Shapes, part: ModelPart) -> Fit:
 
 
 def side_of(recipe: Recipe, part: ModelPart) -> str:
-    """Which side of a new model the vocabulary of a part is of."""
+    """The side of a new model whose vocabulary belongs to ``part``."""
     reads_alone = recipe.spec.texts == ("source",)
     return "source" if part == "encoder" or reads_alone else "target"
 
 
 def take_vocabulary(start_from: Run, part: ModelPart, path: Path) -> None:
-    """The vocabulary with which a part reads or writes, into a file of the new run.
+    """Save the vocabulary with which a part reads or writes to ``path``, a file of the new run.
 
-    Errors: ``RunError`` where that run has no such part.
+    Errors: ``RunError`` if that run has no such part.
     """
     forms = start_from.forms
     vocabulary = (forms.source if part == "encoder" else forms.target).vocabulary
     if part == "decoder" and start_from.task.has_head:
-        # Its body, which goes over what is read.
+        # The decoder is the body below the head; it reads the source.
         vocabulary = forms.source.vocabulary
     if vocabulary is None:
         raise RunError(f"{start_from.folder} is a {start_from.task.name} and has no {part}")
@@ -277,9 +281,11 @@ def take_vocabulary(start_from: Run, part: ModelPart, path: Path) -> None:
 
 
 def take_weights(start_from: Run, part: ModelPart, network: Network, path: Path, mark: str) -> Fit:
-    """Put what fits into ``network``, whose other weights are fresh, and save all of it.
+    """Copy the weights that fit into ``network``, which is freshly initialised, and save all its
+    weights.
 
-    ``mark``: what the metadata of the file say. Errors: ``RunError`` where nothing fits.
+    ``mark`` is the ``weights`` entry of the file's metadata.
+    Errors: ``RunError`` if no weight fits.
     """
     old = start_from.model().state_dict()
     own = network.state_dict()

@@ -1,4 +1,4 @@
-"""``report.html``, ``card.md`` and ``verdict.json`` of a run, from what stands in its folder."""
+"""Writes ``report.html``, ``card.md`` and ``verdict.json`` from the files of a run folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from dragoman.tasks.verdict import verdict
 
 _SAMPLE_SIZE = 2
 _MAX_LENGTH = 100
-"""Characters: a picture of more does not fit on a screen."""
+"""The most characters of a sentence whose attention is drawn: a longer one does not fit on a
+screen."""
 
 
 def write_report(
@@ -45,9 +46,9 @@ def write_report(
 ) -> Path:
     """Write ``report.html``, ``card.md`` and ``verdict.json`` into the run's folder -> the page.
 
-    ``hops`` and ``attention`` are pictures that the report shows beside what the folder holds; left
-    out, attention is that of some test sentences. ``found``: what ``verdict`` has said of the run,
-    where it has been asked.
+    ``hops`` and ``attention`` are figures that the report shows in addition to the contents of the
+    folder; without ``attention`` it shows that of some test sentences. ``found`` are the sentences
+    of ``verdict``, if the caller already has them.
     Errors: ``RunError`` for a damaged folder, ``FileError`` when the disk is full.
     """
     looks = look_at_samples(run) if attention is None else attention
@@ -61,7 +62,8 @@ def write_report(
 
 
 def look_at_samples(run: Run) -> list[AttentionRecord]:
-    """Where every layer and head looked while the run translated some of its test sentences."""
+    """Record the attention of every layer and head while the run reads some of its test
+    sentences."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     short = [source for source in sources if 0 < len(source) <= _MAX_LENGTH][:_SAMPLE_SIZE]
     looks = runtime_of(run.task).looks(run, short) if short else []
@@ -75,7 +77,8 @@ def summarise(
     attention: Sequence[AttentionRecord] = (),
     found: Sequence[str] | None = None,
 ) -> RunSummary:
-    """All that the report says about a run. Arguments as of ``write_report``."""
+    """Collect everything that the report says about a run. The arguments are those of
+    ``write_report``."""
     found = verdict(run) if found is None else found
     recipe = run.recipe
     scores, training = run.scores(), TrainingSummary.of(run)

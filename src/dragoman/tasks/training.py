@@ -1,7 +1,7 @@
-"""Training by a recipe: everything that it needs, put together in one visible place.
+"""Trains by a recipe: puts data, model, objective and trainer together in one place.
 
-``train`` and ``resume`` make a run folder, whatever the task (``new_run.py`` says what is in it
-before the first update); ``engine/engine.py`` is what uses it.
+``train`` and ``resume`` make a run folder for any task. ``new_run.py`` writes what it holds before
+the first update, and ``engine/engine.py`` opens the finished run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.weights import average_weights, save_weights
 
 _TIMED = 32
-"""Dev examples on which a validation is timed."""
+"""The number of dev examples on which a validation is timed."""
 
 
 def train(
@@ -74,16 +74,15 @@ def train(
 ) -> Outcome:
     """Train by ``recipe`` into a new run ``folder``.
 
-    ``minutes`` or ``epochs`` replace the recipe's number of updates; minutes by a measurement of
-    some seconds on this machine. What was chosen is written into the run's recipe.
-
-    ``start_from``: a run whose vocabulary and weights, the best so far, are taken over
-    (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``take``: of
-    that run this part alone, with its vocabulary, as far as it fits (``new_run.py``). ``say`` gets
-    what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
-    run names. Without ``measure``, where the updates are counted already, it is not said how long
-    the run will take. Which way of this machine trains the model the fastest is measured unless the
-    recipe says it, and written into the run's recipe and beside it (``WAYS``).
+    ``minutes`` or ``epochs`` replace the recipe's number of updates; for ``minutes``, the speed of
+    this machine is measured for some seconds. The number is written into the run's recipe.
+    ``start_from`` is a run whose vocabulary and best weights are taken over (fine-tuning); the
+    recipe must be made for its model (``sizing.for_fine_tuning``). ``take`` limits this to one part
+    of that run, with its vocabulary, as far as it fits (``new_run.py``). ``say`` receives messages
+    for people, ``display`` shows progress, and an interrupted run prints ``resume_command``. With
+    ``measure=False`` and a fixed number of updates, no duration is estimated. Unless the recipe
+    names a way to train, the fastest on this machine is measured and written into the run's recipe
+    and into ``WAYS`` in its folder.
     Errors: ``RunError`` if the folder is a run already or another process is at work in it,
     ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
     when the disk is full.
@@ -92,14 +91,14 @@ def train(
     with ExitStack() as stack:
         ranks = stack.enter_context(Ranks.joined())
         if ranks.first:
-            if not (folder / LOCK).exists():  # else somebody is at work, or was killed
+            if not (folder / LOCK).exists():  # else another process is at work, or was killed
                 refuse_occupied(folder)
             stack.enter_context(locked(folder))
             refuse_run(folder)
         try:
             if ranks.first:
                 prepared = fill_new_run(recipe, folder, start_from, take, say)
-            # Each may have measured this machine for itself: the first one's sizes count.
+            # Each process may have measured this machine: the recipe of the first one counts.
             recipe = type(recipe).model_validate_json(
                 ranks.broadcast_text(recipe.model_dump_json())
             )
@@ -115,7 +114,7 @@ def train(
             if ranks.first:
                 if ways is not None:
                     write_text(folder / WAYS, json.dumps(ways.to_dict(), indent=1) + "\n")
-                # Last: a folder with a recipe is a run, and everything it needs is there.
+                # The recipe is written last: a folder with a recipe is a complete run.
                 recipe.save(folder / RECIPE)
         except BaseException:
             if ranks.first and is_new:
@@ -136,11 +135,11 @@ def resume(
     display: bool = True,
     resume_command: str = "",
 ) -> Outcome:
-    """Go on with a run that was stopped or killed; it ends as if it had not been.
+    """Continue a run that was stopped or killed; the result equals that of an uninterrupted run.
 
-    ``text``: files or folders where its text is now (``runs/moved_text.py``).
-    Errors: ``RunError`` if there is nothing to go on with, or its training text has changed; the
-    other errors of ``train``.
+    ``text`` names files or folders that now hold its text (``runs/moved_text.py``).
+    Errors: ``RunError`` if there is nothing to continue, or the training text has changed;
+    otherwise those of ``train``.
     """
     run: Run = catalogue.Run.open(folder)
     if not Checkpoints(folder / "training").exists and has_learned(folder):
@@ -167,9 +166,10 @@ def begin_or_resume(
     measure: bool = True,
     resume_command: str = "",
 ) -> Outcome:
-    """``train``, or ``resume`` where the training was begun already: for one of several.
+    """Train a run, or resume it if its training has begun. Callers that train several runs use
+    this.
 
-    Errors: those of both.
+    Errors: those of ``train`` and ``resume``.
     """
     if (folder / RECIPE).is_file():
         return resume(folder, say=say, resume_command=resume_command)
@@ -180,11 +180,11 @@ def begin_or_resume(
 
 
 def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
-    """The recipe with as many updates as this machine makes in so many minutes, validations
-    included, by its fastest way: for trainings that are to have equally many, and to be computed
-    alike. Nothing counts them again.
+    """Return the recipe with the number of updates, validations included, that this machine makes
+    in ``minutes`` by its fastest way. Trainings that must have equally many updates and be computed
+    alike share it; they do not count again.
 
-    Errors: as ``train``.
+    Errors: those of ``train``.
     """
     with Ranks.joined() as ranks, TemporaryDirectory() as folder:
         learn_vocabularies(recipe, Path(folder), _say_nothing)
@@ -207,9 +207,9 @@ def _train(
     resume_command: str,
     validation_seconds: float = 0.0,
 ) -> Outcome:
-    """The one place where data, model and training meet.
+    """Put data, model and training together, and train.
 
-    ``validation_seconds``: of one validation, where that was measured.
+    ``validation_seconds``: the measured duration of one validation, or 0.
     """
 
     def keep(corrected: TrainingSettings) -> None:
@@ -269,7 +269,7 @@ def _train(
 
 
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
-    """What training minimises."""
+    """Build the objective that training minimises."""
     settings = recipe.training
     objective = catalogue.runtime_of(recipe.spec).parts().objective(model, settings.label_smoothing)
     if settings.ctc_weight:
@@ -292,8 +292,9 @@ def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
 def _with_way(
     recipe: Recipe, prepared: Prepared, learning: _Learning, ranks: Ranks, say: Say
 ) -> tuple[Recipe, MeasuredWays | None]:
-    """The recipe with the way that trains its model the fastest on this machine, and what was
-    measured; None where the recipe has the way, or nothing is to be measured."""
+    """Return the recipe with the fastest way to train its model on this machine, and the
+    measurement. The measurement is None if the recipe names the way already, or nothing may be
+    measured."""
     settings = recipe.training
     here = this_machine(gpu_name(ranks.device))
     holds = settings.way is not None and settings.way.machine == here
@@ -309,7 +310,8 @@ def _with_way(
 
 
 def _work(recipe: Recipe, prepared: Prepared) -> str:
-    """All that decides how long an update takes: what is measured of it holds for this."""
+    """A key of everything that decides how long an update takes; a measurement holds for equal
+    keys."""
     training, plan = recipe.training, recipe.plan
     parts = (
         recipe.task, recipe.model.model_dump_json(), [form.size for form in prepared.forms],
@@ -321,10 +323,10 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
 
 
 class _Learning(NamedTuple):
-    """What is trained, on what."""
+    """The model that is trained, its objective and its batches."""
 
     model: Network
-    """With fresh weights. What is measured of it leaves them as they are."""
+    """A freshly initialised network. Measurements restore its weights."""
     objective: Objective
     plan: Plan
     batches: TrainingBatches
@@ -351,9 +353,8 @@ def _fit_updates(
 ) -> tuple[Recipe, float]:
     """Turn minutes or epochs into updates, and say what the run will cost.
 
-    All processes measure, at the same time and each its share, as they will train; what follows
-    from it is for the first to say. -> the recipe, and the seconds of a validation (0: not
-    measured).
+    All processes measure at the same time, each with its share, as in training; only the first one
+    uses the result. -> the recipe, and the seconds of a validation (0: not measured).
     """
     forms, settings = prepared.forms, recipe.training
     model, objective, plan, batches = learning
@@ -382,10 +383,10 @@ def _fit_updates(
 def _time_validation(
     model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
 ) -> float:
-    """About how many seconds a validation on ``pairs`` will take, by timing some of them.
+    """Estimate the seconds of a validation on ``pairs`` by timing some of them.
 
-    The model may be untrained: it would not know where to end, so that its outputs are kept to the
-    length of their sources.
+    An untrained model does not know where to end, so its outputs are limited to the length of their
+    sources.
     """
     search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
     some = pairs[:: -(-len(pairs) // _TIMED) or 1]
@@ -397,14 +398,14 @@ def _time_validation(
     training = model.training
     model.eval()
     with torch.no_grad():
-        validation(0)  # warms up
+        validation(0)  # warm-up
         began = time.perf_counter()
         validation(0)
         seconds = time.perf_counter() - began
     model.train(training)
 
     def work(examples: int) -> float:
-        # Of those that are not searched for only the loss is taken, about a quarter of the work.
+        # Other examples only have their loss computed, about a quarter of the work.
         searched = validation.searched(examples)
         return searched + (examples - searched) / 4
 
@@ -416,11 +417,12 @@ def _say_nothing(_: str) -> None:
 
 
 def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
-    """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
+    """Replace the weights of a run by the mean of its ``last`` snapshots, or write the mean to
+    ``to``.
 
-    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, if
-    one is missing or damaged, or if the run's own weights are asked for while it is trained;
-    ``FileError`` when the disk is full.
+    -> the file, and the updates whose weights were averaged.
+    Errors: ``RunError`` if there is no snapshot, if one is missing or damaged, or if the run's own
+    weights would be replaced while it is trained; ``FileError`` when the disk is full.
     """
     run = catalogue.Run.open(folder)
     with locked(folder) if to is None else nullcontext():
@@ -435,6 +437,6 @@ def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[in
         updates = [update for update, _ in snapshots]
         path = to or run.folder / WEIGHTS
         weights = average_weights([file for _, file in snapshots])
-        # "updates" tells the trainer that these were not measured, should the run go on.
+        # "updates" tells the trainer that these weights were not validated, if the run is resumed.
         save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
     return path, updates

@@ -1,8 +1,8 @@
-"""What a training has achieved, in words for readers whom its figures tell little.
+"""A verdict on a training, in sentences for readers to whom its figures say little.
 
-A run that was given too little time or text ends like any other, with a report and a score. Whether
-it has learned its task at all is said here: by its score on dev, by what guessing alone would
-reach, and by whether its outputs follow what it reads.
+A run that had too little time or text ends like any other, with a report and a score. The verdict
+says if it has learned its task at all: by its score on dev, by the score of guessing alone, and by
+whether its outputs follow its input.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 
 _ALIKE, _MORE_ALIKE = 0.4, 0.25
-"""Outputs are alike if they share so many of their letter triples, and so many more than the
+"""Outputs are alike if they share this many of their letter triples, and this many more than the
 references of the same sources do."""
 _MIN_OUTPUTS = 3
-"""Outputs that are compared."""
+"""The least number of outputs that are compared."""
 _OFTEN = 20
-"""Epochs after which a run may know its training text by heart."""
+"""The number of epochs after which a run may know its training text by heart."""
 _BY_HEART = 1.0
-"""Nats by which its loss on dev is then above that of training."""
+"""The difference in nats between its loss on dev and on its training text from which it does."""
 _ONCE = 0.95
-"""Epochs below which not all of the training text was seen."""
+"""Below this number of epochs, a part of the training text was never seen."""
 _FEW = 20
-"""Examples below which a share among them may be off by more than 20 points (95 %)."""
+"""With fewer examples, a share among them may be off by more than 20 points (95 %
+confidence)."""
 _MAX_MINUTES = 1e6
 """The most minutes that are shown: a damaged record may hold any number."""
 _SHOWN = 60
 
 
 def verdict(run: Run) -> list[str]:
-    """Sentences about a run that has hardly learned its task, or whose outputs do not follow what
-    it reads; none about any other run."""
+    """Say if a run has hardly learned its task, or its outputs do not follow its input. The list
+    is empty for any other run."""
     said, training = [], TrainingSummary.of(run)
     if why := hardly_learned(run, training):
-        advice = _advice(run, training) if training.tokens else ""  # not recorded
+        advice = _advice(run, training) if training.tokens else ""  # no training is recorded
         said.append(f"This run {why}. {advice}".rstrip())
     if alike := _same_words(run, training):
         such = shortened(alike, _SHOWN)
@@ -51,14 +52,14 @@ def verdict(run: Run) -> list[str]:
 
 
 def hardly_learned(run: Run, training: TrainingSummary) -> str:
-    """That a run "has hardly learned to" do its task, and why; empty for any other run."""
+    """Say that a run "has hardly learned to" do its task, and why; empty for any other run."""
     why = runtime_of(run.task).hardly_learned(run, training)
     return f"has hardly learned to {run.task.verbs[0][0]}: {why}" if why else ""
 
 
 def seen_little(run: Run, epochs: float) -> list[str]:
-    """A sentence about a run that was trained for less than one of its ``epochs``, or whose
-    held-out sets are so small that their scores say little; none about any other run."""
+    """Say if a run was trained for less than one of its ``epochs``, or has held-out sets so
+    small that their scores say little. The list is empty for any other run."""
     said = []
     if epochs < _ONCE:
         said.append(f"it has learned from {100 * epochs:.2g} % of its {run.task.noun}")
@@ -75,7 +76,7 @@ def seen_little(run: Run, epochs: float) -> list[str]:
 
 
 def _advice(run: Run, training: TrainingSummary) -> str:
-    """What would teach it more: text, or time."""
+    """Advise what would improve the run: more text or more time."""
     notes, dev = run.notes().get(TEXT, {}), training.scores.get("loss")
     epochs = training.tokens / notes["tokens"] if notes.get("tokens") else 0.0
     if epochs >= _OFTEN and dev is not None and dev > training.nll + _BY_HEART:
@@ -108,7 +109,8 @@ def _advice(run: Run, training: TrainingSummary) -> str:
 
 
 def _same_words(run: Run, training: TrainingSummary) -> str | None:
-    """One of the outputs of a run that writes much the same for each of its samples."""
+    """Return one output of a run that writes much the same for each sample; None for other
+    runs."""
     if not run.task.writes_text:
         return None
     samples = [*training.samples, *run.scores().get("samples", [])]

@@ -1,1 +1,2 @@
-"""What tasks share: examples, validation, and what counts as having learned."""
+"""The parts that tasks share: examples, validation, evaluation, and checks of what a run has
+learned."""

@@ -1,7 +1,7 @@
-"""How a finished run is measured: the same steps for every task, and where its figures are kept.
+"""Evaluation of a finished run: the steps that all tasks share, and where scores are kept.
 
-``scores.json`` of a run holds what it scores on the test set of its recipe, by the recipe's
-settings. Seeds, reports and pages read it, so figures of other settings are never written there.
+``scores.json`` of a run holds its scores on the test set of its recipe, by the recipe's settings.
+Seeds, reports and pages read it, so scores by other settings are never written there.
 """
 
 from __future__ import annotations
@@ -38,53 +38,58 @@ if TYPE_CHECKING:
     from dragoman.metrics.significance import MeasuredSystem
 
 _CHARACTERS = 500_000
-"""Of all samples together: the file is read back only if it is no larger than ``MAX_JSON``."""
+"""The most characters of all samples together: the file is read back only if it is no larger
+than ``MAX_JSON``."""
 
 logger = logging.getLogger("dragoman")
 
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """A run that is to be measured, on what, and how. ``Task.evaluation_options`` says which of
-    the options a task has."""
+    """A run to evaluate, the examples, and the settings. ``Task.evaluation_options`` names the
+    options that a task takes."""
 
     run: Run
     files: Sequence[Path] = ()
-    """What it is measured on; without any, the test set of its recipe."""
+    """The files to evaluate on; without any, the run is evaluated on the test set of its
+    recipe."""
     changes: Sequence[str] = ()
-    """``key=value``, merged into the recipe's settings of a search; of a language model those of
-    the windows that it reads in."""
+    """Changes ``key=value`` to the recipe's search settings; for a language model, to the
+    windows in which it reads."""
     precision: str = "auto"
     shortlist: bool = False
     mbr: int = 0
-    """As ``TranslatorSettings``, and the two before."""
+    """``precision``, ``shortlist`` and ``mbr`` are those of ``TranslatorSettings``."""
     ensemble: Sequence[Run] = ()
     """Runs that translate together with this one."""
     columns: str | None = None
     keys: tuple[str, str] | None = None
-    """Where one file has both sides; as in training if not given."""
+    """``columns`` or ``keys`` name the sides of a file that holds both; without them, as in
+    training."""
     judge: Run | None = None
-    """A run that reads pictures, and says in how many of them it reads their caption."""
+    """A run that reads pictures; the report says in how many painted pictures it reads their
+    caption."""
     best_of: int = 1
-    """Of so many pictures of each caption the judge chooses one."""
+    """The number of pictures of each caption from which the judge chooses one."""
 
     @property
     def search(self) -> SearchSettings:
-        """How outputs are searched for. Errors: ``RecipeError``."""
+        """The settings of the search. Errors: ``RecipeError``."""
         return for_test_set(self.run.recipe, self.changes)
 
     @property
     def searches_as_usual(self) -> bool:
-        """Whether outputs are searched for as the recipe says, by the run alone."""
+        """True if the run searches alone and by the settings of its recipe."""
         changed = self.shortlist or self.mbr or self.ensemble or self.precision != "auto"
         return not changed and self.search == for_test_set(self.run.recipe)
 
     def settings(self, **others: int) -> EngineSettings:
-        """How the run is opened. ``others``: further settings. Errors: ``ValidationError``."""
+        """The settings with which the run is opened; ``others`` are added. Errors:
+        ``ValidationError``."""
         return EngineSettings.model_validate({"precision": self.precision, **others})
 
     def about(self, test: str, seconds: float) -> tuple[str, str, str, float]:
-        """What every report begins with. ``test``: the name of the examples."""
+        """The fields that every report begins with. ``test``: the name of the examples."""
         runs = (self.run, *self.ensemble)
         weights = dict.fromkeys(one.weights_summary for one in runs)
         return " + ".join(one.folder.name for one in runs), "; ".join(weights), test, seconds
@@ -92,25 +97,25 @@ class EvaluationRequest:
 
 @dataclass(frozen=True)
 class EvaluationReport(ABC):
-    """The figures of a run on a test set."""
+    """The scores of a run on a test set."""
 
     run: str
     weights: str
-    """Which weights these are: best, average or last, and of which update."""
+    """The kind of the weights (best, average or last) and their update."""
     test: str
     """The name of the test set."""
     seconds: float
 
     @abstractmethod
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
 
     @abstractmethod
     def details(self) -> dict[str, Any]:
-        """All but what every evaluation tells, as plain values for JSON: figures, not sentences."""
+        """The figures that only this kind of report has, as plain values for JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """The report as plain values for JSON."""
         return {
             "run": self.run,
             "weights": self.weights,
@@ -121,42 +126,43 @@ class EvaluationReport(ABC):
         }
 
     def how(self) -> dict[str, str]:
-        """The search that was measured, and its path, where there is one."""
+        """The search settings and the path that was used, if outputs were searched for."""
         return {}
 
     def outputs(self) -> Sequence[str]:
-        """What the run made of each example, where it writes."""
+        """The output of the run for each example, if it writes text."""
         return ()
 
     def to_keep(self, run: Run) -> dict[str, Any]:
-        """What is written to ``scores.json``: ``ScoresFile`` of ``runs/files.py`` reads it back."""
+        """The content of ``scores.json``; ``ScoresFile`` of ``runs/files.py`` reads it back."""
         return self.to_dict()
 
     @property
     def head(self) -> str:
-        """The first line of its table."""
+        """The first line of the table."""
         return f"{self.run} ({self.weights}) on {self.test}"
 
     def lines(self, amount: str, scores: str, notes: Sequence[str]) -> str:
-        """Its table: what was measured, the scores, and below them what is to be known of them."""
+        """Join the parts of the table: what was evaluated, the scores, and notes on them."""
         return "\n".join([self.head, amount, "", scores, "", *notes])
 
 
 @dataclass(frozen=True)
 class SearchReport(EvaluationReport):
-    """The figures of a run that searches for what it writes."""
+    """The scores of a run whose outputs are searched for."""
 
     search: str
-    """The settings of the search, in words."""
+    """The settings of the search, as text."""
     path: str
-    """What has searched: int8 kernels, or torch in bf16 or fp32."""
+    """The path that was used: int8 kernels, or torch in bf16 or fp32."""
     pairs: Sequence[Pair]
 
     def how(self) -> dict[str, str]:
         return {"search": self.search, "path": self.path}
 
     def amount(self, counted: str) -> str:
-        """The second and third line of its table: how the search went, and over how much."""
+        """The second and third line of the table: search settings, path, number of examples and
+        time."""
         return f"{self.search}; {self.path}\n{counted}, {self.seconds:.1f} s"
 
     def to_keep(self, run: Run) -> dict[str, Any]:
@@ -168,18 +174,18 @@ Report = TypeVar("Report", bound=EvaluationReport)
 
 
 class RunEvaluation(ABC, Generic[Examples, Report]):
-    """How finished runs of a task are measured. A task says what its examples are, and what is
-    found on them."""
+    """Evaluates finished runs. A task defines its examples and the report on them."""
 
     def __call__(
         self, run: Run, files: Sequence[Path] = (), changes: Sequence[str] = (), **options: Any
     ) -> Report:
-        """Measure a run. Figures on the recipe's own test set, by the recipe's own settings, are
+        """Evaluate a run. Scores on the recipe's own test set, by the recipe's own settings, are
         written to the run's scores.json.
 
-        ``files``, ``changes``, ``options``: as those of ``EvaluationRequest``. Errors: ``RunError``
-        for a run; ``DataError`` for files that cannot be used; ``DragomanError`` where there is
-        nothing to measure on, and for changes and files that the task does not take.
+        ``files``, ``changes`` and ``options`` are those of ``EvaluationRequest``.
+        Errors: ``RunError`` for an unusable run; ``DataError`` for unusable files;
+        ``DragomanError`` if there are no examples, and for changes and files that the task does not
+        take.
         """
         asked = EvaluationRequest(run, files, changes, **options)
         self.check(asked)
@@ -189,8 +195,8 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
         return report
 
     def check(self, asked: EvaluationRequest) -> None:
-        """Errors: ``DragomanError`` for changes of a search where there is none; those of one are
-        looked at when it begins."""
+        """Raise ``DragomanError`` for changes to the search of a task that has none. Other
+        changes are checked when the search begins."""
         if asked.changes and "beam" not in asked.run.task.evaluation_options:
             raise DragomanError(
                 f"{asked.changes[0]}: {asked.run.folder} is a {asked.run.task.called} and is "
@@ -199,21 +205,21 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
 
     @abstractmethod
     def examples(self, asked: EvaluationRequest) -> Examples:
-        """What the run is measured on, with its name; that it has learned from any of it is
-        logged."""
+        """Read the examples and their name. A warning is logged if the run has learned from any
+        of them."""
 
     @abstractmethod
     def report(self, asked: EvaluationRequest, examples: Examples) -> Report:
-        """Ask the run, and score what it answers."""
+        """Run the model on the examples, and score its outputs."""
 
     def is_own(self, asked: EvaluationRequest) -> bool:
-        """Whether the run is measured as its recipe says."""
+        """True if the run is evaluated by the settings of its recipe."""
         return asked.searches_as_usual
 
 
 def keep_scores(run: Run, found: Mapping[str, Any], *, own: bool) -> None:
-    """``found``: on the recipe's test set. ``own``: by the recipe's settings; others are not
-    written, and that is said."""
+    """Write ``found``, the scores on the recipe's test set, to ``scores.json``. Scores by other
+    settings than the recipe's (``own`` is false) are not written, and a message says so."""
     path = run.folder / SCORES
     if not own:
         logger.info("%s is not changed: it holds the scores with the recipe's own settings", path)
@@ -222,18 +228,18 @@ def keep_scores(run: Run, found: Mapping[str, Any], *, own: bool) -> None:
 
 
 def scores_of(task: Task, scores: Mapping[str, float]) -> str:
-    """A line for each score of a task, by its name."""
+    """Format one line for each score of a task."""
     return score_table({name: (task.measure(name), value) for name, value in scores.items()})
 
 
 def signed(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, Any]]:
-    """Each score with its signature: how it was computed."""
+    """Pair each score with its signature, which says how it was computed."""
     return {name: {"value": value, "signature": signature} for name, value in scores.items()}
 
 
 def samples(run: Run, pairs: Sequence[Pair], hypotheses: Sequence[str]) -> dict[str, Any]:
-    """As many as the recipe says, spread over all: pairs, and what the run makes of them. Long
-    texts are shortened, the more the more samples there are."""
+    """Take as many samples as the recipe says, spread over all pairs, each with the output of
+    the run. Texts are shortened, more so if there are many samples."""
     wanted = run.recipe.evaluation.samples
     most = min(MAX_SHOWN, _CHARACTERS // (3 * max(1, wanted)))
     step = max(1, len(pairs) // max(1, wanted))
@@ -247,42 +253,43 @@ def samples(run: Run, pairs: Sequence[Pair], hypotheses: Sequence[str]) -> dict[
 
 
 class ComparedRuns(NamedTuple):
-    """What the runs of some systems make of the same examples, for a test of significance."""
+    """The outputs of several systems for the same examples, for a significance test."""
 
     test: str
     """The name of the examples."""
     pairs: Sequence[Pair]
     measured: Mapping[str, MeasuredSystem]
-    """By the name of each score, over all ``pairs``; ``{}`` in a signature is their number."""
+    """A mapping from each score's name to the systems over all ``pairs``; ``{}`` in a signature
+    stands for their number."""
     outputs: Sequence[Sequence[str]]
-    """What the first run of each system makes of each example."""
+    """The outputs of the first run of each system."""
     guessed: Sequence[str]
-    """The scores by which a system that only guesses is known."""
+    """The scores that tell if a system only guesses."""
     shown: Sequence[Pair] | None = None
-    """The pairs as they are shown, where that differs."""
+    """The pairs for display, if they differ from those that are scored."""
     tables: Sequence[str] = ()
-    """Further tables, as plain text."""
+    """Additional tables, as plain text."""
     details: Mapping[str, Any] = {}
-    """What these tables hold, as plain values for JSON."""
+    """The contents of these tables, as plain values for JSON."""
 
 
 CompareRuns = Callable[[Mapping[str, Sequence[Run]], Path | None, Sequence[Path]], ComparedRuns]
-"""(the runs of each system by its name, the file of examples, files of references): asks all runs.
-Without files it is about the test set of the first run."""
+"""A function of the runs of each system by its name, the file of examples and the files of
+references, which runs all of them. Without files it uses the test set of the first run."""
 
 
 Found = TypeVar("Found")
 
 
 def timed(measure: Callable[[], Found]) -> tuple[Found, float]:
-    """What ``measure`` returns, and the seconds that it took."""
+    """Call ``measure`` -> its result, and the seconds that it took."""
     began = time.perf_counter()
     found = measure()
     return found, time.perf_counter() - began
 
 
 def require_one_file(run: Run, files: Sequence[Path], of: str) -> None:
-    """Errors: ``DragomanError`` for a second file. ``of``: what stands in the first."""
+    """Raise ``DragomanError`` for a second file. ``of``: the contents of the first."""
     if len(files) > 1:
         raise DragomanError(
             f"{run.folder} is a {run.task.called}: it is measured on one file of {of}; what is "
@@ -291,17 +298,18 @@ def require_one_file(run: Run, files: Sequence[Path], of: str) -> None:
 
 
 class ExampleSet(NamedTuple):
-    """The examples that runs are measured on."""
+    """A set of examples for evaluation."""
 
     pairs: Sequence[Pair]
     name: str
     left_out: int = 0
-    """Examples of a label that training had not, where these are not measured."""
+    """The number of examples that are left out because training did not have their label."""
 
 
 def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:
-    """The corpus in ``files``, laid out as the first one that ``run`` has learned from. Errors:
-    ``DragomanError`` for another number of files."""
+    """The corpus in ``files``, laid out like the first training corpus of ``run``.
+
+    Errors: ``DragomanError`` for another number of files."""
     (learned, *_) = run.recipe.data.train
     wanted = 1 if learned.target is None else 2
     if len(files) != wanted:
@@ -315,15 +323,15 @@ def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:
 
 
 class PairsEvaluation(RunEvaluation[ExampleSet, Report]):
-    """How runs are measured on files of pairs, or on the recipe's test set."""
+    """Evaluates runs on files of pairs, or on the recipe's test set."""
 
     wanted: ClassVar[tuple[str, str, str]]
-    """What is missing where there are none, as ``nothing_to_measure`` takes it."""
+    """The arguments of ``nothing_to_measure`` if there are no examples."""
     one_of: ClassVar[str] = ""
-    """What stands in the file, where there can be one alone."""
+    """The contents of the file, for tasks that take a single one."""
 
     def corpus(self, run: Run, files: Sequence[Path]) -> CorpusSettings:
-        """How files are read."""
+        """The settings with which the files are read."""
         return corpus_like(run, files)
 
     def examples(self, asked: EvaluationRequest) -> ExampleSet:
@@ -341,26 +349,26 @@ class PairsEvaluation(RunEvaluation[ExampleSet, Report]):
 
 
 _AT_ONCE = 100
-"""Texts that a run reads at once."""
+"""The number of texts that a run reads at once."""
 _SAMPLE_SIZE = 100
-"""Texts by which the language of a file is told."""
+"""The number of texts from which the language of a file is identified."""
 
 
 class TextStream(NamedTuple):
-    """Texts that runs are measured on, which are read as they are asked for."""
+    """Texts for evaluation, read one after the other as they are needed."""
 
     texts: Iterator[str]
     name: str
 
     def parts(self) -> Iterator[list[str]]:
-        """Some of them at once."""
+        """Yield the texts in batches of at most ``_AT_ONCE``."""
         while part := list(islice(self.texts, _AT_ONCE)):
             yield part
 
 
 def texts_of(run: Run, files: Sequence[Path]) -> TextStream:
-    """What a run is measured on: the texts of a file, or those of the run's test set, that say
-    anything. That it has learned from any of them is logged."""
+    """Read the texts of a file, or of the run's test set, without blank ones. A warning is
+    logged if the run has learned from any of them."""
     require_one_file(run, files, "texts, without references")
     if files:
         _warn_of_other_text(run, files[0])
@@ -372,23 +380,23 @@ def texts_of(run: Run, files: Sequence[Path]) -> TextStream:
 
 
 class TextsEvaluation(RunEvaluation[TextStream, Report]):
-    """How runs are measured on texts that stand alone."""
+    """Evaluates runs on texts without references."""
 
     def examples(self, asked: EvaluationRequest) -> TextStream:
         return texts_of(asked.run, asked.files)
 
 
 def no_texts(run: Run) -> DragomanError:
-    """What is said where there are no texts."""
+    """The error for a test set without texts."""
     return nothing_to_measure(run, "is no text", "a file of texts", "test.txt")
 
 
 def _warn_of_other_text(run: Run, path: Path) -> None:
-    """Log that the text of a file, or of the first of a folder, is in another language than that of
-    the run, or is no text of lines. Errors: ``DataError`` for what cannot be read."""
+    """Log a warning if a file, or the first of a folder, is in another language than the run, or
+    is no text of lines. Errors: ``DataError`` for an unreadable file."""
     first = files_of(str(path))[0]
     if not first.is_file() or not first.stat().st_size:
-        return  # a pipe is read once, and what cannot be read is said where it is read
+        return  # A pipe can be read only once, and an unreadable file fails where it is read.
     try:
         next(read_lines(first, check_is_lines), None)
     except NotLines as error:
@@ -402,8 +410,8 @@ def _warn_of_other_text(run: Run, path: Path) -> None:
 
 
 def read_like(run: Run, path: Path) -> Iterator[str]:
-    """The texts of a file or folder, told apart as those that a run has learned from; sections are
-    as long as may be, as nothing is held out of them."""
+    """Read the texts of a file or folder, separated as in the training files of the run.
+    Sections are as long as possible, because none are held out."""
     learned = [corpus.format for corpus in run.recipe.data.train if corpus.is_alone]
     corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
     return (pair.target for pair in read_pairs(corpus))

@@ -1,8 +1,8 @@
-"""What a model is trained on at once, from the tokens of a store: pairs, windows of texts, or texts
-that are masked or have a label.
+"""Training examples made from the tokens of a store: pairs, windows of texts, and texts that are
+masked or labelled.
 
-A task has one kind (``Parts.examples``). A plan draws up updates from the numbers and
-lengths of examples; here those numbers become batches, as pure functions of the seed.
+Each task has one kind (``Parts.examples``). A plan composes updates from the numbers and lengths of
+examples; the classes here turn those numbers into batches, as pure functions of the seed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dragoman.training.losses.objectives import MicroBatch
 
 
 class Examples(Protocol):
-    """What a ``Plan`` takes, and the batches that its numbers stand for."""
+    """The input of a ``Plan``, and the batches that its numbers stand for."""
 
     @property
     def corpora(self) -> Sequence[CorpusRange]: ...
@@ -46,16 +46,16 @@ class Examples(Protocol):
 
     @property
     def sums(self) -> ChunkSums | None:
-        """Of the lengths, if they are those that the store has."""
+        """The sums of the lengths, if these are the lengths of the store; otherwise None."""
 
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
-        """The examples with these numbers, as a batch of update ``update``."""
+        """Make a batch of update ``update`` from the examples with these numbers."""
 
 
 class TrainingBatches:
-    """The micro-batches of an update that one process takes, each made when it is asked for.
+    """The micro-batches of an update for one process, each made when it is asked for.
 
-    A pure function of the plan's seed and that of the examples.
+    They depend only on the plan's seed and the examples' seed.
     """
 
     def __init__(self, plan: Plan, examples: Examples) -> None:
@@ -70,11 +70,11 @@ class TrainingBatches:
 
 
 class Pairs:
-    """Pairs of a text that is read and an output that is written."""
+    """Pairs of a source text and a target text."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
-        # A plan counts an end symbol on either side, and nothing ends rows.
+        # A plan counts an end symbol on either side, but rows have none.
         spare = {"source": int(forms.source.end is None), "target": 0}
         self.lengths = {
             side: lengths - 1 if spare[side] else lengths for side, lengths in store.lengths.items()
@@ -94,10 +94,11 @@ class Pairs:
     def _side(
         self, side: str, stream: int, form: Form, update: int, examples: Sequence[int]
     ) -> list[Values]:
-        """One side of each example; ``stream``: which random numbers this side takes."""
+        """Read one side of each example; ``stream`` selects its random numbers."""
         store, vocabulary = self._store, form.vocabulary
         if vocabulary is not None and vocabulary.settings.sampling:
-            # Keyed by update and example: the same cut in any process, another one next epoch.
+            # Seeded by update and example: any process cuts alike, and the next epoch cuts
+            # differently.
             return [
                 vocabulary.sample(
                     store.text(side, example), torch_seed(self._seed, stream, update, example)
@@ -110,8 +111,8 @@ class Pairs:
 
 
 def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
-    """What is read of an example in an update; of recordings, parts may be hidden, and pictures may
-    be varied."""
+    """Make the function that reads the source of an example in an update. With SpecAugment it
+    masks parts of recordings, with picture augmentation it varies pictures."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
     seed, hides = recipe.seed, hiding.is_on
     if not (hides or varying.is_on):
@@ -130,7 +131,7 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
 
 
 class TextWindows:
-    """The windows of texts that stand alone (``data/windows.py``)."""
+    """Windows of texts without sources (``data/windows.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written
@@ -146,7 +147,8 @@ class TextWindows:
 
 
 class MaskedTexts:
-    """The pieces of texts that stand alone, masked anew each time (``data/masking.py``)."""
+    """Pieces of texts without sources, masked differently in each update
+    (``data/masking.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written
@@ -171,7 +173,7 @@ class MaskedTexts:
 
 
 class LabelledTexts:
-    """Texts, each read whole up to ``plan.context``, and the label of each."""
+    """Texts with a label each, read up to ``plan.context``."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
@@ -179,7 +181,7 @@ class LabelledTexts:
         self._store = store
         self._mixup, self._seed = recipe.training.picture_augment.mixup, recipe.seed
         self._reading = reading_of(recipe, forms)
-        # None is too long: what lies behind is not read. So a plan counts tokens that are read.
+        # Long texts are cut off, so the plan counts only the tokens that are read.
         longest, symbols = self._reading.longest, self._reading.symbols
         read = np.minimum(store.lengths["source"], longest - symbols) + (symbols - 1)
         self.lengths = {"target": read.astype(np.int32)}
@@ -197,7 +199,7 @@ class LabelledTexts:
     def _mixed(
         self, update: int, examples: Sequence[int], pictures: Sequence[Values]
     ) -> LabelledBatch:
-        """Each picture with another one of the training pictures (``picture_augment.mixup``)."""
+        """Mix each picture with another training picture (``picture_augment.mixup``)."""
         count = len(self._store.lengths["target"])
         drawn = [
             mixing(self._mixup, count, torch_seed(self._seed, 9, update, int(one)))
@@ -212,8 +214,8 @@ class LabelledTexts:
 
 
 def in_batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The places of ``sizes``, in their order, in batches of at most so much together, or of one
-    that is larger."""
+    """Split the places of ``sizes``, in order, into batches whose sizes add up to at most
+    ``most``. A larger item is a batch of its own."""
     part: list[int] = []
     held = 0
     for place, size in enumerate(sizes):
@@ -227,7 +229,7 @@ def in_batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
 
 
 def reading_of(recipe: Recipe, forms: Forms) -> TextLayout:
-    """How a recipe's model reads a text that it is to label."""
+    """The layout in which a recipe's model reads a text to label."""
     source, model, settings = forms.source, recipe.model, recipe.source
     longest = min(recipe.plan.context, (model.longest or recipe.plan.context) * settings.shortens)
     symbol = source.end if model.reads else source.bos

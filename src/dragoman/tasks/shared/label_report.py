@@ -1,5 +1,5 @@
-"""How a finished run that chooses among labels is measured, and what is told of it, in its table,
-in its report and as a picture: which label it mistakes for which, and its surest mistakes."""
+"""The evaluation of runs that choose among labels, and its results as a table, in the report and
+as a picture: which labels are confused, and the surest mistakes."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ SHARE = percent("", share=True)
 _WORST = 10
 _MAX_CONFUSED = 10
 _KEPT = 1000
-"""Characters of a text in scores.json."""
+"""The most characters of a text in scores.json."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A text, or a word of one, for which another label than its own was chosen."""
+    """A text or word for which a wrong label was chosen."""
 
     line: int
     text: str
     true: str
     chosen: str
     probability: float
-    """The probability of the label that was chosen."""
+    """The probability of the chosen label."""
     of_true: float
-    """The probability of its own label; 0 of one that training had not."""
+    """The probability of the true label; 0 if training did not have it."""
 
     def summary(self, longest: int) -> str:
-        """One line, with so many characters of the text."""
+        """Describe the mistake in one line, with at most ``longest`` characters of the text."""
         return (
             f"line {self.line}: {self.true}, taken for {self.chosen} "
             f"({SHARE.written(self.probability)} against {SHARE.written(self.of_true)}): "
@@ -66,32 +66,32 @@ class Mistake:
 
 
 def surest(mistakes: Sequence[Mistake]) -> tuple[Mistake, ...]:
-    """Those of which the model was surest."""
+    """The mistakes with the highest probability."""
     return tuple(sorted(mistakes, key=lambda one: (-one.probability, one.line))[:_WORST])
 
 
 @dataclass(frozen=True)
 class LabelReport(EvaluationReport):
-    """How a run labels some texts, or the words of some."""
+    """The scores of a run that labels texts or words."""
 
     one_label: ClassVar[str]
-    """What one of its labels is called."""
+    """The name of one label: a tag, a label."""
     quoted_length: ClassVar[int]
-    """Characters of a text in a list of mistakes."""
+    """The most characters of a text in a list of mistakes."""
 
     labels: tuple[str, ...]
     confusion: Confusion
     nll: float
-    """-log P of the right labels, in nats."""
+    """The negative log probability of the true labels, in nats."""
     worst: tuple[Mistake, ...]
 
     @property
     @abstractmethod
     def counted(self) -> str:
-        """What is counted of each label, in a table."""
+        """The heading of the column that counts the examples of each label."""
 
     def records(self) -> list[dict[str, Any]]:
-        """A record for each label, as reports read it back."""
+        """Make a record for each label; reports read it back."""
         confusion = self.confusion
         return [
             {
@@ -105,7 +105,7 @@ class LabelReport(EvaluationReport):
         ]
 
     def by_label(self, records: Sequence[dict[str, Any]]) -> str:
-        """A row a label."""
+        """Format a table with a row for each label."""
         rows: list[list[str | int | float]] = [
             [
                 one["label"],
@@ -118,8 +118,7 @@ class LabelReport(EvaluationReport):
         return plain_table(header, rows)
 
     def mistakes(self, heading: str) -> list[str]:
-        """Parts of a table: which labels are mistaken for others most often, under ``heading``, and
-        the surest mistakes."""
+        """Format the most frequent confusions, under ``heading``, and the surest mistakes."""
         often = self.confusion.mistaken()[:_MAX_CONFUSED]
         confused = [f"  {self.labels[t]} for {self.labels[c]}: {n:,}" for t, c, n in often]
         worst = [f"  {mistake.summary(self.quoted_length)}" for mistake in self.worst]
@@ -127,8 +126,8 @@ class LabelReport(EvaluationReport):
         return ["\n".join([title, *lines]) for title, lines in parts if lines]
 
     def mistake_details(self) -> dict[str, Any]:
-        """As plain values for JSON."""
-        # Of more labels nothing draws it, and the file would be larger than is read again.
+        """The confusion matrix and the surest mistakes, as plain values for JSON."""
+        # With more labels it is never drawn, and the file would be too large to be read again.
         drawn = len(self.labels) <= MAX_DRAWN
         return {
             "confusion": self.confusion.counts.tolist() if drawn else [],
@@ -137,12 +136,12 @@ class LabelReport(EvaluationReport):
 
 
 MAX_DRAWN = 60
-"""Labels of a picture."""
+"""The most labels of a confusion matrix that is drawn."""
 
 
 def drawn(title: str, labels: Sequence[str], confusion: Confusion) -> Heatmap | None:
-    """The share of each label's texts that each label was chosen for; None where there are too many
-    labels to be told apart in a picture."""
+    """Draw a confusion matrix, as shares of each label's texts; None if there are too many
+    labels."""
     if len(labels) > MAX_DRAWN:
         return None
     counts, support = confusion.counts, confusion.support
@@ -151,14 +150,14 @@ def drawn(title: str, labels: Sequence[str], confusion: Confusion) -> Heatmap | 
 
 
 class LabelRuntime(Runtime):
-    """A label is chosen for each text, or for each of its words."""
+    """The behaviour of tasks that choose a label for each text, or for each of its words."""
 
     one_label: ClassVar[str]
-    """What one of its labels is called."""
+    """The name of one label."""
     quoted: ClassVar[str] = "text"
-    """What is shown of a mistake."""
+    """The heading of the column with the text of a mistake."""
     quoted_length: ClassVar[int | None] = 100
-    """How many characters of a mistake are shown."""
+    """The most characters of a mistake that are shown."""
 
     def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
         from dragoman.tasks.shared.examples import reading_of
@@ -176,7 +175,7 @@ class LabelRuntime(Runtime):
         return [*self.label_tables(scores), *self.mistake_tables(scores)]
 
     def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        """How well each label is found, where that is known."""
+        """Make the table of precision, recall and F1 of each label, if the scores have them."""
         if not (labels := scores.get("labels", [])):
             return []
         title = f"{self.one_label.capitalize()} by {self.one_label}"
@@ -189,7 +188,7 @@ class LabelRuntime(Runtime):
         return [Table(title, header, rows)]
 
     def mistake_tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        """The surest mistakes, where there are any."""
+        """Make the table of the surest mistakes, if there are any."""
         if not (worst := scores.get("worst", [])):
             return []
         about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
@@ -213,11 +212,13 @@ class LabelRuntime(Runtime):
 
 
 SURE = 2.0
-"""Standard errors by which a run is told apart from a guess that answers without reading."""
+"""The number of standard errors by which a run must exceed a guess that answers without
+reading."""
 
 
 def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
-    """That a run is no better than always giving one ``answer``; both are shares."""
+    """Say that a run is no better than always giving one ``answer``; ``accuracy`` and
+    ``guessed`` are shares."""
     return (
         f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
         f"{SHARE.written(guessed)}"
@@ -225,39 +226,39 @@ def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
 
 
 def confusion_in(scores: Mapping[str, Any]) -> Confusion:
-    """That of the last evaluation."""
+    """The confusion matrix of the last evaluation."""
     return Confusion(np.array(scores["confusion"], np.int64))
 
 
 _NO_GROUPS = dict.fromkeys(("group_column", "group_key", "group_pattern"))
-"""Nothing is split that a run is measured on."""
+"""The settings of groups are removed: an evaluation set is not split."""
 
 
 Report = TypeVar("Report", bound=LabelReport)
 
 
 class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
-    """How runs are measured that choose among labels: on a file like those that a run has learned
-    from, on one of texts and one of labels, or on the recipe's test set."""
+    """Evaluates runs that choose among labels: on a file like the training files, on a file of
+    texts with one of labels, or on the recipe's test set."""
 
     one_of: ClassVar[str]
-    """What stands in the file, or in the two."""
+    """The contents of the file, or of both."""
     wanted: ClassVar[tuple[str, str, str]]
-    """What is missing where there are no examples, as ``nothing_to_measure`` takes it."""
+    """The arguments of ``nothing_to_measure`` if there are no examples."""
 
     @abstractmethod
     def corpus(
         self, path: str, columns: str | None, keys: tuple[str, str] | None
     ) -> CorpusSettings:
-        """How one file is read whose sides are where ``columns`` or ``keys`` say."""
+        """The settings to read one file whose sides are named by ``columns`` or ``keys``."""
 
     def usual(self, path: str) -> CorpusSettings:
-        """How one file is read that is not like those that a run has learned from."""
+        """The settings to read one file that is unlike the training files."""
         return self.corpus(path, None, None)
 
     @abstractmethod
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """The examples that can be measured. Errors: ``DataError``."""
+        """Select the examples that can be evaluated. Errors: ``DataError``."""
 
     def examples(self, asked: EvaluationRequest) -> ExampleSet:
         found = self.known(asked)
@@ -265,10 +266,10 @@ class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
         return found
 
     def known(self, asked: EvaluationRequest) -> ExampleSet:
-        """The same without a word about what the run has learned from.
+        """Read the examples, without a warning about those that the run has learned from.
 
-        Errors: ``DataError`` for files that cannot be used; ``DragomanError`` for more than two of
-        them, and where there is nothing.
+        Errors: ``DataError`` for unusable files; ``DragomanError`` for more than two files, or if
+        there are no examples.
         """
         every = self._read(asked)
         pairs = self.fitting(asked, every)
@@ -297,7 +298,7 @@ class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
                     f"{source} has no labels: give the file of its labels too, as "
                     f"{run.recipe.data.train[0].name} has it"
                 )
-            if not is_tabbed(source):  # records, which are not read as columns
+            if not is_tabbed(source):  # records are not read as columns
                 learned = [one for one in learned if not is_tabbed(one.source)]
             like = learned[0] if learned else self.usual(source)
             corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})

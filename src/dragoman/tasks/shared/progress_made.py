@@ -1,22 +1,22 @@
-"""What guessing scores, what the records of a run say of its training, and from which scores on a
-model counts as having begun to learn.
+"""The scores of guessing, a summary of the training records, and the scores from which a model
+counts as having begun to learn.
 
-These are two questions. Whether a score is above that of a guess decides whether one model may be
-called better than another (``studies``): below, their difference is one between guesses. Whether a
-run has begun is a stricter one: the verdict at its end (``tasks/verdict.py``) sends a user back to
-training, who wants to use the model.
+These are two criteria. Only a model that scores above a guess may be called better than another
+(``studies``): below, the difference is one between guesses. Whether a run has begun to learn is a
+stricter criterion: the verdict at its end (``tasks/verdict.py``) sends users who want a working
+model back to training.
 
-A guess does not look at the source, or at the words before. It knows the answers of training
-(``learned_answers``), and never those that it is measured on:
+A guess ignores the source and the words before. It knows the training answers
+(``learned_answers``), but never the test answers:
 
 * a label: always the most frequent one;
-* a translation: always the one that is most like all others, by chrF; and at least 1 BLEU;
-* what is said in a recording: always the most frequent text, or nothing;
+* a translation: always the one that is most similar to all others, by chrF; and at least 1 BLEU;
+* a transcript: always the most frequent text, or nothing;
 * a tree: right-branching brackets (``tasks/parsing/metrics.py``).
 
-A loss has a stricter guess, so that no other is better: each token, tag or label as often as it is
-among those that are measured, which costs the entropy of that distribution, H = -Σ p log p nats; of
-masked tokens, the most frequent one is always chosen.
+The guess for a loss is stricter, the best possible one: it gives each token, tag or label its
+frequency in the test set, which costs the entropy of that distribution, H = -Σ p log p nats. The
+guess for masked tokens is always the most frequent one.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ from dragoman.runs.corpora import plain_corpora
 from dragoman.runs.run import Run
 
 _OF_GUESSING = 0.9
-"""A loss above so much of what guessing by frequency costs is hardly learned."""
+"""A loss above this share of the cost of guessing by frequency counts as hardly learned."""
 _COUNTED = 2_000_000
-"""Tokens that frequencies are counted over."""
+"""The number of tokens from which frequencies are counted."""
 
 TEXT = "text"
-"""Among the notes of a run: what ``text_notes`` finds."""
+"""The key of ``text_notes`` in the notes of a run."""
 
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """What the records of a run say of its training."""
+    """A summary of the training records of a run."""
 
     tokens: int
     seconds: float
     nll: float
-    """The loss of the last updates, in nats."""
+    """The mean loss of the last updates, in nats."""
     scores: dict[str, float]
-    """The best of each score on dev; of a loss the lowest."""
+    """The best value of each score on dev; for a loss, the lowest."""
     samples: Sequence[dict[str, str]]
-    """Of the last validation."""
+    """The samples of the last validation."""
     updates: int
-    """0 where no training is recorded."""
+    """The number of updates; 0 if no training is recorded."""
 
     @classmethod
     def of(cls, run: Run) -> TrainingSummary:
@@ -93,8 +93,8 @@ def below(
     on_test: float | None,
     verb: str = "learn",
 ) -> str | None:
-    """Why a run has hardly learned, by its score on dev or, where there is none, on the test set;
-    None if it has. ``least``: the worst score of a model that has begun to do so, to ``verb``."""
+    """Say why a run has hardly learned, by its score on dev or else on the test set; None if it
+    has. ``least``: the worst score of a model that has begun to learn, or to do ``verb``."""
     value, where = (on_test, "the test set") if on_dev is None else (on_dev, "dev")
     if value is None or not measure.is_better(least, value):
         return None
@@ -106,7 +106,8 @@ def below(
 
 
 def by_frequency(run: Run, training: TrainingSummary) -> str | None:
-    """The same of a run that predicts tokens of a text, by what their frequencies alone tell."""
+    """Say why a run that predicts tokens has hardly learned, by the cost of guessing by
+    frequency; None if it has, or if that cost is not known."""
     guess, loss = run.notes().get(TEXT, {}).get("by_frequency"), training.scores.get("loss")
     if not guess or loss is None or loss < _OF_GUESSING * guess:
         return None
@@ -117,15 +118,15 @@ def by_frequency(run: Run, training: TrainingSummary) -> str | None:
 
 
 def on_test(run: Run, name: str) -> float | None:
-    """A score of the last evaluation, if there was one."""
+    """A score of the last evaluation; None if there was none."""
     found = run.scores().get("scores", {}).get(name)
     return None if found is None else float(found["value"])
 
 
 def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequence[Tokens]) -> Any:
-    """What a run notes of the text that it learns to write: ``tokens`` of an epoch and the mean
-    ``length`` of an example, end symbols counted; with a ``vocabulary``, what it costs
-    ``by_frequency`` to guess the tokens of ``dev``, in nats each."""
+    """Notes on the text that a run learns to write: ``tokens`` of an epoch and the mean
+    ``length`` of an example, end symbols counted. With the size of a ``vocabulary`` they include
+    ``by_frequency``, the cost of guessing the tokens of ``dev``, in nats per token."""
     tokens = store.total(side) + len(store)
     notes: dict[str, float] = {"tokens": tokens, "length": round(tokens / len(store), 2)}
     if vocabulary is not None and any(map(len, dev)):
@@ -143,16 +144,16 @@ def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequen
 
 
 MIN_ANSWERS = 10
-"""The fewest answers on which a guess that knows them all means anything."""
+"""The fewest test answers for which the score of a guess is meaningful."""
 MIN_TOKENS = 100
-"""The same of tokens."""
+"""The fewest test tokens for which the loss of a guess is meaningful."""
 _READ, _ANSWERS = 100_000, 2_000
-"""Training examples that are read for a guess, and how many of them it knows."""
+"""The number of training examples that are read for a guess, and the number that it keeps."""
 
 
 def learned_answers(recipe: Recipe) -> list[str]:
-    """Some targets of a recipe's training examples, spread over the first ``_READ``; none where its
-    text is no longer there."""
+    """Some targets of the training examples, spread over the first ``_READ``; empty if the text
+    is no longer available."""
     try:
         pairs = chain.from_iterable(corpus.pairs for corpus in plain_corpora(recipe, "train"))
         found = [pair.target for pair in islice(pairs, _READ)]
@@ -164,14 +165,14 @@ def learned_answers(recipe: Recipe) -> list[str]:
 def has_learned(
     scores: Mapping[str, float], chance: Mapping[str, float], name: str, measure: Measure
 ) -> bool:
-    """Whether a score is better than that of a guess, where that is known."""
+    """True if a score is better than that of a guess, or if either is unknown."""
     if name not in scores or name not in chance:
         return True
     return measure.is_better(scores[name], chance[name])
 
 
 def of_tokens(texts: Iterable[Iterable[int]]) -> dict[str, float]:
-    """Of tokens, and of one end symbol for each text."""
+    """Score a guess of tokens by frequency, with one end symbol for each text."""
     counts: Counter[int] = Counter()
     for tokens in texts:
         counts.update(map(int, tokens))
@@ -183,17 +184,18 @@ def of_tokens(texts: Iterable[Iterable[int]]) -> dict[str, float]:
 
 
 def entropy(counts: Iterable[int]) -> float:
-    """Of how often each of some answers is right, in nats."""
+    """The entropy of a distribution, in nats, from the count of each answer."""
     found = [count for count in counts if count]
     total = sum(found)
     return -math.fsum(count / total * math.log(count / total) for count in found)
 
 
 MIN_BLEU = 1.0
-"""The least BLEU that counts as more than a guess, even where the best guess scores less: of two
-models with 0.7 and 0.0 neither translates, however significant the difference."""
+"""The least BLEU that counts as more than a guess, even if the best guess scores less: of two
+models with 0.7 and 0.0, neither translates, however significant the difference."""
 _ALIKE = 200
-"""Texts among which the most typical one is searched for: all pairs are compared."""
+"""The number of texts among which the most typical one is searched for: all pairs are
+compared."""
 
 
 def chance_of_translations(
@@ -202,8 +204,8 @@ def chance_of_translations(
     language: str,
     tokenizer: str | None = None,
 ) -> dict[str, float]:
-    """Of references as ``evaluate_translation`` takes them. ``learned``: the targets of training
-    (``learned_answers``)."""
+    """Score a guess of translations. ``references`` are those of ``evaluate_translation``;
+    ``learned`` are training targets (``learned_answers``)."""
     lines = references[0]
     if len(lines) < MIN_ANSWERS or not learned:
         return {"bleu": MIN_BLEU}

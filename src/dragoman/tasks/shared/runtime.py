@@ -1,7 +1,7 @@
-"""What a task adds to its spec: how it trains, is measured, predicts and is told of.
+"""The behaviour of a task: training, evaluation, prediction and reports.
 
-Each stands in ``tasks/NAME/runtime.py``, beside the spec; ``catalogue.py`` lists them. What
-needs torch is imported when it is called, so that mistakes are told before.
+Each task has a ``tasks/NAME/runtime.py`` next to its spec; ``catalogue.py`` lists them. Modules
+that need torch are imported when they are used, so that mistakes are reported before.
 """
 
 from __future__ import annotations
@@ -35,71 +35,73 @@ MakePredictor = Callable[[Run, "EngineSettings | None"], "Predictor[object]"]
 
 
 class Parts(NamedTuple):
-    """What a task needs torch for: training, measuring and predicting."""
+    """The parts of a task that need torch: training, evaluation and prediction."""
 
     examples: Callable[[TokenStore, Recipe, Forms], Examples]
-    """Makes what is learned from at once."""
+    """Makes the training examples from a store."""
     objective: Callable[[Any, float], Objective]
-    """Of a network and label smoothing (section 5.4 of the paper): what training minimises."""
+    """Makes the training objective from a network and label smoothing (section 5.4 of the
+    paper)."""
     validation: Callable[..., Validation[Any]]
-    """Of network, recipe, forms, pairs of dev and device: measures the network as it trains."""
+    """Makes the validation from network, recipe, forms, dev pairs and device."""
     evaluate: RunEvaluation[Any, Any]
-    """As ``Runtime.evaluate``."""
+    """The evaluation that ``Runtime.evaluate`` returns."""
     predictor: MakePredictor
-    """Opens a finished run to be asked."""
+    """Opens a finished run for prediction."""
     compared: CompareRuns | None = None
-    """Asks runs that are compared with each other, where that is not done by their texts."""
+    """Runs and compares several systems, for tasks that do not compare output texts."""
 
 
 class Runtime(ABC):
-    """A task at work."""
+    """The behaviour of a task, to be used with its spec."""
 
     spec: ClassVar[Spec]
     counts: ClassVar[str] = ""
-    """What ``count_target`` counts, where there is anything to count."""
+    """The name of what ``count_target`` counts; empty if it counts nothing."""
     begun: ClassVar[tuple[str, float] | None] = None
-    """A score that a model has at least that has begun to learn; None: its loss tells."""
+    """A score that any model reaches once it has begun to learn; None if its loss decides."""
     test_file: ClassVar[str] = "test.txt"
-    """The name of a file such as one would measure a run on."""
+    """A typical name of a file to evaluate a run on."""
 
     # --- recipes ----------------------------------------------------------------------------------
 
     @abstractmethod
     def builders(self) -> Builders:
-        """What makes recipes of files: of texts the first; of other files whichever of the rest
-        takes them."""
+        """The builders of recipes: the first for files of text; for other files, the first that
+        accepts them."""
 
     # --- training ---------------------------------------------------------------------------------
 
     @abstractmethod
     def parts(self) -> Parts:
-        """What trains a network of the task, measures it and asks it. This imports torch."""
+        """The parts that train, evaluate and run a network of the task. This imports torch."""
 
     def cut_off(self, store: TokenStore, recipe: Recipe, forms: Forms) -> int:
-        """How many examples of training are longer than what is read of each."""
+        """Count the training examples that are longer than the model reads."""
         return 0
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:  # noqa: B027, a default
-        """Count what the target of an example is made of: ``data show`` tells it."""
+        """Count the elements of the target of an example, for ``data show``."""
 
     def rare_targets(self, counts: Mapping[str, int]) -> list[str]:
-        """What looks wrong with the targets that ``count_target`` has counted."""
+        """List warnings about the targets that ``count_target`` has counted."""
         return []
 
     # --- measuring --------------------------------------------------------------------------------
 
     @property
     def evaluate(self) -> RunEvaluation[Any, Any]:
-        """Measures a finished run on some files, or on its own test set."""
+        """The evaluation of a finished run on files, or on its own test set."""
         return self.parts().evaluate
 
     @abstractmethod
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """What guessing scores on ``pairs``, by the names that validation gives these scores;
-        nothing where there are too few of them (``tasks/shared/progress_made.py``)."""
+        """Score a guess on ``pairs``, by the names that validation gives its scores; empty if
+        there are too few pairs (``tasks/shared/progress_made.py``)."""
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        """Why a finished run has hardly learned the task; None if it has, or that is not known."""
+        """Say why a finished run has hardly learned the task; None if it has, or if that is not
+        known."""
         if self.begun is None:
             return by_frequency(run, training)
         name, least = self.begun
@@ -107,7 +109,7 @@ class Runtime(ABC):
         return below(self.spec.metrics[name], least, on_dev, on_test(run, name))
 
     def test_files(self, recipe: Recipe) -> list[str]:
-        """Names of files such as one would measure a run on."""
+        """Typical names of files to evaluate a run on."""
         return [self.test_file]
 
     # --- asking ---------------------------------------------------------------------------------
@@ -115,11 +117,11 @@ class Runtime(ABC):
     def open(
         self, run: Run, settings: TranslatorSettings | None = None, ensemble: Sequence[Run] = ()
     ) -> Any:
-        """A finished run, ready to be asked: what ``Parts.predictor`` gives; of a translator one
-        that cuts texts into sentences. ``ensemble``: runs that translate together with it.
+        """Open a finished run with ``Parts.predictor``; a translator also splits texts into
+        sentences. ``ensemble``: runs that translate together with it.
 
-        Errors: ``RunError`` for a run that cannot be opened, and for an ensemble where it does not
-        translate.
+        Errors: ``RunError`` for a run that cannot be opened, and for an ensemble of a task that is
+        not translation.
         """
         if ensemble:
             run.require_task("translation", "which does not translate")
@@ -128,31 +130,32 @@ class Runtime(ABC):
     # --- telling ----------------------------------------------------------------------------------
 
     def vocabulary(self, run: Run) -> str:
-        """How many tokens a run reads and writes, for its report; of text alone, its tokens."""
+        """Describe the size of the vocabularies, for the report; this default has only the
+        target's."""
         return f"{run.target.size:,} {run.recipe.text.kind} tokens"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
-        """Samples as a report shows them, and how many it leaves out."""
+        """Return the samples as a report shows them, and the number of samples left out."""
         return samples, 0
 
     def looks(self, run: Run, sources: Sequence[str]) -> list[AttentionRecord]:
-        """Where a run looks while it reads some sources, for its report."""
+        """Record the attention of a run while it reads ``sources``, for its report."""
         return []
 
     def tables(self, scores: Mapping[str, Any]) -> list[Table]:
-        """What the last evaluation found, beside its scores."""
+        """Make the report's tables of the last evaluation, in addition to its scores."""
         return []
 
     def heatmaps(self, scores: Mapping[str, Any]) -> list[Heatmap]:
-        """The same as pictures."""
+        """Make the report's heatmaps of the last evaluation."""
         return []
 
 
 def tokens_in(run: Run) -> str:
-    """How many tokens are read of a text, with their kind; of files what a row of them is."""
+    """Describe the source: number and kind of tokens of a text; for files, the size of a row."""
     return run.recipe.source.size_told(f"{run.source.size:,} {run.recipe.text.kind} tokens")
 
 
 def symbols_of(run: Run) -> CodeSymbols:
-    """The codes of a run that makes or writes them."""
+    """The code symbols of a run that makes or writes picture codes."""
     return CodesForm.of(run.forms.target).symbols

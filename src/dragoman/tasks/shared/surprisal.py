@@ -1,10 +1,10 @@
-"""How much each word of a text surprises a language model: -log2 P, in bits, summed over the tokens
-that the word is written with.
+"""The surprisal of each word of a text for a language model: -log2 P, in bits, summed over the
+tokens of the word.
 
-What a model expects costs little; a bit more is half as likely. The bits of a text over its bytes
-are what ``dragoman evaluate`` calls bits per byte. Over the bytes they do not depend on the
-vocabulary, if the tokens give the whole text back. Two things are in the way: a vocabulary may
-normalise what it reads, and may not know all characters. Both are counted here (``Length``).
+A probable word costs few bits; one bit more means half the probability. The bits of a text divided
+by its bytes are the bits per byte of ``dragoman evaluate``. They do not depend on the vocabulary if
+the tokens restore the whole text. A vocabulary may prevent this in two ways: it may normalise its
+input, and it may not know all characters. ``Length`` counts both.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 class SurprisalWord(NamedTuple):
-    """A piece of a text between spaces, with what stands before it."""
+    """A word of a text, with the white space before it."""
 
     before: str
-    """Spaces and line ends."""
+    """The spaces and line ends before the word."""
     text: str
     bits: float
     tokens: int = 0
-    """Tokens that write both."""
+    """The number of tokens of the word and the white space before it."""
 
 
 @dataclass(frozen=True)
 class Surprisal:
-    """What a model thinks of one text."""
+    """The surprisal of one text."""
 
     tokens: tuple[str, ...]
-    """As the vocabulary writes them; the end symbol last."""
+    """The tokens as the vocabulary writes them; the last is the end symbol."""
     log_probabilities: tuple[float, ...]
-    """log P of each token, in nats."""
+    """The log probability of each token, in nats."""
     words: tuple[SurprisalWord, ...]
-    """The whole text; what its end costs is that of ``END``, which is the last."""
+    """The words of the whole text; the last is ``END``, with the cost of the end."""
 
     @property
     def log_probability(self) -> float:
-        """log P of the text, in nats."""
+        """The log probability of the text, in nats."""
         return math.fsum(self.log_probabilities)
 
     @property
@@ -64,21 +64,22 @@ class Surprisal:
 
 
 class Scorer:
-    """A trained language model, ready to read. Not for several threads at once."""
+    """A trained language model, opened to score texts. It must not be used by several threads at
+    once."""
 
     precision, level, description = "fp32", "", "fp32 on plain torch"
-    """As those of a predictor (``engine/predictor.py``)."""
+    """The fields of a predictor (``engine/predictor.py``)."""
 
     def __init__(self, run: Run, context: int, stride: int) -> None:
-        """``context``, ``stride``: see ``search/forced_decoding.py``. Errors: ``RunError``, also
-        for a run that translates."""
+        """Open a run. ``context``, ``stride``: see ``search/forced_decoding.py``. Errors:
+        ``RunError``, also for a run that reads a source."""
         if len(run.task.sides) > 1:
             raise RunError(f"{run.folder} is a {run.task.called}: give its sources, too")
         self.engine = Engine.open(run, EngineSettings(precision="fp32"))
         self._windows = context, stride
 
     def __call__(self, texts: Sequence[str]) -> Iterator[Surprisal]:
-        """Each text, in order."""
+        """Yield the surprisal of each text, in order."""
         form = self.engine.written
         written = form.tokens(texts)
         scored = self.engine.score_windows(written, *self._windows)
@@ -94,8 +95,8 @@ def words_of(
     *,
     begins: bool = True,
 ) -> list[SurprisalWord]:
-    """The words of a text: one begins at a token that writes a space or a line end first. In a
-    language that is written without spaces, every token is one that does not share a character.
+    """Split a text into words: a word begins at a token that starts with a space or line end. In a
+    language without spaces, it begins at every token that begins a character.
 
     ``begins``: the tokens are the first of the text.
     """
@@ -111,13 +112,13 @@ def words_of(
     if costs:
         found.append(_word(held, costs))
     if begins and found and not form.vocabulary.settings.lossless:
-        found[0] = found[0]._replace(before="")  # a space stands before the first token
+        found[0] = found[0]._replace(before="")  # the first space is not in the text
     return found
 
 
 def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int]:
-    """The token with which a word of a text begins, and the first that writes more than the space
-    before it. Errors: ``IndexError`` if it has not so many words."""
+    """Find the token with which a word of a text begins, and the first one that writes more than
+    the space before it. Errors: ``IndexError`` if the text has fewer words."""
     words = words_of(form, tokens, [0.0] * len(tokens))
     first = sum(one.tokens for one in words[:word])
     own = form.shown(tokens[first : first + words[word].tokens])
@@ -128,21 +129,20 @@ def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int
 
 
 def _written(piece: str) -> bytes:
-    """What a token writes."""
+    """The bytes that a token writes."""
     if _BYTE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
     return piece.replace(SPACE, " ").encode("utf-8", "surrogatepass")
 
 
 def _word(held: bytes, costs: Sequence[float]) -> SurprisalWord:
-    written = held.decode("utf-8", "ignore")  # bytes that are part of no character are left out
+    written = held.decode("utf-8", "ignore")  # Bytes that belong to no character are left out.
     text = written.lstrip()
     before = written[: len(written) - len(text)]
     return SurprisalWord(before, text, -math.fsum(costs) / math.log(2), len(costs))
 
 
 def _is_cut(held: bytes) -> bool:
-    """Whether it ends within a character."""
     try:
         held.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -155,28 +155,28 @@ _BITS_OF_A_BYTE = 8.0
 
 @dataclass(frozen=True)
 class Length:
-    """How long texts are, in all units that a model's scores are given by."""
+    """The length of texts, in all units that scores are given in."""
 
     tokens: int = 0
-    """Tokens, end symbols counted."""
+    """The number of tokens, end symbols included."""
     bytes: int = 0
-    """UTF-8 bytes of the texts as the vocabulary knows them, and one for the end of each, as in a
+    """UTF-8 bytes of the texts as the vocabulary restores them, plus one for each end, as in a
     file with a text on each line."""
     given: int = 0
-    """UTF-8 bytes of the texts as they are given: more than ``bytes`` where normalisation loses
+    """UTF-8 bytes of the texts as given: more than ``bytes`` if normalisation removes
     something."""
     unknown: int = 0
-    """Bytes that stand behind unknown tokens. An unknown token does not say which characters it
-    is, so in bits per byte each of them costs 8 bits more."""
+    """The number of bytes that unknown tokens replace. An unknown token does not say which
+    characters it replaces, so each of these bytes adds 8 bits to the bits per byte."""
 
     @classmethod
     def of(cls, vocabulary: Text, text: str, tokens: Sequence[int] | Tokens) -> Self:
-        """The length of one text. ``tokens``: without special symbols."""
+        """The length of one text. ``tokens`` have no special symbols."""
         known = vocabulary.known_as(text)
         length, unknown = _bytes(known), 0
         if vocabulary.unknown in tokens:
             rest = [int(token) for token in tokens if token != vocabulary.unknown]
-            # The space that stands before a text among its tokens is none of its bytes.
+            # The first token begins with a space that is not in the text.
             before = 0 if vocabulary.settings.lossless or not known else 1
             unknown = (
                 length + before - sum(len(_written(piece)) for piece in vocabulary.pieces(rest))
@@ -185,7 +185,7 @@ class Length:
 
     @classmethod
     def sum(cls, lengths: Iterable[Length]) -> Length:
-        """The length of many texts together."""
+        """The length of all texts together."""
         total = Length()
         for one in lengths:
             total = Length(
@@ -210,9 +210,10 @@ def _bytes(text: str) -> int:
 
 
 def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
-    """The tokens of a window in which a run reads long texts, and by how many it moves on.
+    """The window in which a run reads long texts, and the stride by which it moves on, both in
+    tokens.
 
-    Errors: ``DragomanError`` for changes of anything else.
+    Errors: ``DragomanError`` for changes to other settings.
     """
     for change in changes:
         if change.partition("=")[0] not in ("window", "stride"):
@@ -225,6 +226,6 @@ def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
 
 
 def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
-    """Window and stride as the settings have them, for a model that learned from ``context``."""
+    """The window and stride of the settings, for a model trained with ``context`` tokens."""
     window = evaluation.window or context
     return window, evaluation.stride or max(1, window // 2)

@@ -1,6 +1,6 @@
-"""How good a model is while it trains: what every task's validation has in common.
+"""Validation during training: the parts that all tasks share.
 
-The ``NAME/evaluation.py`` of a task says what else it measures.
+Each task's ``NAME/evaluation.py`` adds its own scores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 TOKENS_AT_ONCE = 2048
-"""Target tokens of a batch, where one example has not more."""
+"""The most target tokens of a batch, unless one example has more."""
 _LOGITS_AT_ONCE = 1 << 21
 _SAMPLES = 5
 
@@ -37,7 +37,7 @@ Measured = TypeVar("Measured")
 
 
 class Validation(ABC, Generic[Measured]):
-    """Scores a model on the dev set, by what its task measures (``Task.metrics``).
+    """Scores a model on the dev set, by the metrics of its task (``Task.metrics``).
 
     Call it with the number of updates done; the model must be in evaluation mode.
     """
@@ -50,60 +50,63 @@ class Validation(ABC, Generic[Measured]):
         pairs: Sequence[Pair],
         device: torch.device,
     ) -> None:
-        """``forms``: of text as ``pairs`` have it, which may be prepared by Moses already."""
+        """``forms`` are those of the text in ``pairs``, which may already be tokenised by
+        Moses."""
         self.model = model
         self.recipe = recipe
         self.forms = forms
         self.device = device
         self.pairs, self.batches = self.fitting(pairs)
         self.left_out = len(pairs) - len(self.pairs)
-        """How many of the examples are measured by nothing."""
+        """The number of examples that are left out."""
 
     @abstractmethod
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Measured]]:
-        """The examples that are measured, and the batches whose loss is theirs."""
+        """Select the examples to score, and make the batches for their loss."""
 
     @property
     @abstractmethod
     def without(self) -> str:
-        """In words: which examples are left out."""
+        """Say in words which examples are left out."""
 
     @abstractmethod
     def __call__(self, update: int) -> Evaluation:
-        """All scores, and some samples for people."""
+        """Compute all scores, and some samples for people."""
 
     def searched(self, examples: int) -> int:
-        """For how many of so many examples outputs are searched: what takes most of the time."""
+        """The number of examples, out of ``examples``, whose outputs are searched for, which
+        takes most of the time."""
         return 0
 
     def some(self) -> list[Pair]:
-        """The pairs whose outputs are searched for at each validation: a part of the set, spread
-        over all of it, so that it stands for the whole."""
+        """The pairs whose outputs are searched for at each validation: a sample spread over the
+        whole set."""
         return [self.pairs[place] for place in self.spread(self.searched(len(self.pairs)))]
 
     def spread(self, wanted: int) -> range:
-        """The places of so many pairs, spread over all."""
+        """The places of ``wanted`` pairs, spread over all."""
         step = max(1, len(self.pairs) // max(1, wanted))
         return range(0, len(self.pairs), step)[:wanted]
 
     def search_settings(self) -> SearchSettings:
-        """How outputs are searched for: one for each pair, by ``evaluation.dev_beam``."""
+        """The settings of the search: one output for each pair, with beam
+        ``evaluation.dev_beam``."""
         how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
         return self.recipe.search.model_copy(update=how)
 
     def engine(self) -> Engine:
-        """The present weights, ready to be asked by the fastest path of this machine."""
+        """Open the present weights on the fastest path of this machine."""
         model, on_cpu = writing(self.model), self.device.type == "cpu"
         path = fastest(model, remembered=cache_folder()) if on_cpu else None
         return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
 
 
 class PairsValidation(Validation[Batch]):
-    """Of a source that is read and an output that is searched for."""
+    """Validates a task whose outputs are searched for from a source."""
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        """Those pairs that are as long as in training (one sentence of a hundred thousand
-        characters would cost hours), and batches of them with targets of like length."""
+        """Select the pairs within the length limits of training (one sentence of a hundred
+        thousand characters would cost hours), and batch them by target length."""
         source, target = self.forms
         sources = source.encode([pair.source for pair in pairs])
         targets = target.encode([pair.target for pair in pairs])
@@ -126,19 +129,20 @@ class PairsValidation(Validation[Batch]):
 
 
 def samples_of(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> tuple[Sample, ...]:
-    """The first pairs and what a model makes of them, for people."""
+    """Make samples for people from the first pairs and the model's outputs."""
     some = islice(zip(pairs, hypotheses, strict=True), _SAMPLES)
     return tuple(Sample(pair.source, pair.target, hypothesis) for pair, hypothesis in some)
 
 
 def loss_scores(total: float, tokens: int) -> dict[str, float]:
-    """``loss`` and ``perplexity`` of so many tokens, whose -log P is ``total``, in nats."""
+    """Compute ``loss`` and ``perplexity`` of ``tokens`` tokens whose -log P is ``total``, in
+    nats."""
     loss = total / max(tokens, 1)
     return {"loss": loss, "perplexity": perplexity(loss)}
 
 
 def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:
-    """-log P of all targets, in nats, and how many tokens they have, end symbols counted."""
+    """Sum -log P of all targets, in nats, and count their tokens, end symbols included."""
     model, total, tokens = writing(validation.model), 0.0, 0
     for batch in validation.batches:
         batch = batch.to(validation.device)
