@@ -1,5 +1,5 @@
-"""``dragoman align``: which word of a translation comes from which word of its source. ``dragoman
-shortlist``: which words of the target language a source can lead to."""
+"""The verbs ``dragoman align``, which links the words of translations to those of their sources,
+and ``dragoman shortlist``, which learns a vocabulary shortlist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @arguments
 class AlignArguments:
-    """What ``dragoman align`` takes."""
+    """The arguments of ``dragoman align``."""
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[SOURCE TARGET | FILE]", None)
@@ -83,7 +83,7 @@ def align(args: AlignArguments) -> None:
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
 
     log_to_stderr(args.quiet)
-    # What is wrong with the arguments is said before torch is imported.
+    # Mistakes in the arguments are reported before torch is imported.
     opened = catalogue.Run.open(args.run)
     if len(opened.recipe.spec.texts) < 2:
         raise DragomanError(f"{args.run} is a {opened.task.called}: there is nothing to align")
@@ -142,12 +142,12 @@ def align(args: AlignArguments) -> None:
 
 
 WINDOW = 500
-"""Pairs that are aligned together at most."""
+"""The most pairs that are aligned together."""
 
 
 def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
-    """Of two files, of one that holds both sides, or of standard input. What is wrong with the
-    beginning is said at once."""
+    """Read pairs from two files, from one that holds both sides, or from standard input. The
+    first pair is read at once, so that mistakes are reported early."""
     from itertools import chain, islice
 
     from dragoman.data.files.corpora import read_lines, read_pairs
@@ -171,7 +171,10 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
 
 
 def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
-    """At the first tab, or at ' ||| '. Errors: ``DataError`` with the line."""
+    """Split each line at the first tab, or at '
+
+    | '.
+    Errors: ``DataError`` with the line."""
     for number, line in enumerate(lines, 1):
         source, cut, target = line.partition("\t" if "\t" in line else " ||| ")
         if not cut:
@@ -184,7 +187,7 @@ def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
 
 
 def shortlist_settings() -> type[ShortlistSettings]:
-    """How long a shortlist is."""
+    """The settings of a shortlist's length."""
     from dragoman.models.shortlist import ShortlistSettings
 
     return ShortlistSettings
@@ -192,7 +195,7 @@ def shortlist_settings() -> type[ShortlistSettings]:
 
 @arguments
 class ShortlistArguments:
-    """What ``dragoman shortlist`` takes."""
+    """The arguments of ``dragoman shortlist``."""
 
     run: RunFolder = argument("RUN")
     always: int = setting(shortlist_settings)
@@ -213,7 +216,7 @@ def shortlist(args: ShortlistArguments) -> None:
 
     log_to_stderr()
     settings = shortlist_settings()(**values_of(args, shortlist_settings))
-    opened = catalogue.Run.open(args.run)  # a wrong folder is said before torch is imported
+    opened = catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     from dragoman.tasks.translation.shortlist import learn_shortlist
 
     typer.echo(str(learn_shortlist(opened, settings)))

@@ -1,8 +1,8 @@
-"""Aligning given pairs of sentences word by word: by a run's attention, or by statistics of the
-text that it was trained on.
+"""Word alignment of given sentence pairs: by a run's attention, or by statistics of its training
+text.
 
-Words are what stands between spaces in the text that is given. ``engine/alignment_head.py`` says
-how attention becomes links, ``alignment/hmm.py`` how statistics do.
+Words are separated by spaces. ``engine/alignment_head.py`` turns attention into links, and
+``alignment/hmm.py`` statistics.
 """
 
 from __future__ import annotations
@@ -33,37 +33,38 @@ from dragoman.runs.user_cache import cache_folder
 logger = logging.getLogger("dragoman")
 
 MAX_TOKENS = 1000
-"""Tokens of a sentence that is aligned: attention grows by the square of it, and so do the cells
-of an HMM."""
+"""The most tokens of a sentence that is aligned: the cost of attention, and of an HMM, grows
+with its square."""
 
 TextPair = tuple[str, str]
-"""A sentence and its translation."""
+"""A source sentence and its translation."""
 
 Side = tuple[list[int], list[int]]
-"""Tokens of a sentence, and for each token the number of the word that it belongs to."""
+"""The tokens of a sentence, and the number of the word that each token belongs to."""
 
 
 @dataclass(frozen=True)
 class MeasuredAligner:
-    """Links of some pairs, and how good they are beside those that people made."""
+    """Links of some pairs, and their quality compared with human-made links."""
 
     links: list[Links]
     """The links of each pair."""
     quality: AlignmentQuality
     how: str
-    """What made the links, how it was chosen, and on which pairs it was measured."""
+    """The method, how it was chosen, and the pairs on which it was measured."""
 
     def __str__(self) -> str:
         return f"{self.quality}: {self.how}"
 
 
 class Aligner:
-    """Links of the words of given pairs, by the attention of a run."""
+    """Aligns the words of given pairs by the attention of a run."""
 
     def __init__(self, engine: Engine, head: AligningHead | None = None) -> None:
-        """``head``: left out, the one that the run was taught to align by, or of each pair the mean
-        of the heads of the layer that looks most surely at one token. Errors: ``DragomanError`` for
-        one that the model has not, or a model that does not attend to its source."""
+        """``head`` defaults to the head that was trained to align. If there is none, each pair
+        is aligned by the mean of the heads of the layer with the sharpest attention. Errors:
+        ``DragomanError`` for a head that the model does not have, or a model without attention
+        to a source."""
         self._engine = engine
         layers = engine.network.attentions_of("cross")
         if not layers:
@@ -71,7 +72,7 @@ class Aligner:
                 f"a {engine.network.settings.kind} model has no attention over a source: there is "
                 "nothing to read an alignment from"
             )
-        places = engine.network.settings.longest  # end symbols stand in some
+        places = engine.network.settings.longest  # some positions hold end symbols
         self._longest = MAX_TOKENS if places is None else min(MAX_TOKENS, places - 1)
         self.head = head or engine.attention.taught
         if self.head is not None:
@@ -79,12 +80,12 @@ class Aligner:
 
     @classmethod
     def open(cls, run: Run, head: AligningHead | None = None) -> Aligner:
-        """The aligner of a run. Errors: those of the constructor, and ``RunError``."""
+        """Open the aligner of a run. Errors: those of the constructor, and ``RunError``."""
         return cls(Engine.open(run, EngineSettings(precision="fp32")), head)
 
     @property
     def description(self) -> str:
-        """One line: which attention aligns."""
+        """One line that names the attention that aligns."""
         if self.head is not None:
             return str(self.head)
         return (
@@ -93,15 +94,15 @@ class Aligner:
         )
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
-        """Links of each pair, in their order."""
+        """Yield the links of each pair, in order."""
         return (one.by(self.head or one.guess) for one in self.look(pairs))
 
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
     ) -> MeasuredAligner:
-        """Align pairs and measure it: by the head that was given, on all of them; without one, by
-        that which the first ``development`` pairs choose, on the others. 0: chosen by all of them
-        and measured on the same, an oracle.
+        """Align pairs and measure the error: by the given head on all of them, or by the head
+        that does best on the first ``development`` pairs, on the others. With 0, the head is
+        chosen and measured on all pairs, as an oracle.
 
         Errors: ``DataError`` for links that do not fit the pairs.
         """
@@ -122,7 +123,7 @@ class Aligner:
         return MeasuredAligner([one.by(best) for one in looked], rest.quality(best), how)
 
     def look(self, pairs: Sequence[TextPair]) -> Iterator[HeadLinks]:
-        """Which word each word looks at most, by every head."""
+        """Yield for each pair the word that each word attends to most, by every head."""
         sides = _cut(self._engine.source, self._engine.target, pairs, self._longest)
         weights = chain.from_iterable(
             self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
@@ -132,16 +133,16 @@ class Aligner:
 
 
 class TextAligner:
-    """Links of the words of given pairs, by statistics of the text that a run was trained on: its
-    tokens, aligned by an HMM in both directions (``alignment/hmm.py``)."""
+    """Aligns the words of given pairs by statistics of a run's training text: an HMM over its
+    tokens in both directions (``alignment/hmm.py``)."""
 
     description = "an HMM over the tokens of the training text, both directions joined"
 
     def __init__(self, run: Run, say: Say = lambda _: None, *, short: bool = False) -> None:
-        """What was learned from this text before lies in the user's cache and is read again.
-        ``short``: learned from less text in fewer rounds, in some seconds.
+        """An HMM that was learned before is read from the user's cache. A ``short`` one is learned
+        in some seconds, from less text in fewer rounds.
 
-        Errors: ``RunError`` where that text is not there any more.
+        Errors: ``RunError`` if the training text is no longer available.
         """
         run.require_text("train")
         self._run = run
@@ -153,7 +154,7 @@ class TextAligner:
         if path is not None and path.exists():
             try:
                 self._aligner = StatisticalAligner.load(path, *sizes)
-                os.utime(path)  # the latest used are kept
+                os.utime(path)  # the most recently used are kept
                 return
             except (RunError, OSError) as error:
                 say(f"{error}; learned anew")
@@ -170,7 +171,7 @@ class TextAligner:
             return
         try:
             self._aligner.save(path)
-            # As it will be read another time, so that each time gives the same links.
+            # Reload it: a later call, which reads the file, then gives the same links.
             self._aligner = StatisticalAligner.load(path, *sizes)
             tables = sorted(path.parent.glob("*.safetensors"), key=lambda one: one.stat().st_mtime)
             for old in tables[:-MAX_KEPT]:
@@ -179,14 +180,15 @@ class TextAligner:
             say(f"the HMM is not kept for another time: {error}")
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
-        """Links of each pair, in their order. Two words are linked if any of their tokens are."""
+        """Yield the links of each pair, in order. Two words are linked if any of their tokens
+        are."""
         sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for links, (source, target) in zip(found, sides, strict=True):
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
 
     def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
-        """The links of each pair as each direction by itself makes them."""
+        """Yield the links of each pair by each direction alone."""
         sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for both, (source, target) in zip(found, sides, strict=True):
@@ -196,7 +198,8 @@ class TextAligner:
             yield forward, backward
 
     def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> MeasuredAligner:
-        """Align pairs and measure it. Errors: ``DataError`` for links that do not fit them."""
+        """Align pairs and measure the error. Errors: ``DataError`` for links that do not fit
+        them."""
         check_gold(gold, map(_sizes, pairs))
         links = list(self(pairs))
         how = f"{self.description}, on {plural(len(gold), 'pair')}"
@@ -204,16 +207,16 @@ class TextAligner:
 
 
 SHORT_ROUNDS, SHORT_CELLS = 3, 2_000_000
-"""Of an HMM that only has to be compared: AER 0.021 and 0.080 where the whole one has 0.023 and
-0.072 (docs/experiments.md)."""
+"""The rounds and cells of a short HMM, for comparison only: its AER is 0.021 and 0.080, that of
+the whole one 0.023 and 0.072 (docs/experiments.md)."""
 MAX_KEPT = 8
-"""HMMs in the cache: those used last."""
+"""The most HMMs in the cache; the least recently used are deleted."""
 _TOLD_AFTER = 5.0
-"""Seconds after which progress is said again."""
+"""The least number of seconds between progress messages."""
 
 
 def _progress(rounds: int, say: Say) -> Callable[[int], None]:
-    """Says after each round how long the others take, if that is worth a line."""
+    """Report after a round how long the remaining ones will take."""
     began = last = monotonic()
 
     def watch(done: int) -> None:
@@ -230,13 +233,13 @@ def _progress(rounds: int, say: Say) -> Callable[[int], None]:
 
 
 def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner:
-    """Attention, or statistics of the training text: what aligns the dev pairs of a run better, as
-    far as that can be told without links made by people. A head that was taught to align is taken
-    as it is.
+    """Choose the method, attention or statistics, that aligns the dev pairs of a run better, as far
+    as this can be judged without human-made links. A head that was trained to align is always
+    taken.
 
-    An alignment from the source to the target and one from the target to the source agree where
-    both are right (Och and Ney, 2003). Of the heads the one is tried that agrees best with the
-    statistics. Those are a short HMM; the whole one is learned only where it aligns.
+    An alignment from source to target and one from target to source agree where both are right (Och
+    and Ney, 2003). Of all heads, the one is compared that agrees best with the statistics, a short
+    HMM. The whole HMM is learned only if statistics are chosen.
 
     Errors: those of ``Aligner``.
     """
@@ -273,11 +276,12 @@ def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner
 
 
 MAX_COMPARED = 200
-"""Dev pairs that show which aligns better."""
+"""The most dev pairs on which the methods are compared."""
 
 
 def agreement(both: Iterable[tuple[Links, Links]]) -> float:
-    """The share of links that two directions have in common, of all that they have on average."""
+    """The share of links that two directions have in common, relative to their average
+    number."""
     common = every = 0
     for forward, backward in both:
         common += 2 * len(forward & backward)
@@ -288,9 +292,9 @@ def agreement(both: Iterable[tuple[Links, Links]]) -> float:
 def _cut(
     source: Form, target: Form, pairs: Sequence[TextPair], most: int
 ) -> list[tuple[Side, Side]]:
-    """Both sides of each pair as tokens that know their words; none of a pair that has more than
-    ``most`` on a side, which is named. What has more by its characters is not cut at all
-    (``Form.far_too_long``)."""
+    """Tokenise both sides of each pair, with the word of each token. A pair with more than
+    ``most`` tokens on a side gets none and is logged; one that is too long by its characters is
+    not tokenised at all (``Form.far_too_long``)."""
     forms = source, target
 
     def is_far(pair: TextPair) -> bool:
@@ -313,5 +317,5 @@ def _cut(
 
 
 def _sizes(pair: TextPair) -> tuple[int, int]:
-    """How many words each side has."""
+    """Count the words of each side."""
     return len(pair[0].split()), len(pair[1].split())

@@ -1,4 +1,4 @@
-"""What ``dragoman demo`` shows of its translator."""
+"""The demonstration of a translator by ``dragoman demo``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def show_translations(run: Run, result: Any, console: Console) -> str:
-    """Sentences that one word or the order decides, and how attention tells."""
+    """Show translations that one word or the word order decides, and the attention behind
+    them."""
     from dragoman.demo.corpus import pronoun_probes
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text

@@ -1,13 +1,14 @@
-"""Documents, as LibreTranslate takes them: ``/translate_file`` and ``/download_file``.
+"""Translates documents through the interface of LibreTranslate: ``/translate_file`` and
+``/download_file``.
 
-A document is read and written by a process of its own (``serving/document_workers/``) and
-translated as from the shell (``documents/translation.py``), its sentences in the queue that all
-clients share, so that another client's sentence does not wait for it. What it holds stays in memory
-and is never logged.
+A process of its own reads and writes each document (``serving/document_workers/``). It is
+translated as on the command line (``documents/translation.py``), with its sentences in the queue
+that all clients share, so that other clients do not wait for the whole document. The content stays
+in memory and is never logged.
 
-A translation is kept in memory under a name that nobody can guess. It is gone after the download,
-after ten minutes, and when the server stops. Where there is no room for one more, the client that
-holds the most bytes loses its oldest: whoever fills the store takes nobody else's room.
+A translation is kept in memory under a name that nobody can guess. It is deleted after the
+download, after ten minutes, and when the server stops. If the store is full, the client that holds
+the most bytes loses its oldest document, so filling the store only costs one's own documents.
 """
 
 from __future__ import annotations
@@ -83,12 +84,12 @@ class TranslatedFile(Message):
 
 
 SECONDS = 600.0
-"""As long as a document waits."""
+"""The seconds for which a translated document is kept."""
 
 
 @dataclass(frozen=True)
 class KeptDocument:
-    """A translated document."""
+    """A translated document, kept for its download."""
 
     client: str
     name: str
@@ -98,7 +99,7 @@ class KeptDocument:
 
 
 class KeptDocuments:
-    """Lives in the event loop."""
+    """The translated documents that wait for their download. It belongs to the event loop."""
 
     def __init__(self, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_bytes = most_bytes
@@ -106,7 +107,7 @@ class KeptDocuments:
         self._kept: OrderedDict[str, KeptDocument] = OrderedDict()
 
     def keep(self, client: str, name: str, media: str, data: bytes) -> str:
-        """The key under which it is kept. ``data``: no more than may be kept in all."""
+        """Keep a document -> its key. ``data`` must not exceed the size of the store."""
         self.forget_old()
         key = secrets.token_urlsafe(24)
         self._kept[key] = KeptDocument(client, name, media, data, self._clock() + SECONDS)
@@ -123,7 +124,7 @@ class KeptDocuments:
         return key
 
     def get(self, key: str) -> KeptDocument:
-        """Raises Refusal 404."""
+        """Look up a document. Raises Refusal 404."""
         self.forget_old()
         if key not in self._kept:
             raise Refusal(
@@ -134,11 +135,11 @@ class KeptDocuments:
         return self._kept[key]
 
     def forget(self, key: str) -> None:
-        """It has been downloaded."""
+        """Delete a document that was downloaded."""
         self._kept.pop(key, None)
 
     def forget_old(self) -> None:
-        """Those that nobody has downloaded in time."""
+        """Delete the documents that were not downloaded in time."""
         now = self._clock()
         while self._kept and next(iter(self._kept.values())).until <= now:
             self._kept.popitem(last=False)
@@ -146,13 +147,13 @@ class KeptDocuments:
 
 PATH = "/translate_file"
 SENTENCES = 128
-"""Of a document, that wait in the queue at the same time."""
+"""The most sentences of one document that wait in the queue at the same time."""
 _SAMPLE = 2000
-"""Characters by which the language of a document is told."""
+"""The most characters from which the language of a document is identified."""
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoints for documents over one server."""
+    """Make the document endpoints of one server."""
     routes = Endpoints(service, "", "LibreTranslate")
     routes.files[PATH] = DocumentRequest.most_bytes(service.settings.limits)
     kept = KeptDocuments(service.settings.limits.files_kept)
@@ -220,7 +221,7 @@ class _Work:
     base: str
 
     async def address(self, document: InMemory, request: DocumentRequest) -> TranslatedFile:
-        """Where the translation waits."""
+        """Translate the document -> the address of the translation."""
         last = [one async for one in self._parts(document, request)][-1]
         assert isinstance(last, TranslatedFile), "it comes last"
         return last
@@ -228,7 +229,7 @@ class _Work:
     async def events(
         self, document: InMemory, request: DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
-        """How far it is, and where the translation waits."""
+        """Translate the document -> events with the progress, and at the end the address."""
         seconds = self.service.settings.limits.file_seconds
         async with aclosing(until(seconds, self._parts(document, request))) as told:
             async for one in told:
@@ -298,7 +299,8 @@ class _Work:
         await service.documents.all(self.client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
-        """The best of each piece, some at a time: the queue is everybody's."""
+        """Search for the best hypothesis of each piece, in batches, because clients share the
+        queue."""
         begun: list[tuple[int, ...]] = [()] * len(asked.passages)
         settings = run.engine.search_settings
         requests = await self.service.documents.do(
@@ -311,7 +313,7 @@ class _Work:
 
 
 def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
-    """The next thing that is asked for; at the end the translations."""
+    """Resume ``running`` -> its next request, or the translations when it has ended."""
     try:
         return running.send(answer)
     except StopIteration as end:
@@ -325,7 +327,7 @@ def _translated_name(name: str, language: str) -> str:
 
 
 SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
-"""The endings of documents that are read."""
+"""The file endings of the supported document formats."""
 
 _BODY = {
     "requestBody": {

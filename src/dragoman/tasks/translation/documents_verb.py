@@ -1,5 +1,5 @@
-"""``dragoman translate`` where documents are given, a file or a folder of them; and with
-``--watch``, where files that come into a folder are translated as they come."""
+"""``dragoman translate`` for documents: for files and folders, and with ``--watch`` for files
+that arrive in a folder."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> list[Path]:
-    """What was given, if it is a document, several, or a folder of them; none if it is lines or
-    text. ``asked``: whether plain text is to be read as a document too."""
+    """Select the documents among the arguments: one, several, or a folder; none for lines or
+    text. With ``asked``, plain text files count as documents too."""
     from dragoman.documents.files import is_document
 
     if len(given) == 1 and os.path.isdir(given[0]):
@@ -33,14 +33,14 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
         return [] if is_run else [Path(given[0])]
     paths = [Path(one) for one in given]
     are_files = bool(paths) and all(path.is_file() for path in paths)
-    # Without a place to write to, lines of a table or of Markdown are read as lines.
+    # Without --to, the lines of a table or of Markdown are translated as lines.
     told = any(is_document(path, or_lines=to is None) for path in paths)
     return paths if are_files and (asked or told) else []
 
 
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
-    """Each document and where its translation goes. Errors: ``DragomanError`` without a place for
-    each."""
+    """Pair each document with the path of its translation. Errors: ``DragomanError`` if a
+    document has no valid target."""
     from dragoman.documents.files import called_so, check_is_another, check_is_new, files_in
 
     first = sources[0]
@@ -77,8 +77,8 @@ def translate_documents(
     columns: str | None,
     quiet: bool,
 ) -> None:
-    """Translate each; of several, those that cannot be are named, and the others are translated.
-    Errors: ``DragomanError``, at the end, if there were such."""
+    """Translate documents. If one of several fails, it is reported and the others are
+    translated. Errors: ``DragomanError``, at the end, if any failed."""
     from dragoman.documents.files import open_document, write_document
 
     failures = Failures(len(pairs))
@@ -104,18 +104,18 @@ def translate_documents(
 
 
 def _in_columns(document: Document, columns: str | None) -> Document:
-    """A document, and of a table only these columns."""
+    """Limit a table to the given columns; other documents are returned as they are."""
     from dragoman.formats.csv_cells import columns_of
 
     return document if columns is None else document.in_columns(columns_of(columns))
 
 
 Lines = Callable[[Iterator[str]], Iterable[str]]
-"""Translates lines, one by one."""
+"""A function that translates lines one by one."""
 
 
 def check_watching(args: Any, run: Run) -> None:
-    """Errors: ``DragomanError`` for arguments that do not go together."""
+    """Raise ``DragomanError`` for arguments that do not fit ``--watch``."""
     if len(args.given or []) != 1 or args.to is None:
         raise DragomanError(
             "--watch takes one folder or bucket for what comes, and --to one for the translations: "
@@ -129,7 +129,7 @@ def watch(
     args: Any, translator: Any, lines: Lines, language: str,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Translate what comes until Ctrl-C or SIGTERM. Errors: ``DragomanError``."""
+    """Translate arriving files until Ctrl-C or SIGTERM. Errors: ``DragomanError``."""
     from dragoman.cluster.watch import Watch
 
     assert args.to is not None, "check_watching comes first"
@@ -164,11 +164,12 @@ def _translate(
 
 
 class _Interrupts:
-    """Ctrl-C, and SIGTERM, by which services are stopped; both also where a shell has begun this in
-    the background, which ignores Ctrl-C.
+    """Handles Ctrl-C and SIGTERM, also in the background of a shell, where Ctrl-C is otherwise
+    ignored.
 
-    The first one breaks off a translation and waits for the end of anything else: an exception
-    amid the removal of a temporary folder, say, makes Python close a file twice (seen in 3.11).
+    The first interrupt breaks off a translation but waits for anything else to end: an exception
+    during the removal of a temporary folder, for example, makes Python close a file twice (seen in
+    3.11).
     """
 
     def __init__(self) -> None:
@@ -185,7 +186,7 @@ class _Interrupts:
             signal.signal(number, handler)
 
     def breaking(self, do: Do) -> Do:
-        """``do``, which the first interrupt breaks off."""
+        """Wrap ``do`` so that the first interrupt breaks it off."""
 
         def done(source: Path, output: Path) -> None:
             self._breaks = True

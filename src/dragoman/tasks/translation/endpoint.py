@@ -1,4 +1,5 @@
-"""Our own interface: translations with all that the model can tell of them, streamed if wanted."""
+"""The endpoint ``/v1/translate``: translations with everything that the model knows about them,
+optionally as a stream."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ from dragoman.tasks.translation.served import (
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoint over one server."""
+    """Make the translation endpoint of one server."""
     routes = Endpoints(service)
 
     @routes.streams(
@@ -91,7 +92,7 @@ async def _answer(
     request: TranslateRequest,
     client: str,
 ) -> bytes | Response:
-    """The translations as JSON."""
+    """Translate, and answer with JSON."""
     options = partial(ServedTranslator.options, request=request)
     every = await search_texts(service, choices, texts, options, client)
     proofs: list[list[Proof] | None] = [None] * len(texts)
@@ -117,7 +118,7 @@ async def _events(
     options: TranslationOptions,
     client: str,
 ) -> AsyncGenerator[bytes, None]:
-    """A translation as events."""
+    """Translate, and answer with events."""
     began = time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
     seconds = service.settings.limits.seconds
@@ -152,14 +153,14 @@ async def _events(
 
 
 def _start(run: ServedTranslator, detected: DetectedLanguage | None, passage: Passage) -> bytes:
-    """The event that tells how a text was cut."""
+    """Make the event with the sentences of a text."""
     sentences = [sentence_message(run.engine.target, piece) for piece in passage.pieces]
     start = run.head(passage, detected).model_copy(update={"sentences": sentences})
     return event("start", start.model_dump_json(exclude_none=True))
 
 
 def _event(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
-    """The event that tells how a sentence stands."""
+    """Make the event for a draft of a sentence, or for its translation."""
     if isinstance(news, Draft):
         (text,) = texts_of(run.engine.target, [news.hypothesis])
         return event_of("draft", {"sentence": news.number, "text": text})
@@ -171,7 +172,7 @@ def _event(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
 async def _proof(
     service: Service, run: ServedTranslator, piece: Piece, answer: Answer, client: str
 ) -> bytes:
-    """The event that tells what is doubtful about a sentence that is done."""
+    """Make the event with the warnings about a translated sentence."""
     best = answer.hypotheses[0]
     (proof,) = await run.proofs([(piece, best)], client)
 
@@ -185,11 +186,11 @@ async def _proof(
     return await service.texts.do(client, told)
 
 
-# ---- what was found for a text, as the API tells it
+# ---- results of a text, as the API presents them
 
 
 def sentence_message(target: Form, piece: Piece, hypotheses: Sequence[Hypothesis] = ()) -> Sentence:
-    """A sentence with all that is known of its translations."""
+    """Describe a sentence and its hypotheses."""
     texts = texts_of(target, hypotheses)
     return Sentence(
         source=piece.text,
@@ -208,8 +209,8 @@ def translation_message(
     found: Sequence[Sequence[Hypothesis]],
     proofs: Sequence[Proof] | None = None,
 ) -> Iterator[bytes]:
-    """A whole text with all that is known of its translation: JSON, part by part. ``head``: the
-    same without its text and sentences; ``proofs``: of the best translation of each sentence."""
+    """Write a text and its translation as JSON, part by part. ``head`` is the translation
+    without text and sentences; ``proofs`` are those of each sentence's best hypothesis."""
     texts = []
     for hypotheses in found:
         texts.append(texts_of(target, hypotheses))
@@ -231,16 +232,16 @@ def translation_message(
 
 
 _LOOKED_AT = 0.15
-"""Attention of which a word of the source must have got so much, for one to come from it,"""
+"""A target word comes from a source word with at least this share of its attention,"""
 _AS_MUCH = 0.5
-"""and of what the word got that was looked at most so much."""
+"""and at least this share of the highest attention to any word."""
 
 
 def _told(
     target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
 ) -> outputs.Hypothesis:
-    """A hypothesis, whose ``text`` is known. ``proof``: what is doubtful about it, and where its
-    words come from; ``source``: of the best one, of which is told what it has lost."""
+    """Describe a hypothesis with the given ``text``. ``proof`` adds warnings and word sources;
+    without it, a given ``source`` is checked for lost placeholders and addresses."""
     told = hypothesis_message(target, hypothesis, text)
     if proof is None:
         told.warnings = list(map(_warning, lost_warnings(source, text))) or None
@@ -252,8 +253,8 @@ def _told(
 
 
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
-    """Of each word of a translation the words of the source that it comes from, in their order;
-    none where it looked at none in particular."""
+    """List for each word of a translation the source words that it comes from, in source order.
+    The list is empty for a word that attends to none in particular."""
     found = []
     for word in words:
         looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)

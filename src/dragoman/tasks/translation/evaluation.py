@@ -1,4 +1,4 @@
-"""Measuring a finished run."""
+"""Evaluates finished translation runs."""
 
 from __future__ import annotations
 
@@ -40,21 +40,23 @@ logger = logging.getLogger("dragoman")
 
 @dataclass(frozen=True)
 class TranslationReport(SearchReport):
-    """The translations of a test set by a run, and their scores."""
+    """The translations of a test set, and their scores."""
 
     scores: TranslationScores
     prepared: Score | None
-    """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
+    """BLEU over lower-cased Moses tokens, if the recipe asks for it."""
     markup: Markup | None
-    """How many lines keep their markup, where the recipe says that the text has any."""
+    """The number of lines that keep their markup, if the recipe says that the text has
+    markup."""
     heard: WordErrors | None
-    """WER and CER, where what is read is written; of several references, those of the first."""
+    """WER and CER, if the run writes the language that it reads; by the first reference if there
+    are several."""
     hypotheses: Sequence[str]
     noun: str = "sentence"
-    """What is read, one of it."""
+    """The noun for one source: a sentence, a recording."""
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
         sentences = plural(len(self.hypotheses), self.noun)
         lines = [
@@ -100,8 +102,8 @@ class TranslationReport(SearchReport):
 
 
 class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
-    """Translates sources and scores the translations. Files are the sources and their references,
-    of which there may be several with other translations of the same sources."""
+    """Translates sources and scores the translations. Files are the sources and their
+    references; several files of references hold other translations of the same sources."""
 
     def examples(self, asked: EvaluationRequest) -> EvaluationSet:
         found = EvaluationSet.of(asked.run, asked.files, asked.columns, asked.keys)
@@ -109,7 +111,7 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
         return found
 
     def report(self, asked: EvaluationRequest, examples: EvaluationSet) -> TranslationReport:
-        # Here, so that what is wrong above is said at once: it may import torch.
+        # Imported here because it may import torch: mistakes above are reported first.
         from dragoman.engine.settings import TranslatorSettings
         from dragoman.tasks.translation.translator import Translator
 
@@ -137,9 +139,9 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
 
 
 def _prepared(run: Run, found: Sequence[Translation], examples: EvaluationSet) -> Score | None:
-    """BLEU over tokens of Moses, where the recipe asks for it."""
+    """Compute BLEU over Moses tokens, if the recipe asks for it."""
     if run.recipe.data.moses:
-        # The model speaks prepared text: its own tokens are what that protocol counts.
+        # The model writes Moses tokens, which this protocol scores directly.
         prepare = run.forms.written.prepare
         hypotheses = [translation.prepared for translation in found]
     elif run.recipe.evaluation.tokenised:
@@ -155,7 +157,7 @@ def _prepared(run: Run, found: Sequence[Translation], examples: EvaluationSet) -
 
 
 def _described(translator: Translator, asked: EvaluationRequest) -> str:
-    """The search, in words."""
+    """Describe the search settings."""
     search, mbr = asked.search, asked.mbr
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:

@@ -1,8 +1,8 @@
-"""Scoring translations that are given: log P(target | source) of each pair, by force decoding; a
-source may be the name of a file.
+"""Scores given translations: log P(target | source) of each pair, by forced decoding. A source may
+be the name of a file.
 
-There is no half of a score, so a side that is too long is not cut: it is refused, and by its
-characters before it is cut into tokens where these say enough (``Form.far_too_long``).
+A side that is too long is refused, because a part of it would give no score. A very long one is
+refused by its characters, before it is tokenised (``Form.far_too_long``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dragoman.forms.form import Values
 from dragoman.tasks.translation.result import Translation
 
 MAX_TOKENS = 2000
-"""Tokens of either side of a pair: attention grows by the square of it."""
+"""The most tokens of either side of a pair: the cost of attention grows with its square."""
 _BATCH_SIZE = 256
 
 
 class _Read(NamedTuple):
-    """A pair, and what the model reads of it."""
+    """A pair, with the input values and output tokens of the model."""
 
     source: str
     target: str
@@ -31,9 +31,9 @@ class _Read(NamedTuple):
 
 
 def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
-    """Any number of pairs, in their order and in flat memory; ``text`` is the given target.
+    """Score any number of pairs, in order and in constant memory; ``text`` is the given target.
 
-    Errors: ``DataError`` that says which line (from 1) has a side that is too long, when all before
+    Errors: ``DataError`` with the line (from 1) of a side that is too long, after all pairs before
     it have been scored.
     """
     for window in parts(_read(engine, pairs), _BATCH_SIZE):
@@ -43,7 +43,7 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
 
 
 def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
-    """Errors: ``DataError`` that says which line is too long."""
+    """Tokenise the pairs. Errors: ``DataError`` with the line of a side that is too long."""
     most = MAX_TOKENS if engine.places is None else min(MAX_TOKENS, engine.places - 1)
     forms = {"source": engine.source, "translation": engine.target}
     for number, (source, target) in enumerate(pairs, 1):

@@ -1,7 +1,7 @@
-"""The LibreTranslate interface, so that its clients work here as they are.
+"""The interface of LibreTranslate, so that its clients work unchanged.
 
-https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``, with more
-beside it.
+https://docs.libretranslate.com/. It takes JSON and forms; errors are ``{"error": "…"}`` with
+additional fields.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dragoman.tasks.translation.served import (
 
 
 def _number(value: object) -> object:
-    """Form fields are strings; an empty one is not given."""
+    """Read an empty form field as 0: form fields are strings."""
     return 0 if value == "" else value
 
 
@@ -112,11 +112,11 @@ class FrontendSettings(Message):
 
 
 DETECTED = 5
-"""How many guesses ``/detect`` gives."""
+"""The number of guesses that ``/detect`` returns."""
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoints of LibreTranslate over one server."""
+    """Make the LibreTranslate endpoints of one server."""
     routes = Endpoints(service, "", "LibreTranslate")
 
     @routes.answers(
@@ -186,7 +186,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 async def _translate(service: Service, request: LibreTranslateRequest, client: str) -> bytes:
-    """The answer as JSON."""
+    """Translate, and answer with JSON."""
     if not request.q:
         raise missing_field("q")
     texts = service.check_texts(request.q, client)
@@ -224,7 +224,7 @@ async def _translate_html(
     ranks: range,
     client: str,
 ) -> list[list[str]]:
-    """Of each document the translation and its alternatives."""
+    """Translate documents -> for each one its translation and alternatives."""
     every = [(m, running) for m, document in enumerate(documents) for running in document.texts]
     of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
     found = await search_texts(service, of_texts, texts, options_of, client)
@@ -241,13 +241,13 @@ async def _translate_html(
 
 
 def _languages(runs: Sequence[ServedRun]) -> bytes:
-    """Source languages and what each can be translated into, as JSON."""
+    """List source languages and their target languages, as JSON."""
     targets: dict[str, list[str]] = {}
     for run in runs:
         of_source = targets.setdefault(run.source, [])
         if run.target not in of_source:
             of_source.append(run.target)
-    # LibreTranslate's clients look for the target among the languages too.
+    # LibreTranslate's clients expect the target languages in the list, too.
     for run in runs:
         targets.setdefault(run.target, [])
     return TypeAdapter(list[Language]).dump_json(
@@ -256,7 +256,7 @@ def _languages(runs: Sequence[ServedRun]) -> bytes:
 
 
 def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
-    """The hypothesis of a rank for each sentence; the best where there are fewer."""
+    """Take the hypothesis of a rank for each sentence, or the best if it has fewer."""
     return [n_best[rank if rank < len(n_best) else 0] for n_best in found]
 
 
@@ -280,7 +280,7 @@ def _answer(
 async def with_tags(
     run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[Target]:
-    """Each translation with the tags of its text."""
+    """Put the tags of each text into its translation."""
     plans = await texts.all(client, map(plan_of, translated))
     found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
     alignments = [[next(found) for _ in plan.pairs] for plan in plans]

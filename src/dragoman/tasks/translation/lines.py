@@ -1,13 +1,12 @@
-"""Which parts of a line are translated by themselves, and what is searched for of them: the same
-for ``Translator`` and the server. One line comes back for one line.
+"""Splits lines into the parts that are translated separately, and makes their search requests, for
+both ``Translator`` and the server. Each line gives one line.
 
-A line may name a file: a recording is cut as ``sources/frames/cutting.py`` says, a picture is not.
+A line may name a file: recordings are cut (``sources/frames/cutting.py``), pictures are not.
 
-A line of several sentences is cut into them where the model has learned from single sentences, or
-where it has more tokens than are read at once; a sentence that is still too long is cut into
-pieces. The bullet or number of a list's item, which a model of single sentences would lose, stays
-as it is. How a text is cut belongs to its form; running text, which a server is sent and
-``paragraphs`` takes, always is.
+A line of several sentences is split if the model was trained on single sentences, or if the line
+exceeds the longest input; a sentence that is still too long is split into pieces. List markers,
+which such a model would lose, are kept as they are. The form of a text decides how it is split.
+Running text, as sent to a server or given to ``paragraphs``, is always split.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from dragoman.tasks.translation.ranking import candidates_of
 logger = logging.getLogger("dragoman")
 
 _ROWS_AT_ONCE = 100_000
-"""Rows of files that are in memory together: those of 17 minutes of sound have 16 MB."""
+"""The most rows of files in memory at once: those of 17 minutes of sound take 16 MB."""
 
 
 class LinePlan:
-    """How the lines that a run translates are cut."""
+    """Splits lines of text for a run."""
 
     def __init__(self, engine: Engine, run: Run, *, cut_off: bool) -> None:
-        """``cut_off``: of a line with more tokens than are read at once the end is left out."""
+        """``cut_off``: the end of a line that exceeds the longest input is dropped."""
         self._engine = engine
         self._cut_off = cut_off
         self._single = learned_single_sentences(run)
@@ -46,8 +45,8 @@ class LinePlan:
         self._has_split = False
 
     def cut(self, lines: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
-        """Each line in the pieces that are searched for, none where it says nothing; they come all
-        together. ``whole``: a line stays together unless it is too long."""
+        """Split lines into pieces to search for; blank lines have none. All lines come in one
+        group. ``whole``: a line is split only if it is too long."""
         values = self._engine.source.values(lines)
         yield [
             self._passage(line, read, whole=whole) for line, read in zip(lines, values, strict=True)
@@ -61,7 +60,9 @@ class LinePlan:
             logger.warning("a line of %d tokens is cut to %d", len(values), longest)
             values = [*values[: longest - 1], self._engine.source.eos]
         elif len(values) > longest:
-            if not self._has_split:  # nothing is lost, and a corpus may have thousands of them
+            if (
+                not self._has_split
+            ):  # no text is lost, and a corpus may have thousands of such lines
                 self._has_split = True
                 logger.warning(
                     "%r has %d tokens, more than %d, and is split, as all lines are that are so "
@@ -74,8 +75,8 @@ class LinePlan:
         return Passage("", (Piece(line, "", tuple(values)),))
 
     def _is_cut(self, line: str) -> bool:
-        """Whether its sentences are translated one by one; says so where it may matter and is not
-        known."""
+        """Decide if a line is translated sentence by sentence, and warn if that may matter and
+        is unknown."""
         if self._single is False or (self._single is None and self._has_warned):
             return False
         language = self._engine.source.language
@@ -94,15 +95,15 @@ class LinePlan:
 
 
 class FilePlan:
-    """How the files that a run translates are cut."""
+    """Splits recordings and pictures for a run."""
 
     def __init__(self, engine: Engine, run: Run) -> None:
         self._engine = engine
         self._cutter = RecordingCutter.of(engine.source, run.recipe.bounded_plan.max_source)
 
     def cut(self, files: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
-        """Each file in the pieces that are searched for, none where it says nothing; they come in
-        groups of about ``_ROWS_AT_ONCE`` rows. ``whole``: a recording is read whole."""
+        """Split files into pieces to search for, in groups of about ``_ROWS_AT_ONCE`` rows;
+        silent ones have none. ``whole``: a recording is not cut."""
         waiting, rows = list[Passage](), 0
         for file in files:
             if self._cutter is None or whole:
@@ -118,12 +119,12 @@ class FilePlan:
 
 
 def plan_of(engine: Engine, run: Run, *, cut_off: bool) -> LinePlan | FilePlan:
-    """How what a run reads is cut. ``cut_off``: as of ``LinePlan``."""
+    """Choose the plan for the input of a run. ``cut_off``: see ``LinePlan``."""
     return FilePlan(engine, run) if run.task.reads_files else LinePlan(engine, run, cut_off=cut_off)
 
 
 def _on_one_line(passage: Passage) -> Passage:
-    """The translation of a line is a line: what breaks it is a space, and no space is around it."""
+    """Turn line breaks between pieces into spaces, and strip the ends: a line gives one line."""
     if not passage.pieces:
         return Passage("", ())
     pieces = [replace(piece, behind=piece.behind.replace("\n", " ")) for piece in passage.pieces]
@@ -132,20 +133,21 @@ def _on_one_line(passage: Passage) -> Passage:
 
 
 def learned_single_sentences(run: Run) -> bool | None:
-    """Whether hardly a line of the training text had more than one sentence; None: not known.
+    """True if few training lines had more than one sentence; None if that is not known.
 
-    Runs of Moses tokens do not say.
+    Runs with Moses tokens do not record it.
     """
     try:
         share = run.notes().get(SEVERAL_SENTENCES)
-    except RunError:  # a damaged note must not keep anybody from translating
+    except RunError:  # a damaged note must not prevent translation
         return None
     return share < _SEVERAL if isinstance(share, float) else None
 
 
 _SEVERAL = 0.02
-"""Below this share of training lines with several sentences a model has not learned to go on: 0.0
-of the demo's lines have several, 0.0001 of Multi30k's and Tatoeba's, 0.37 of Python's manual's."""
+"""A model has not learned to continue after a sentence if a smaller share of its training lines
+has several: the share is 0.0 in the demo, 0.0001 in Multi30k and Tatoeba, 0.37 in Python's
+manual."""
 
 
 def requests_of(
@@ -155,9 +157,9 @@ def requests_of(
     begun: Sequence[Sequence[int]],
     candidates: int = 0,
 ) -> list[Request]:
-    """A request for each piece of each passage. ``begun``: for each passage the tokens with which
-    the output of its first piece begins. ``candidates``: of which minimum Bayes risk will choose
-    one; 0: the most probable is wanted."""
+    """Make a request for each piece of each passage. ``begun`` are the tokens that each
+    passage's output begins with. ``candidates`` is the number among which minimum Bayes risk
+    chooses; 0 searches for the most probable output."""
     asked = candidates_of(settings, candidates) if candidates else settings
     pieces = [piece.values for one in passages for piece in one.pieces]
     begins = [

@@ -1,7 +1,7 @@
-"""A run that reads lines of text in pictures and is served, and its endpoint.
+"""A served run that reads lines of text in pictures, and its endpoint.
 
-A picture is opened, which tells how many pixels it has; decoded into columns, in a thread of its
-own where its pixels are many; and searched for in the queue of the run, as sentences are.
+A picture is opened, which gives its number of pixels; it is decoded into columns, in a separate
+thread if it is large; then the run's queue searches for its text, as for sentences.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class LinesAnswer(Message):
 
 
 class ServedLines(FileRun[Translator]):
-    """A run that reads lines of text in pictures and is served."""
+    """A served run that reads lines of text in pictures."""
 
     task, path = "picture-translation", "/v1/translate/pictures"
     does, work = "reads lines of text in pictures", "lines"
@@ -93,26 +93,27 @@ class ServedLines(FileRun[Translator]):
 
     def __init__(self, name: str, translator: Translator, settings: ServeSettings) -> None:
         super().__init__(name, translator, settings)
-        self.source = self.run.recipe.languages.source  # a form of rows knows none
+        self.source = self.run.recipe.languages.source  # a form of rows has no language
         self.looking = self.executor("look")
-        """Where it is told where the run looked."""
+        """The thread that computes where the run looked."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:
-        """Errors: ``RunError``, and ``DataError`` where what decodes pictures is missing."""
+        """Open a run. Errors: ``RunError``, and ``DataError`` if the picture decoder is
+        missing."""
         chosen = TranslatorSettings(**settings.model_dump(include=set(EngineSettings.model_fields)))
         return cls(name, Translator(run, chosen), settings)
 
     def search_settings(self, beam: int | None) -> SearchSettings:
-        """How lines are searched. Raises Refusal 400."""
+        """Make the settings of the search. Raises Refusal 400."""
         chosen = super().search_settings(beam)
         ctc = self.predictor.ctc
         return chosen if ctc is None else ctc.asked(chosen)
 
     @property
     def most_columns(self) -> int:
-        """Of one line: twice what the run has learned from, or ``LINE``, as far as the model has
-        positions for them."""
+        """The most columns of a line: twice the longest in training, or ``LINE``, limited by the
+        model's positions."""
         most = self.most_rows(2 * self.run.recipe.bounded_plan.max_source)
         places = self.engine.places
         return most if places is None else min(most, places * self.form.settings.shortens)
@@ -120,7 +121,7 @@ class ServedLines(FileRun[Translator]):
     async def ranked(
         self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
     ) -> list[Hypothesis]:
-        """The best of each line."""
+        """Choose the best hypothesis of each line."""
         ctc = self.predictor.ctc
         if ctc is None:
             return [best for best, *_ in found]
@@ -128,13 +129,13 @@ class ServedLines(FileRun[Translator]):
         return await self.asking.all(client, (ctc(*one)[0] for one in both))
 
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
-        """What is read of a line, and where the run looked."""
+        """Describe the input of a line, and the attention of each token."""
         shares = looked(self.engine, rows, best.tokens)
         tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
         return SeenLine(**drawn(self.form, rows), tokens=tokens)
 
     def told(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
-        """What was read in a picture, as the API tells it."""
+        """Describe the text that was read in a picture."""
         (text,) = texts_of(self.engine.target, [best])
         each = best.token_log_probabilities
         whole = math.fsum(each)

@@ -1,9 +1,9 @@
-"""Does inline markup survive translation? Counted in lines, for text in reStructuredText.
+"""Counts the lines of reStructuredText whose inline markup survives translation.
 
-A role or a literal has to come out letter by letter: ``:func:`open` ``, ````open(file)````. Of a
-link or a role with a title, ``:ref:`title <target>` ``, the target has to; its title is translated.
-Of strong and emphasised words, ``**word**`` and ``*word*``, the marks have to be there, as often as
-in the source. A line is intact when all of its marks are there and none besides.
+A role or a literal must be copied exactly: ``:func:`open` ``, ````open(file)````. A link or role
+with a title, ``:ref:`title <target>` ``, must keep its target; its title is translated. Strong and
+emphasised words, ``**word**`` and ``*word*``, must keep the number of their marks. A line is intact
+if it has all marks of its source and no others.
 
 Source: docutils, "reStructuredText Markup Specification", section Inline Markup.
 """
@@ -29,14 +29,14 @@ _TARGET = re.compile(r"<([^<>]+)>$")
 
 @dataclass(frozen=True)
 class Markup:
-    """How many lines keep their markup."""
+    """Counts of lines that keep their markup."""
 
     lines: int
-    """Lines whose source has any."""
+    """The number of lines whose source has markup."""
     intact: int
-    """Of these, lines whose translation has the same."""
+    """The number of these whose translation has the same markup."""
     references: int
-    """Of these, lines whose reference has the same: what a translator by trade keeps."""
+    """The number of these whose reference has the same markup, as a human translator kept it."""
 
     def __str__(self) -> str:
         return (
@@ -47,7 +47,7 @@ class Markup:
 
 
 def marks(text: str) -> Counter[tuple[str, str]]:
-    """The inline marks of a line: (kind, what has to stay as it is) -> how often."""
+    """Count the inline marks of a line, by kind and by the content that must be kept."""
     found: Counter[tuple[str, str]] = Counter()
     for match in _MARK.finditer(text):
         kind = match.lastgroup or ""
@@ -65,7 +65,7 @@ def marks(text: str) -> Counter[tuple[str, str]]:
 def count_intact(
     sources: Sequence[str], translations: Sequence[str], references: Sequence[str]
 ) -> Markup:
-    """Count the lines of a test set that keep their markup. The three are parallel."""
+    """Count the lines of a test set that keep their markup. The three sequences are parallel."""
     lines = intact = right = 0
     for source, translation, reference in zip(sources, translations, references, strict=True):
         wanted = marks(source)

@@ -1,13 +1,13 @@
-"""Which of the candidates of a search is taken, where it is not the most probable one.
+"""Chooses among the candidates of a search by minimum Bayes risk.
 
-Minimum Bayes risk takes the candidate that the others agree with most,
+Minimum Bayes risk takes the candidate that agrees most with the others,
 
     y* = argmax_y Σ_y' P(y') · chrF(y, y')
 
-over candidates y, y' (Kumar and Byrne 2004; Eikema and Aziz 2020). Where they were sampled, each
-counts alike, and one that was drawn twice counts twice: the sum is then the Monte Carlo estimate of
-the expected chrF. Those of an n-best list are weighted by what the model gives them, their
-probabilities made to sum to one.
+over candidates y, y' (Kumar and Byrne 2004; Eikema and Aziz 2020). Samples are weighted
+equally, and duplicates count as often as they were drawn: the sum is a Monte Carlo estimate of
+the expected chrF. The candidates of an n-best list are weighted by their probabilities,
+normalised to sum to one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dragoman.search.settings import SearchSettings
 
 
 def candidates_of(settings: SearchSettings, count: int) -> SearchSettings:
-    """A search for so many candidates: samples where it samples, else the n best of a beam."""
+    """Make a search for ``count`` candidates: samples if it samples, else the n best of a
+    beam."""
     changes: dict[str, int] = {"n_best": max(count, settings.n_best)}
     if settings.sampling is None and not settings.alternatives:
         changes["beam"] = max(changes["n_best"], settings.beam)

@@ -1,11 +1,11 @@
-"""The n best translations of a model, put in order again by a language model of their language.
+"""Reranks the n best translations of a model by a language model of the target language.
 
     score(y) = (log P(y | x) + λ log P_LM(y)) / lp(|y|)
 
-(Shallow fusion's sum, Gülçehre et al., 2015, over whole hypotheses; lp: ``search/hypothesis.py``.)
-Both models may cut text into tokens of their own: log P_LM is of the whole text, and |y| counts the
-translation's tokens. λ is given, or chosen on development text: that of a few values whose BLEU is
-best, 0 among them.
+(The sum of shallow fusion, Gülçehre et al., 2015, over whole hypotheses; lp:
+``search/hypothesis.py``.) The models may have different vocabularies: log P_LM is of the whole
+text, and |y| counts the translation's tokens. λ is given, or chosen by BLEU on development text
+among a few values that include 0.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.translator import Translator
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-"""What λ is chosen among."""
+"""The values among which λ is chosen."""
 CANDIDATES = 10
-"""Translations of each source that are compared, unless more are asked for."""
+"""The number of translations of each source that are compared, unless more are requested."""
 _BATCH_SIZE = 64
 _NATS_OF_A_BYTE = 8 * math.log(2)
 
 
 class Reranker:
-    """A language model that judges translations. Not for several threads at once."""
+    """A language model that scores translations. It must not be used by several threads at
+    once."""
 
     def __init__(self, run: Run, language: str) -> None:
-        """``language``: of the translations. Errors: ``RunError`` for a run that is no language
-        model, or one of another language."""
+        """``language`` is that of the translations. Errors: ``RunError`` for a run that is no
+        language model, or writes another language."""
         if run.task.reads:
             raise RunError(f"{run.folder} is a {run.task.called}; --rerank takes a language model")
         written = run.recipe.languages.target
@@ -47,9 +48,9 @@ class Reranker:
         self._scorer = Scorer(run, *windows_in(run.recipe.evaluation, run.recipe.plan.context))
 
     def log_probabilities(self, texts: Sequence[str]) -> list[float]:
-        """log P of each text, in nats, its end included. A byte that the vocabulary does not know
-        costs 8 bits, as ``dragoman evaluate`` counts: one unknown token may stand for any text, and
-        what it is likely as would speak for translations that the model cannot read."""
+        """Compute log P of each text in nats, including its end. A byte that the vocabulary does
+        not know costs 8 bits, as in ``dragoman evaluate``: one unknown token may stand for any
+        text, so its probability would favour translations that the model cannot read."""
         form = self._scorer.engine.written
         unknown = [
             Length.of(form.vocabulary, text, tokens).unknown
@@ -63,14 +64,14 @@ class Reranker:
     def each(
         self, translations: Sequence[Translation], weight: float, alpha: float
     ) -> list[Translation]:
-        """Each translation with its alternatives in the new order, and with joint scores.
-        ``alpha``: of the length penalty."""
+        """Rerank each translation and its alternatives by their joint scores. ``alpha`` is that
+        of the length penalty."""
         judged = self.judged(translations)
         return [reordered(one, costs, weight, alpha) for one, costs in judged]
 
     def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
-        """Each translation, and log P_LM of it and of its alternatives; of a line that was cut
-        into sentences, those of each sentence, one behind the other."""
+        """Pair each translation with log P_LM of it and its alternatives; for a line split into
+        sentences, with those of each sentence in order."""
         groups = [_candidates(one) for one in translations]
         costs = iter(self.log_probabilities([one.text for group in groups for one in group]))
         judged = [[next(costs) for _ in group] for group in groups]
@@ -78,7 +79,7 @@ class Reranker:
 
 
 def _candidates(translation: Translation) -> list[Translation]:
-    """What is judged: the n best of each sentence."""
+    """List the candidates: the n best of each sentence."""
     return [
         one for part in translation.parts or (translation,) for one in (part, *part.alternatives)
     ]
@@ -87,8 +88,8 @@ def _candidates(translation: Translation) -> list[Translation]:
 def reordered(
     translation: Translation, costs: Sequence[float], weight: float, alpha: float
 ) -> Translation:
-    """A translation and its alternatives by their joint scores; ``costs``: as ``Reranker.judged``
-    gives them. The n best of each sentence of a line are put in order by themselves."""
+    """Sort a translation and its alternatives by joint score. ``costs`` come from
+    ``Reranker.judged``. The n best of each sentence of a line are sorted separately."""
     if translation.passage is not None and translation.parts:
         left = iter(costs)
         parts = [
@@ -109,9 +110,9 @@ def reordered(
 def rerank_by(
     translator: Translator, run: Run, weight: float | None, say: Callable[[str], None]
 ) -> Callable[[Iterable[Translation]], Iterator[Translation]]:
-    """What puts the answers of ``translator`` in order by the language model ``run``.
+    """Make the function that reranks the answers of ``translator`` by the language model ``run``.
 
-    ``weight``: λ; None: chosen on the dev pairs of the translator's run, and said.
+    ``weight``: λ; None: it is chosen on the dev pairs of the translator's run, and reported.
     Errors: ``RunError`` for a run that does not fit, or one without dev pairs to choose by.
     """
     language = translator.run.recipe.languages.target
@@ -144,7 +145,7 @@ def rerank_by(
 
 
 def doubts_of(translating: Run, judging: Run) -> list[str]:
-    """What somebody should know of a language model beside the run that translates, a line each."""
+    """List warnings about a language model that reranks a translator, one line each."""
     found = []
     language, written = translating.recipe.languages.target, judging.recipe.languages.target
     if "und" in (language, written):
@@ -166,9 +167,10 @@ def doubts_of(translating: Run, judging: Run) -> list[str]:
 def choose_weight(
     translator: Translator, reranker: Reranker, pairs: Sequence[Pair], alpha: float
 ) -> tuple[float, dict[float, float]]:
-    """λ by BLEU on development pairs -> the best, and the BLEU of each; of equals the smallest.
+    """Choose λ by BLEU on development pairs -> the best, and the BLEU of each; the smallest of
+    equals.
 
-    ``translator`` gives the candidates that there will be.
+    ``translator`` must produce the same kind of candidates as in use.
     """
     judged = reranker.judged(translator.batch([pair.source for pair in pairs]))
     references = [[pair.target for pair in pairs]]

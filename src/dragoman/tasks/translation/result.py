@@ -141,9 +141,9 @@ class Translation:
 
 
 def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
-    """One choice for each part, the best first: as many as a part has choices at most. The choices
-    of each part come best first, and those of a text are worth the sum of theirs; the fewer of them
-    were cut, the better."""
+    """Combine the choices of all parts, the best first, into at most as many as the longest list
+    has. Each list is sorted; combinations are ranked by the fewest cut-off parts, then by the
+    sum of their worth."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     wanted = max(map(len, choices), default=1)
     first = (0,) * len(parts)
@@ -162,6 +162,6 @@ def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
 
 
 def _samples(parts: Sequence[Translation]) -> list[list[Translation]]:
-    """The first samples of all parts together, the second ones, and so on."""
+    """Combine the first samples of all parts, the second ones, and so on."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     return [list(one) for one in zip(*choices, strict=False)] or [[]]

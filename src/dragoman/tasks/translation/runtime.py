@@ -1,4 +1,4 @@
-"""Translation at work."""
+"""The behaviour of the translation task."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
     from dragoman.tasks.translation.translator import Translator
 
 BEGUN_BLEU = 5.0
-"""Below it a translator has hardly begun: trainings that were watched passed it where the score
-begins to climb (docs/experiments/tokens-before-translating.md)."""
+"""A translator with a lower BLEU has hardly begun to learn: in observed trainings the score
+begins to climb there (docs/experiments.md, "Minutes that do not teach")."""
 BEGUN_WER = 90.0
-"""Above it nearly no word is right: writing the most frequent word alone scores about as much."""
+"""A transcriber with a higher WER has hardly a word right: always writing the most frequent word
+scores about as much."""
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 
 
 class TranslationRuntime(Runtime):
-    """A text is read, and another one written."""
+    """The behaviour of tasks that read a text, recording or picture and write a text."""
 
     spec: ClassVar[Spec] = TRANSLATION
 
     def __init__(self, of_recordings: Callable[[], Builders]) -> None:
-        """``of_recordings``: what makes recipes of recordings."""
+        """``of_recordings`` returns the builders of recipes for recordings."""
         self._of_recordings = of_recordings
 
     def builders(self) -> Builders:
@@ -64,7 +65,8 @@ class TranslationRuntime(Runtime):
 
     @property
     def evaluate(self) -> TranslationEvaluation:
-        """As of ``parts``, but mistakes in what is given are told before torch is imported."""
+        """The evaluation of ``parts``, without importing torch, so that mistakes in the input
+        are reported before."""
         from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
         return TranslationEvaluation()

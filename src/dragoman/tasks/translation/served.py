@@ -1,8 +1,8 @@
-"""A translator that is served: how a request wants its texts translated, and what that takes.
+"""A served translator: the options of a request, and the work that it takes.
 
-Proofs, which say what is doubtful about a translation and which words of the source its words are
-of, are work for the plain model, done in a thread beside the searches, where clients take turns. A
-page sends its whole text again at each pause in typing, so the last proofs are kept.
+Proofs say what is doubtful about a translation and which source words its words come from. The
+plain model computes them in a thread of its own, in which clients take turns. A page sends its
+whole text again at each pause in typing, so recent proofs are kept.
 """
 
 from __future__ import annotations
@@ -114,21 +114,21 @@ class TranslateAnswer(Message):
 
 
 MAX_PROOFS_KEPT = 16_000_000
-"""Bytes of proofs that are kept, nearly."""
+"""The approximate bytes of proofs that are kept."""
 SENTENCES_AT_ONCE = 4
-"""Sentences that are read in one turn,"""
+"""The most sentences that are proofread in one turn,"""
 LETTERS = 400
-"""and characters of them, or one sentence: it is read once more without each of its words, so its
-cost grows with the square of its length."""
+"""and their most characters, unless there is only one sentence: it is read again without each of
+its words, so the cost grows with the square of its length."""
 ProofKey = tuple[str, tuple[int, ...], bool]
-"""Source, tokens of the translation, whether it was finished."""
+"""The source, the tokens of the translation, and if it was finished."""
 
 
 class Proofs:
-    """Proofreading for one run. Lives in the event loop."""
+    """Proofreads for one run and keeps recent proofs. It belongs to the event loop."""
 
     def __init__(self, engine: Engine, proofreader: Proofreader, turns: FairExecutor) -> None:
-        """``turns``: where the work is done."""
+        """``turns`` is the executor that does the work."""
         self._engine = engine
         self._proofreader = proofreader
         self._turns = turns
@@ -136,11 +136,11 @@ class Proofs:
         self._size = 0
 
     def lexicon(self) -> Lexicon | None:
-        """What the run has read."""
+        """The lexicon of the run's training text."""
         return self._proofreader.lexicon
 
     async def __call__(self, found: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
-        """The proof of each sentence and its translation."""
+        """Proofread each sentence and its translation."""
         keys: list[ProofKey] = [(piece.text, one.tokens, one.finished) for piece, one in found]
         known = {key: self._kept[key] for key in keys if key in self._kept}
         new = [key for key in dict.fromkeys(keys) if key not in known]
@@ -168,7 +168,7 @@ class Proofs:
 
 
 def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
-    """What is read in each turn."""
+    """Split the work into turns."""
     turns: list[list[ProofKey]] = []
     letters = 0
     for key in keys:
@@ -181,7 +181,7 @@ def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
 
 
 def _size_of(key: ProofKey, proof: Proof) -> int:
-    """Bytes, nearly."""
+    """The approximate size in bytes."""
     return proof.alignment.nbytes + 4 * len(key[0]) + 100 * (len(key[1]) + len(proof.words) + 10)
 
 
@@ -190,18 +190,18 @@ logger = logging.getLogger("dragoman")
 
 @dataclass(frozen=True)
 class TranslationOptions:
-    """How one request wants its texts translated."""
+    """The options of one request."""
 
     settings: SearchSettings
     whole: bool = False
     prefix: tuple[int, ...] = ()
-    """For the first sentence of each text."""
+    """The tokens that the first sentence of each text begins with."""
     warnings: bool = False
-    """Whether it will be asked what is doubtful."""
+    """True if warnings will be requested."""
 
 
 class ServedTranslator(ServedRun):
-    """A run that translates and is served."""
+    """A served run that translates."""
 
     task, does, path = "translation", "translates", "/v1/translate"
     trained = "dragoman train my.en my.de"
@@ -216,7 +216,7 @@ class ServedTranslator(ServedRun):
         run: Run,
         proofreader: Proofreader | None = None,
     ) -> None:
-        """``proofreader``: who knows what it has learned from."""
+        """``proofreader`` knows the run's training text."""
         super().__init__(name, engine, settings, run)
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self.aligning)
 
@@ -225,16 +225,16 @@ class ServedTranslator(ServedRun):
         engine, proofreader = Engine.open(run, settings), None
         try:
             proofreader = Proofreader.of(run, engine)
-        except RunError as error:  # what a run knows must not keep it from translating
+        except RunError as error:  # damaged notes must not prevent translation
             logger.warning("%s", error)
         return cls(name, engine, settings, run, proofreader)
 
     examples = staticmethod(sentences_of)
 
-    # ---- all of these are for a thread beside the event loop; each raises Refusal 400
+    # ---- The next methods run in a thread outside the event loop; each raises Refusal 400.
 
     def options(self, request: TranslateRequest) -> TranslationOptions:
-        """What a request of our own interface asks for."""
+        """Read the options of a ``/v1/translate`` request."""
         asked = request.model_dump(
             include={"beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram"},
             exclude_none=True,
@@ -266,7 +266,7 @@ class ServedTranslator(ServedRun):
         return TranslationOptions(settings, request.whole, tokens, request.warnings)
 
     def alternatives(self, count: int) -> TranslationOptions:
-        """What a request of LibreTranslate's asks for: so many translations beside the best."""
+        """Make the options of a LibreTranslate request for ``count`` alternatives."""
         self.check_width(1 + count)
         search = self.engine.search_settings
         changed = {"n_best": count + 1, "sampling": None, "alternatives": False}
@@ -278,8 +278,8 @@ class ServedTranslator(ServedRun):
     def plan(
         self, texts: Sequence[str], options: TranslationOptions
     ) -> tuple[list[Passage], list[Request]]:
-        """The texts cut, and what is searched for, one for each piece of each: no more than one
-        answer may hold and one request may cost."""
+        """Split the texts, and make a search request for each piece. The limits of one answer
+        and one request are checked."""
         passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
         check_total(
@@ -297,7 +297,7 @@ class ServedTranslator(ServedRun):
         return passages, requests
 
     def _check_warnings(self, passages: Sequence[Passage]) -> None:
-        """A sentence is read once more without each of its words."""
+        """Check the cost of warnings: a sentence is read again without each of its words."""
         lengths = [len(piece.values) for passage in passages for piece in passage.pieces]
         tokens = sum((length + 2) * 2 * length for length in lengths)
         self.check_cost(
@@ -309,7 +309,7 @@ class ServedTranslator(ServedRun):
         )
 
     def head(self, passage: Passage, detected: DetectedLanguage | None) -> Translation:
-        """A translation as the API tells it, without its text and sentences."""
+        """Make a translation message without text and sentences."""
         return Translation(
             text="",
             source=self.source,
@@ -322,7 +322,7 @@ class ServedTranslator(ServedRun):
 
 
 Choice: TypeAlias = tuple[ServedTranslator, DetectedLanguage | None]
-"""The run for a text, and the language that was detected where it was left open."""
+"""The run for a text, and the detected language if none was given."""
 
 
 async def search_texts(
@@ -332,8 +332,8 @@ async def search_texts(
     options_of: Callable[[ServedTranslator], TranslationOptions],
     client: str,
 ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
-    """Each text as it was cut, and the n best of each piece, by its chosen run. Raises what
-    ``options_of`` and ``ServedTranslator.plan`` do."""
+    """Split each text and search for the n best of each piece with its run. Raises what
+    ``options_of`` and ``ServedTranslator.plan`` raise."""
     results: dict[int, tuple[Passage, list[list[Hypothesis]]]] = {}
 
     async def by(run: ServedTranslator) -> None:

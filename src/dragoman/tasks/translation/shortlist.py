@@ -1,6 +1,6 @@
-"""Learning a run's shortlist from the text that it was trained on, and what it costs and spares.
+"""Learns a run's shortlist from its training text, and measures its effect.
 
-How it works: ``models/shortlist.py``. Who uses it: ``Translator``, when asked to.
+``models/shortlist.py`` explains shortlists; ``Translator`` uses them on request.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.translator import Translator
 
 TRIED = 200
-"""Dev sentences that are translated with and without it."""
+"""The number of dev sentences that are translated with and without it."""
 
 
 @dataclass(frozen=True)
 class LearnedShortlist:
-    """A shortlist, where it lies, and what it does to the dev set."""
+    """A shortlist, its file, and its effect on the dev set."""
 
     path: Path
     shortlist: Shortlist
     vocabulary: int
-    """How many target tokens there are in all."""
+    """The number of target tokens."""
     sentences: int
-    """How many sentences of the dev set the rest was measured on; 0 if the run has none."""
+    """The number of dev sentences that the rest was measured on; 0 if the run has none."""
     allowed: float
-    """Target tokens that a sentence may use, in the mean."""
+    """The mean number of target tokens that a sentence may use."""
     unchanged: float | None
-    """Share of greedy translations that stay the same; None where there are no int8 kernels."""
+    """The share of greedy translations that stay the same; None without int8 kernels."""
 
     def __str__(self) -> str:
         lines = [f"{self.path}: learned"]
@@ -60,7 +60,7 @@ def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> Lear
 
 def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
     source, target, recipe = run.source_text, run.target_text, run.recipe
-    key = run.weights_hash  # first: without weights there is nothing to learn for
+    key = run.weights_hash  # first: without weights there is no use for a shortlist
     shortlist = learn(
         token_pairs(recipe, source, target),
         source.size,
@@ -84,7 +84,8 @@ def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
 
 
 def _unchanged(run: Run, texts: list[str]) -> float | None:
-    """Share of ``texts`` whose greedy translation with the shortlist is the one without."""
+    """The share of ``texts`` whose greedy translation is the same with and without the
+    shortlist."""
     greedy = SearchSettings(beam=1)
     found = []
     for shortlist in (False, True):

@@ -26,15 +26,16 @@ TABLE = (
     Size(10_000_000, 32_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
     Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
-"""Chosen by experience with corpora of these sizes; docs/training.md shows it to users."""
+"""The rows were chosen by experience with corpora of these sizes; docs/training.md shows them to
+users."""
 
 _BYTES_A_TOKEN = 3.3
-"""Of UTF-8, in a vocabulary of some thousand tokens: about as many in any script."""
+"""The UTF-8 bytes of a token in a vocabulary of some thousand tokens, similar in all scripts."""
 _SAMPLE_SIZE = 100_000
 
 
 class TranslationBuilder(RecipeBuilder):
-    """Sentences and their translations, in two files or in one that holds both sides."""
+    """Builds recipes for parallel text, in two files or in one that holds both sides."""
 
     table = TABLE
 
@@ -45,7 +46,8 @@ class TranslationBuilder(RecipeBuilder):
         return paired_corpus(path, self.options.columns, self.options.keys)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        """Behind the first pairs every source counts as different."""
+        """Count pairs and different sources; after the first pairs, every source counts as
+        different."""
         pairs = read_pairs(corpus)
         different: set[int] = set()
         looked_at = written = 0
@@ -75,7 +77,7 @@ class TranslationBuilder(RecipeBuilder):
         return {"source": source, "target": target}
 
     def name(self, corpus: CorpusSettings, languages: Mapping[str, str]) -> str:
-        """By its languages, or by the first file where they are not known."""
+        """The languages, or the name of the first file if they are not known."""
         if "und" in languages.values():
             return super().name(corpus, languages)
         return "-".join(languages.values())
@@ -85,6 +87,6 @@ class TranslationBuilder(RecipeBuilder):
 
 
 def rows_for(pairs: float) -> Sequence[Size]:
-    """The row of ``TABLE`` for so many pairs, which suits them if time does not matter, and all
+    """The row of ``TABLE`` that suits the number of pairs if time does not matter, and all
     smaller sizes, the largest first."""
     return TABLE[TABLE.index(row_of(TABLE, pairs)) :: -1]

@@ -1,5 +1,5 @@
-"""Translation: a text is read, and another one written. What is said in a recording is written
-likewise, by a transcription, and what stands in a picture."""
+"""The translation task: reads a text and writes another. Transcription and reading pictures are
+variants of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.sources.shared.settings import SourceSettings
 
 @dataclass(frozen=True)
 class TranslationSpec(Spec):
-    """Two texts."""
+    """The specification of translation, adapted to its source."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search"})
     reads_rows: ClassVar[bool] = True
@@ -44,13 +44,13 @@ _OF_SOURCE: Mapping[str, Mapping[str, Any]] = {
     },
     "line": {
         "becomes": "picture-translation",
-        # Words are counted where it writes the language that it reads.
+        # WER and CER need a run that writes the language that it reads.
         "metrics": {**_METRICS, "wer": WER, "cer": CER},
         "finished": {**_FINISHED, "WER": WER, "CER": CER},
     },
     "picture": {"becomes": "captioning"},
 }
-"""What the task is by what is read, where that is no text."""
+"""The fields that change with the kind of source."""
 
 TRANSLATION = TranslationSpec(
     name="translation",

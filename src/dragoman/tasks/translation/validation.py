@@ -1,5 +1,4 @@
-"""What translation measures while a model trains: the loss on all of dev, real translations of a
-part of it."""
+"""Validation of translation: the loss on all of dev, and translations of a part of it."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from dragoman.training.records import Evaluation
 
 
 class TranslationValidation(PairsValidation):
-    """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``; of recordings ``wer`` and
-    ``cer`` too."""
+    """Computes ``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``, and also
+    ``wer`` and ``cer`` for runs that write the language that they read."""
 
     without = (
         "empty or longer than plan.max_source, plan.max_target or what the model has positions for"

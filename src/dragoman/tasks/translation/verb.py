@@ -1,4 +1,4 @@
-"""``dragoman translate``: lines in, lines out."""
+"""The verb ``dragoman translate``, which translates lines and documents."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @arguments
 class TranslateArguments(LinesArguments):
-    """What ``dragoman translate`` takes."""
+    """The arguments of ``dragoman translate``."""
 
     given: list[str] = argument("TEXT", None)
     """Files, or the text to translate. Default: standard input."""
@@ -168,7 +168,7 @@ _UNFIT = {
     "documents": ("scores", "n_best", "warn", "prefix", "mbr", "rerank"),
     "lines": ("document", "final", "columns"),
 }
-"""By what is translated: the options that do not fit."""
+"""The options that do not fit each kind of input."""
 _TOLD = {
     "paragraphs": "--paragraphs writes running text, in which --scores, --n-best and --warn have "
     "no place",
@@ -178,12 +178,11 @@ _TOLD = {
     "read the file line by line",
     "lines": "{option} is for a document: give a file, or a folder of them, and --to",
 }
-"""What is said where such an option is given."""
+"""The messages about such options."""
 
 
 def _check_fits(args: TranslateArguments, translated: str, *named: object) -> None:
-    """``named``: what the message names. Errors: ``DragomanError`` for an option that does not
-    fit."""
+    """Raise ``DragomanError`` for an option that does not fit. ``named`` fills the message."""
     for name in _UNFIT[translated]:
         if getattr(args, name) not in (None, False, "", 0):
             option = f"--{name.replace('_', '-')}"
@@ -191,7 +190,7 @@ def _check_fits(args: TranslateArguments, translated: str, *named: object) -> No
 
 
 def _check_options(args: TranslateArguments) -> None:
-    """Errors: ``DragomanError`` for options that do not go together, whatever is translated."""
+    """Raise ``DragomanError`` for options that exclude each other."""
     if args.paragraphs:
         _check_fits(args, "paragraphs")
     if args.rerank is None and args.rerank_weight is not None:
@@ -205,7 +204,7 @@ def _check_options(args: TranslateArguments) -> None:
 
 
 def _translate_lines(args: TranslateArguments, run: Run) -> None:
-    """Lines of text, or recordings or pictures of lines."""
+    """Translate lines of text, recordings, or pictures of lines."""
     files: list[Path] = []
     kind, language = run.recipe.source.kind, run.recipe.languages.source
     if run.task.reads_files:
@@ -221,7 +220,7 @@ def _translate_lines(args: TranslateArguments, run: Run) -> None:
 
 
 def _translate_paragraphs(args: TranslateArguments, run: Run) -> None:
-    """All that is given, as one running text."""
+    """Translate the whole input as one running text."""
     files = _files(args)
     _check_is_new(args)
     translator, _ = _opened(args, run)
@@ -266,7 +265,7 @@ def _translate_watched(args: TranslateArguments, run: Run) -> None:
 
 
 def _files(args: TranslateArguments) -> list[Path]:
-    """The files of lines that are given; none for text and standard input."""
+    """List the given files of lines; none for text and standard input."""
     helps = ("--to", "--text", "--ensemble")
     return [] if args.text else files_among(args.given, "translate", *helps, quiet=args.quiet)
 
@@ -279,7 +278,7 @@ def _check_is_new(args: TranslateArguments) -> None:
 
 
 def _say(args: TranslateArguments) -> Callable[[str], None]:
-    """Writes a line on standard error, but not in parts."""
+    """Make the function that writes a line to standard error, except in parts."""
     is_silent = args.quiet or wants_parts(args)
 
     def say(text: str) -> None:
@@ -290,7 +289,7 @@ def _say(args: TranslateArguments) -> Callable[[str], None]:
 
 
 InOrder = Callable[[Iterable["Translation"]], Iterator["Translation"]]
-"""Translations as they came, or the candidates of each in another order."""
+"""A function that returns translations unchanged, or with their candidates reranked."""
 
 
 def _lines_of(
@@ -299,8 +298,8 @@ def _lines_of(
     in_order: InOrder,
     told: WarningsTold | None = None,
 ) -> Callable[[Iterable[str]], Generator[str]]:
-    """Translates lines or files, and says in the end what the run did not know of all lines.
-    ``told``: tells of all that is doubtful instead."""  # fmt: skip
+    """Make the function that translates lines or files, and reports doubts at the end. ``told``
+    reports all warnings instead."""
     from dragoman.engine.streaming import windows
 
     of_files = translator.run.task.reads_files
@@ -325,7 +324,7 @@ def _lines_of(
 
 @contextmanager
 def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
-    """What it has found is told once, at the end, also where an error ends the work."""
+    """Report the doubts once at the end, also if an error ends the work."""
     try:
         yield check
     finally:
@@ -334,7 +333,7 @@ def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
 
 
 def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
-    """The translator of the arguments, and what reorders its candidates."""
+    """Open the translator of the arguments, and the function that reranks its candidates."""
     from dragoman import catalogue
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
@@ -361,7 +360,7 @@ def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
 
 
 def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
-    """What a worker does to lines."""
+    """Open the translator of a worker process."""
     translator, in_order = _opened(replace(args, precision=precision or args.precision), run)
 
     def outputs(lines: Sequence[str]) -> Generator[str]:
@@ -378,7 +377,7 @@ def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
 
 
 def _written(args: TranslateArguments, translation: Translation) -> str:
-    """The output for one line."""
+    """Format the output of one line."""
     if args.n_best is None:
         return (f"{_score(translation)}\t" if args.scores else "") + translation.text
     every = (translation, *translation.alternatives)[: args.n_best]
@@ -386,7 +385,7 @@ def _written(args: TranslateArguments, translation: Translation) -> str:
 
 
 def _score(translation: Translation) -> str:
-    """What it was chosen by."""
+    """Format the value by which a translation was chosen."""
     from dragoman.base.wording import decimals
 
     expected = translation.expected_chrf
@@ -394,11 +393,11 @@ def _score(translation: Translation) -> str:
 
 
 class WarningsTold:
-    """To standard error, how many lines have warnings, and the warnings line by line.
+    """Reports on standard error the number of lines with warnings, and the warnings by line.
 
-    ``held``: of files, until the last line is translated, so that the count comes first. Of what is
-    typed or piped, each warning comes with its line, and the count at the end. What is known is
-    told also where an error ends the work.
+    With ``held``, for files, warnings wait until the last line, so that the count comes first. For
+    typed or piped input, each warning follows its line, and the count comes last. An error does not
+    suppress the report.
     """
 
     def __init__(self, *, held: bool) -> None:
@@ -414,7 +413,7 @@ class WarningsTold:
         sys.stderr.writelines(self._held or ())
 
     def take(self, warnings: Sequence[ProofWarning]) -> None:
-        """Those of the next line."""
+        """Report the warnings of the next line."""
         self._lines += 1
         self._doubted += bool(warnings)
         for warning in warnings:

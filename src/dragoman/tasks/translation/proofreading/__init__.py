@@ -1,1 +1,1 @@
-"""What is doubtful about a translation: a proofreader who knows the model, but no reference."""
+"""Proofreading: finds doubtful translations without a reference."""

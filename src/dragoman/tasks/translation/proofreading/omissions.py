@@ -1,11 +1,11 @@
-"""Words of a source that its translation leaves out, asked of the model by taking them away.
+"""Finds words of a source that its translation leaves out, by removing them from the source.
 
-A translation that owes nothing to some words is as probable without them (contrastive
-conditioning, Vamvas and Sennrich 2022). Asked about are every word by itself, each stretch of words
-that no token of the translation looked at, as a whole, and every few words that stand together: of
-a clause that is lost each single word is missed a little, since what remains of the clause makes no
-sense without it, and so is the whole clause where it is not cut out exactly; a few words from its
-middle are not. How the limits were chosen, and how often they are right: docs/experiments.md.
+A translation that does not depend on some words is as probable without them (contrastive
+conditioning, Vamvas and Sennrich 2022). Three kinds of words are removed: each single word,
+each stretch of words without attention from the translation, and each group of adjacent words.
+Groups are needed for a clause that is left out: removing one of its words makes the rest of it
+less sensible, and so does removing it inexactly, but removing a few words from its middle does
+not. docs/experiments.md has the choice of the limits, and how often the warnings are right.
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.tasks.translation.proofreading.source import ReadSource
 
 _LOOKED_AT = 0.3
-"""A word that some token of the translation gave so much of its attention was looked at."""
+"""A source word counts as attended to if any token of the translation gives it this share of
+attention."""
 _STRETCH_GAINS = (0.45, 0.03)
 """Nats, and share of the whole -log P. A translation owes nothing to words that were not looked at
 if it gains so much by taking them away, the greater of the two: what was improbable before shows
 little by being less so."""
 _WORD_GAINS = (0.9, 0.05)
-"""The same for a word by itself, whether it was looked at or not."""
+"""The same limits for a single word, attended to or not."""
 _COMMON_GAINS = (2.0, 0.05)
-"""The same for a common word, which need not have anything that stands for it."""
+"""The same limits for a common word, which may rightly have no counterpart."""
 _FEW = 3
-"""Words that stand together and are taken away together, from every place."""
+"""The number of adjacent words that are removed together, at every place."""
 _HARDLY_MISSED = -1.0
 """Nats. A translation that owes something to one of a few words loses more without them."""
 _CLAUSE = 6
 """Words of which every few are hardly missed are left out from so many on. Fewer may be said in
 other words: "there is a", "talking on his phone"."""
 _COMMON = 0.4
-"""The commonest words, which together are so much of all that was read: articles, "is", "of"."""
+"""The most frequent words, which make up this share of the training text, are common: articles,
+"is", "of"."""
 _HYPHENS = ("-", "‐", "‑")
 _SHORT, _SHORT_COMMON = 3, 0.6
 """Letters of words that are common up to this share: "her", "up". Where it is not known what was
@@ -55,7 +57,7 @@ class Suspect:
     decide."""
 
     def left_out(self, with_them: float, without: float) -> bool:
-        """``with_them``, ``without``: log P of the translation."""
+        """Decide by log P of the translation ``with_them`` and ``without`` them."""
         if self.least is None:
             return False
         nats, share = self.least
@@ -64,19 +66,20 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Omissions:
-    """What a translation owes to its source."""
+    """The words of a source that its translation leaves out."""
 
     places: list[Span]
-    """Words that seem to be left out, those that stand together as one."""
+    """The words that seem to be left out; adjacent ones are joined."""
     covered: float
-    """Share of the source's words that the translation owes something to, from 0 to 1."""
+    """The share of the source's words that the translation depends on, from 0 to 1."""
 
 
 def suspects_of(source: ReadSource, alignment: Alignment, lexicon: Lexicon | None) -> list[Suspect]:
-    """What is asked about: words, a few that stand together, and stretches that nothing looked at.
+    """List the suspects of a source: words, groups of adjacent words, and stretches without
+    attention.
 
-    ``alignment``: (T, W) how much each token of the translation looked at each word; all zeros
-    where nobody knows.
+    ``alignment``: (T, W) the attention of each token of the translation to each word; all zeros if
+    it is not known.
     """
     stretches: list[list[Span]] = [[]]
     suspects = []
@@ -106,8 +109,8 @@ def omitted(
     translations: Sequence[Sequence[int]],
     suspects: Sequence[Sequence[Suspect]],
 ) -> list[Omissions]:
-    """Of what is asked about in each source, that to which its translation, tokens without special
-    symbols, owes nothing."""
+    """Select from each source's suspects the words that its translation does not depend on.
+    ``translations`` are tokens without special symbols."""
     texts, outputs = [], []
     for source, tokens, some in zip(sources, translations, suspects, strict=True):
         if some:
@@ -133,8 +136,8 @@ def omitted(
 
 
 def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
-    """Where enough words stand of which every few are hardly missed. ``few``: all of them in their
-    order, and what the translation gains without each."""
+    """Find stretches in which all groups of adjacent words are hardly missed. ``few`` lists all
+    groups in order, with the gain of the translation without each."""
     found = []
     for hardly_missed, group in groupby(few, key=lambda one: one[1] >= _HARDLY_MISSED):
         places = [place for place, _ in group]
@@ -144,7 +147,7 @@ def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
 
 
 def _covered(source: ReadSource, uncovered: Sequence[Span]) -> float:
-    """The share of the words outside of some places; of no words, all."""
+    """The share of words outside the uncovered places; 1 for a source without words."""
     if not source.words:
         return 1.0
     outside = [
@@ -155,7 +158,7 @@ def _covered(source: ReadSource, uncovered: Sequence[Span]) -> float:
 
 
 def _is_common(word: str, lexicon: Lexicon | None, *, alone: bool) -> bool:
-    """``alone``: whether nothing beside it was left out too."""
+    """True for a common word. ``alone``: no adjacent word was left out."""
     is_short = len(word) <= _SHORT and word.isascii()
     if lexicon is None:
         return is_short
@@ -164,8 +167,8 @@ def _is_common(word: str, lexicon: Lexicon | None, *, alone: bool) -> bool:
 
 
 def _with_hyphens(source: ReadSource, seen: Sequence[bool]) -> list[tuple[Span, bool]]:
-    """The words and whether they were seen, those that a hyphen joins as one: "middle-aged" may be
-    said without a middle."""
+    """List the words, and if they were attended to. Words joined by a hyphen count as one:
+    "middle-aged" may be translated without a "middle"."""
     joined: list[tuple[Span, bool]] = []
     for (begin, end), was_seen in zip(source.words, seen, strict=True):
         (first, last), before = joined[-1] if joined else ((0, 0), False)
@@ -177,7 +180,7 @@ def _with_hyphens(source: ReadSource, seen: Sequence[bool]) -> list[tuple[Span, 
 
 
 def _together(text: str, places: Sequence[Span]) -> list[Span]:
-    """Places that overlap, or have nothing but space between them, as one."""
+    """Join places that overlap or are separated only by space."""
     joined: list[Span] = []
     for begin, end in sorted(places):
         if joined and not text[joined[-1][1] : begin].strip():

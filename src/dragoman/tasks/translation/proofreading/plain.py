@@ -1,9 +1,9 @@
-"""What a warning about a translation says, and what is doubtful about translations and is seen
-without the model: it costs next to nothing, so it is always looked for.
+"""Warnings about a translation, and the checks of translations that need no model. These cost next
+to nothing, so they are always made:
 
-``lost``      a placeholder or an address of the source does not stand in the translation
-``language``  a text is none of the run's language: most of its words were never read in training,
-              and its small words, or its script, are those of another language
+``lost``      a placeholder or an address of the source is not in the translation
+``language``  a text is not in the run's language: most of its words were never read in training,
+              and its function words, or its script, are those of another language
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ Code = Literal[
 Side = Literal["source", "target"]
 
 _QUOTED = 80
-"""Characters of a text that are quoted."""
+"""The most characters of a text that are quoted."""
 
 
 @dataclass(frozen=True)
 class ProofWarning:
-    """One thing that is doubtful about a translation. ``str`` says it in English."""
+    """A doubt about a translation. ``str`` describes it in English."""
 
     code: Code
     side: Side
-    """Which text the doubt is about."""
+    """The text that the doubt is about."""
     begin: int
     end: int
-    """``begin`` and ``end``: the first character of that text, and the one behind the last."""
+    """The range of the doubtful characters in that text; ``end`` is exclusive."""
     text: str
     """The words between ``begin`` and ``end``."""
     languages: tuple[str, ...] = ()
-    """For code ``language``: those that the text may be in, if that can be told."""
+    """For the code ``language``: the languages that the text may be in, if known."""
     covered: float | None = None
     """For code ``coverage``: the share of the text's words that the translation covers."""
     sentence: int | None = None
-    """Of a line that was cut into several sentences: which one, counted from 1."""
+    """The number of the sentence, from 1, if a line was split into several."""
 
     @classmethod
     def at(
         cls, code: Code, side: Side, text: str, place: Span, languages: tuple[str, ...] = ()
     ) -> ProofWarning:
-        """A warning about the characters ``place`` of ``text``."""
+        """Make a warning about the characters ``place`` of ``text``."""
         return cls(code, side, *place, text[slice(*place)], languages)
 
     def moved(self, source: int, target: int, sentence: int | None = None) -> ProofWarning:
-        """The same warning where the two sentences begin at ``source`` and ``target`` of a text,
-        of which they are number ``sentence``."""
+        """Move a warning to a longer text, in which the sentence has number ``sentence`` and
+        begins at ``source`` in the source and at ``target`` in the translation."""
         by = source if self.side == "source" else target
         return replace(self, begin=self.begin + by, end=self.end + by, sentence=sentence)
 
@@ -87,7 +87,7 @@ class ProofWarning:
 
 
 def _shortened(text: str) -> str:
-    """Without its middle, if it is long."""
+    """Cut the middle out of a long text."""
     half = _QUOTED // 2
     return text if len(text) <= _QUOTED else f"{text[:half].rstrip()} … {text[-half:].lstrip()}"
 
@@ -103,19 +103,19 @@ _KEPT = re.compile(
 """Addresses of the web and of mail, and placeholders."""
 _PERCENT = re.compile(r"(?<!\d)(\d{1,2})\s?%")
 _BEGINS = re.compile("[%{$@]|://")
-"""What each of them has."""
+"""The characters that begin a placeholder, or are part of an address."""
 _STRANGE = 0.6
-"""Share of words never read from which on a text is of another language."""
+"""A text with at least this share of words never read may be in another language."""
 _TELLING_WORDS = 5
-"""Words from which on small words tell a language."""
+"""The fewest words from which function words identify a language."""
 _FEW = 0.02
-"""Share of texts in another language that is left to chance (docs/experiments.md)."""
+"""The share of texts in another language that may be chance (docs/experiments.md)."""
 _SHOWN = 60
 
 
 def lost(source: str, text: str) -> list[Span]:
-    """Where the placeholders and addresses of a source stand that its translation lacks, or has
-    fewer times."""
+    """Find placeholders and addresses of a source that its translation lacks, or has fewer
+    times."""
     if not _BEGINS.search(source):
         return []
     found = []
@@ -138,18 +138,19 @@ def lost_warnings(source: str, text: str) -> list[ProofWarning]:
 
 @dataclass(frozen=True)
 class PlainDoubt:
-    """What was seen in the translations of a call. ``str`` says it in English."""
+    """A doubt about all translations of a call. ``str`` describes it in English."""
 
     code: Literal["lost", "language"]
     count: int
     of: int
-    """Texts, of how many."""
+    """The number of doubtful texts, out of ``of``."""
     text: str
-    """Of lost: the first of them; of language: how the first such text begins."""
+    """For ``lost``: the first lost text; for ``language``: the beginning of the first such
+    text."""
     languages: tuple[str, ...] = ()
-    """Of language: those that the texts may be in."""
+    """For ``language``: the languages that the texts may be in."""
     wanted: str = ""
-    """Of language: the run's."""
+    """For ``language``: the source language of the run."""
 
     def __str__(self) -> str:
         of = plural(self.of, "text")
@@ -166,17 +167,18 @@ class PlainDoubt:
 
 
 class PlainCheck:
-    """Takes texts and their translations, one after the other."""
+    """Checks texts and their translations one after the other, without the model."""
 
     def __init__(self, language: str, lexicon: Callable[[], Lexicon | None]) -> None:
-        """``language``: of the sources. ``lexicon``: of what the run has read; is asked once."""
+        """``language`` is that of the sources; ``lexicon`` returns the run's lexicon and is
+        called once."""
         self._language, self._ask = language, lexicon
         self._texts = self._with_lost = self._strange = 0
         self._lost = self._example = ""
         self._languages: Counter[str] = Counter()
 
     def take(self, source: str, text: str) -> None:
-        """The next text and its translation."""
+        """Check the next text and its translation."""
         self._texts += 1
         if places := lost(source, text):
             self._with_lost += 1
@@ -187,18 +189,18 @@ class PlainCheck:
             self._example = self._example or shortened(source, _SHOWN)
 
     def take_targets(self, units: Sequence[Unit], targets: Sequence[Target]) -> None:
-        """Take all texts of a document and their translations; its codes are kept in any case."""
+        """Check all texts of a document and their translations, without the inline codes."""
         for unit, target in zip(units, targets, strict=True):
             self.take(unit.text, "".join(one for one in target if isinstance(one, str)))
 
     @property
     def counted(self) -> list[Any]:
-        """What was counted, as JSON can hold it: for ``add`` of the check of other texts too."""
+        """The counts as JSON values, which another check can ``add``."""
         counts = [self._texts, self._with_lost, self._strange]
         return [*counts, self._lost, self._example, dict(self._languages)]
 
     def add(self, counted: Sequence[Any]) -> None:
-        """What another check has ``counted``, of the texts behind those of this one."""
+        """Add the counts of another check, of the texts after those of this one."""
         texts, with_lost, strange, lost, example, languages = counted
         self._texts += texts
         self._with_lost += with_lost
@@ -208,7 +210,7 @@ class PlainCheck:
 
     @property
     def found(self) -> list[PlainDoubt]:
-        """What is doubtful, each once for all texts."""
+        """The doubts, one of each kind for all texts."""
         found = []
         if self._with_lost:
             found.append(PlainDoubt("lost", self._with_lost, self._texts, self._lost))

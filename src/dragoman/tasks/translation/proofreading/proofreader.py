@@ -1,21 +1,21 @@
-"""What is doubtful about a translation, read by one who knows the model, but no reference.
+"""Proofreads translations with the model, but without a reference.
 
-A model that does not know a word, or leaves half of a sentence out, is as sure of what it writes as
-ever. What shows it lies elsewhere:
+A model that does not know a word, or leaves out half of a sentence, is as sure of its output as
+ever, so its probabilities do not show it. The proofreader gives these warnings:
 
-``language``  most of the words are none of the run's language
+``language``  most of the words are not in the run's language
 ``unknown``   a word or sign that the run has never read, or cannot read at all
-``omitted``   words of the source to which the translation owes nothing
-``lost``      a placeholder or an address that does not stand in the translation
-``coverage``  where some are, or its length is unusual: to how much of the source it owes something
-``repeated``  words that follow upon themselves, which those of the source do not
+``omitted``   words of the source on which the translation does not depend
+``lost``      a placeholder or an address that is not in the translation
+``coverage``  the share of the source on which the translation depends, if words are omitted or
+              the length is unusual
+``repeated``  words that are repeated in a row, unlike those of the source
 ``cut_off``   the translation reached its greatest length
 ``length``    it is longer or shorter than translations of such a sentence are
 
-Each is told whatever else is: a word that was never read says nothing about the length. Only a
-source of another language is not searched for single words, and a translation that was cut off is
-not too long beside. All of it is by the plain model. How often each warning is right:
-docs/experiments.md.
+The warnings are independent, with two exceptions: a source in another language is not searched for
+single words, and a translation that was cut off is not reported as too long. They all come from the
+plain model. How often each warning is right: docs/experiments.md.
 """
 
 from __future__ import annotations
@@ -41,52 +41,53 @@ from dragoman.tasks.translation.proofreading.source import (
 )
 
 _MAX_TOO_SHORT = 2
-"""Words of a source that are not taken away one by one: what is left of it says too little. They
-are asked about only where the translation is empty."""
+"""With at most this many words, a source is checked only if its translation is empty: the
+remaining words would say too little."""
 
 
 class ToProofread(NamedTuple):
-    """A sentence and its translation."""
+    """A source sentence and its translation."""
 
     source: str
     text: str
     tokens: Sequence[int]
-    """The same translation as the model wrote it, without special symbols."""
+    """The tokens of the translation without special symbols."""
     finished: bool = True
-    """Whether the model ended it."""
+    """False if the translation was cut off at its greatest length."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was seen in one translation."""
+    """The warnings about one translation, and its alignment."""
 
     warnings: tuple[ProofWarning, ...]
-    """In their order, those of the source first; how much of it is covered behind them."""
+    """The warnings in order of their place, those about the source first, with its coverage
+    last."""
     words: tuple[Span, ...]
-    """The W words of the source; pieces where no spaces stand between words."""
+    """The W words of the source; pieces, in a language without spaces."""
     alignment: Alignment
-    """(T, W) how much each token of the translation looked at each word."""
+    """The attention (T, W) of each token of the translation to each word."""
 
 
 class Proofreader:
-    """Reads translations of one engine against their sources."""
+    """Checks translations of one engine against their sources."""
 
     def __init__(
         self, engine: Engine, lexicon: Lexicon | None = None, lengths: LengthRatio | None = None
     ) -> None:
-        """``lexicon``, ``lengths``: of the training text. Without them words never read are only
-        those that the vocabulary cannot write, and no length is unusual."""
+        """``lexicon`` and ``lengths`` are those of the training text. Without a lexicon, only
+        words that the vocabulary cannot write are unknown; without lengths, none is unusual."""
         self._engine = engine
         self.lexicon = lexicon
         self._lengths = lengths
 
     @classmethod
     def of(cls, run: Run, engine: Engine) -> Proofreader:
-        """The proofreader of a run and its engine. Errors: ``RunError`` for damaged files."""
+        """Make the proofreader of a run and its engine. Errors: ``RunError`` for damaged files."""
         return cls(engine, run.lexicon(), run.length_ratio())
 
     def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
-        """The proof of each translation, a batch at a time, in their order."""
+        """Yield the proofs of the translations in batches, in order."""
         sources = [ReadSource.of(self._engine.source, one.source) for one in translations]
         pairs = [
             (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)
@@ -102,7 +103,8 @@ class Proofreader:
             yield self._proofs(sources[batch], translations[batch], alignments)
 
     def _aligned(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
-        """As ``AttentionReader.align``; of an ensemble, which has no attention, all 0."""
+        """Align by attention (``AttentionReader.align``); zeros for an ensemble, which has no
+        attention."""
         if self._engine.has_inside:
             return self._engine.attention.align(pairs)
         return iter([[np.zeros((len(output), len(source))) for source, output in pairs]])
@@ -146,7 +148,7 @@ class Proofreader:
     def _of_source(
         self, source: ReadSource, never: Sequence[Span], missed: Omissions
     ) -> list[ProofWarning]:
-        """``never``: words that were never read."""
+        """Warn of the words ``never`` read, and of those left out."""
         at, text = ProofWarning.at, source.text
         found = [at("unknown", "source", text, place) for place in never]
         return found + [at("omitted", "source", text, place) for place in missed.places]

@@ -1,7 +1,7 @@
-"""Words that stand twice or more in a row: what a decoder writes when it has lost its way.
+"""Finds words that are repeated in a row, as a decoder writes when it gets stuck.
 
-Language repeats itself too ("die die Straße überqueren", "had had"), so what is short counts from
-the third time on (how often it stands in human translations: docs/experiments.md).
+Natural language repeats words too ("die die Straße überqueren", "had had"), so short words count
+only from the third time on (counts in human translations: docs/experiments.md).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 from dragoman.forms.lexicon import Span, words_in
 
 _LONG = 4
-"""Letters of an alphabet from which on twice is too often."""
+"""The number of letters from which on a word may not occur twice in a row."""
 _LONG_SYLLABLES = 2
-"""The same of scripts in which a character is a syllable or a word."""
+"""The same number for scripts in which a character is a syllable or a word."""
 _LONGEST = 30
-"""Words of a unit: more would take a quadratic time to look for."""
+"""The most words of a repeated unit: searching for longer ones takes quadratic time."""
 _SYLLABIC = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _UNSPACED = re.compile(r"(\w{2,40}?)\1{2,}|(\w{4,40}?)\2")
 
 
 def repetitions(text: str, *, spaced: bool = True) -> list[Span]:
-    """Where words, or groups of them, follow upon themselves with nothing but space between.
+    """Find words, or groups of words, that are repeated with only space between them.
 
-    The first word's capital does not count. ``spaced``: whether the language writes spaces between
+    The capital letter of the first word is ignored. ``spaced``: the language writes spaces between
     words.
     """
     if not spaced:
@@ -47,7 +47,7 @@ def repetitions(text: str, *, spaced: bool = True) -> list[Span]:
 
 
 def _stretches(text: str) -> list[list[Span]]:
-    """The words of a text, those together between which nothing stands but space."""
+    """Group the words of a text: words with only space between them are in one group."""
     stretches: list[list[Span]] = []
     for place in words_in(text):
         if stretches and not text[stretches[-1][-1][1] : place[0]].strip():
@@ -58,7 +58,8 @@ def _stretches(text: str) -> list[list[Span]]:
 
 
 def _longest_repeat(words: list[str], at: int) -> tuple[int, int]:
-    """Words of the unit that is repeated from ``at`` on, and how often it stands there."""
+    """Find the unit that is repeated from ``at`` on -> its number of words, and how often it
+    occurs."""
     best = (1, 1)
     for size in range(1, min(_LONGEST, (len(words) - at) // 2) + 1):
         unit, times = words[at : at + size], 1

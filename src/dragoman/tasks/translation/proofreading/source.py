@@ -1,5 +1,5 @@
-"""A source as a model reads it, where its words stand, which of them the run has never read, and
-whether it is of another language than the run reads."""
+"""The source of a translation as the model reads it, its unknown words, and a check that it is
+in the run's language."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class ReadSource:
 
     text: str
     tokens: list[int]
-    """Without the end symbol, as the next two."""
+    """The tokens, like ``pieces`` and ``spans`` without the end symbol."""
     pieces: list[str]
     spans: NDArray[np.float64]
-    """(S, 2) where each token begins and ends in the text."""
+    """The begin and end (S, 2) of each token in the text."""
     words: list[Span]
-    """What can be missed: words, or pieces where no spaces stand between words."""
+    """The words, or the pieces in a language without spaces."""
 
     @classmethod
     def of(cls, form: Form, text: str) -> Self:
-        """A text as a form reads it; of a form that reads none, nothing."""
+        """Read a text with a form; a form that reads no text gives an empty source."""
         if not form.reads:
             return cls("", [], [], np.zeros((0, 2)), [])
         (tokens,) = form.tokens([text])
@@ -44,19 +44,20 @@ class ReadSource:
         return cls(text, tokens, pieces, spans, words)
 
     def at(self, place: Span) -> str:
-        """The text of a span."""
+        """Return the text of a span."""
         return self.text[slice(*place)]
 
     @cached_property
     def members(self) -> NDArray[np.float64]:
-        """(S, W) 1 where a token stands in a word, or in part of it."""
+        """The (S, W) matrix that is 1 where a token overlaps a word."""
         words = np.array(self.words, dtype=np.float64).reshape(-1, 2)
         begin, end = self.spans[:, :1], self.spans[:, 1:]
         overlap = np.minimum(end, words[:, 1]) - np.maximum(begin, words[:, 0])
         return (overlap > 1e-6).astype(np.float64)
 
     def without(self, place: Span) -> str:
-        """The text without a stretch of it, and without the space that it would leave behind."""
+        """Return the text without a span, and without the extra space that removing it would
+        leave."""
         before, behind = self.text[: place[0]].rstrip(), self.text[place[1] :]
         if not before:
             return behind.lstrip()
@@ -64,7 +65,7 @@ class ReadSource:
 
 
 def touching(spans: NDArray[np.float64], *, apart: bool = False) -> list[Span]:
-    """Places of tokens in whole characters, those that touch as one unless they are kept apart."""
+    """The places of tokens in whole characters; touching ones are joined unless ``apart``."""
     places: list[Span] = []
     for begin, end in spans:
         first, last = round(begin), round(end)
@@ -79,18 +80,18 @@ _WORD_OF_PARTS = 4.0
 """Letters of a piece, on average, from which on a word that was never read is made of parts that
 were: compounds, inflections."""
 _STRANGE = 0.6
-"""Share of words never read from which on a sentence is of another language."""
+"""A sentence with at least this share of words never read may be in another language."""
 _MIN_WORDS = 3
 """The fewest words of a sentence whose language is judged by that share alone."""
 _TELLING_WORDS = 5
-"""Words from which on small words tell a language, where it is not known what was read."""
+"""The fewest words from which function words identify a language without a lexicon."""
 _SIGNS = frozenset("'\"‘’‚‛“”„‟«»‹›-‐‑‒–—―…,.;:!?()[]{}¡¿、。· \t\n\r")
-"""What may be missing from a translation without harm."""
+"""Signs that a translation may leave out without harm."""
 
 
 def unknown_words(source: ReadSource, lexicon: Lexicon | None) -> list[Span]:
-    """Words and signs that the run has never read, those that touch as one ("<b>"); without a
-    lexicon, those that its vocabulary cannot write."""
+    """Find words and signs that the run has never read; touching ones ("<b>") are joined.
+    Without a lexicon, find those that the vocabulary cannot write."""
     unreadable = np.array([piece == UNKNOWN or is_byte(piece) for piece in source.pieces], bool)
     found = []
     for place, members in zip(source.words, source.members.T > 0, strict=True):
@@ -103,7 +104,7 @@ def unknown_words(source: ReadSource, lexicon: Lexicon | None) -> list[Span]:
 
 
 def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
-    """Whether a word was never read, and is not made of parts that were."""
+    """True if a word was never read, and is not composed of parts that were."""
     if lexicon.has(word):
         return False
     letters = sum(unicodedata.category(c)[0] == "L" for c in unicodedata.normalize("NFD", word))
