@@ -1,1 +1,1 @@
-"""Language models: a text, token by token."""
+"""Language models, which write a text token by token."""

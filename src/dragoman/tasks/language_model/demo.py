@@ -1,4 +1,4 @@
-"""What ``dragoman demo --task write`` shows of its language model."""
+"""The demonstration of a language model by ``dragoman demo --task write``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _PAIR = (
     "Das Tier überquerte die Straße nicht, weil es zu müde war.",
     "Das Tier überquerte die Straße nicht, weil sie zu müde war.",
 )
-"""“es” is the animal and “sie” the street, which nothing tires."""
+"""“es” refers to the animal, “sie” to the street, which cannot be tired."""
 
 
 def show_texts(run: Run, measured: Any, console: Console) -> str:
-    """What a language model over letters writes, and what surprises it."""
+    """Show texts that a character-level language model writes, and the surprisal of two
+    sentences."""
     from rich.text import Text
 
     from dragoman.cli.score import LEGEND, coloured

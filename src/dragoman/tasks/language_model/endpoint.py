@@ -1,4 +1,4 @@
-"""The endpoints of a language model: a text gone on with, its surprisal, what else could come."""
+"""The endpoints of a language model: continuing a text, its surprisal, and alternative words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dragoman.tasks.language_model.writer import Growth
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoints over one server."""
+    """Make the language model endpoints of one server."""
     routes = Endpoints(service)
 
     @routes.streams(
@@ -101,7 +101,7 @@ def endpoints(service: Service) -> Endpoints:
 
 @dataclass(frozen=True)
 class _Writing:
-    """A text while it is written for a client."""
+    """A text that is being written for a client."""
 
     service: Service
     run: ServedLanguageModel
@@ -109,7 +109,7 @@ class _Writing:
     client: str
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """As it grows."""
+        """Yield the events of the text as it grows."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)
         began = time.monotonic()
         yield await do(self._start)
@@ -125,7 +125,7 @@ class _Writing:
         yield event_of("done", {**done, "seconds": round(time.monotonic() - began, 4)})
 
     async def whole(self) -> bytes | Response:
-        """When it has ended, as JSON."""
+        """Write the whole text, and answer with JSON."""
         async with aclosing(self._grown(lambda _: b"")) as grown:
             async for _ in grown:
                 pass
@@ -138,8 +138,8 @@ class _Writing:
         return await self.service.written(self.client, answer)
 
     async def _grown(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
-        """What is told of all that is new of a text, until it has ended. Closing it gives its place
-        in the queue back."""
+        """Yield an event for each new part of the text until it has ended. Closing the generator
+        frees its place in the queue."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)
 
         def taken(found: Hypothesis, is_last: bool) -> bytes:
@@ -165,7 +165,7 @@ class _Writing:
         return event("start", self.run.written(self.growth).model_dump_json(include=shown))
 
     def _rest(self) -> bytes:
-        """What was held back to the end."""
+        """Make the event with the text that was held back to the end."""
         text = self.growth.rest()
         return self._text(text) if text else b""
 

@@ -1,11 +1,12 @@
-"""What is measured of a language model: while it trains, and of a finished run.
+"""Evaluation of language models, during training and of a finished run.
 
-Losses are over all tokens of a text and its end symbol. *Bits per byte* are the same in units that
-do not depend on the vocabulary, so that they compare across vocabularies. They are the length of a
-code that gives the text back as the vocabulary knows it (``Length``), over the bytes of that text.
+Losses are over all tokens of a text and its end symbol. *Bits per byte* express them in units that
+do not depend on the vocabulary, so that runs with different vocabularies can be compared. They are
+the length of a code that restores the text as the vocabulary knows it (``Length``), divided by the
+bytes of that text.
 
-While a model trains, texts are read in windows as in training, each by itself. A finished run reads
-them in windows that overlap (``evaluation.stride``), so that its figures are lower.
+During training, texts are read in windows as in training, each by itself. A finished run reads them
+in windows that overlap (``evaluation.stride``), so its losses are lower.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ logger = logging.getLogger("dragoman")
 
 _SAMPLES = 3
 _SHOWN = 64
-"""Tokens of a sample, of which the model is given the first half."""
+"""The most tokens of a sample, of which the model reads the first half."""
 
 
 class LanguageModelValidation(Validation[Batch]):
-    """``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``; some texts are shown to the
-    model by how they begin, and it goes on."""
+    """Computes ``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``. As samples, the
+    model continues the beginnings of some texts."""
 
     without = "empty"
 
@@ -79,7 +80,7 @@ class LanguageModelValidation(Validation[Batch]):
         return Evaluation(scores, self._samples())
 
     def _samples(self) -> tuple[Sample, ...]:
-        """How some texts begin, how they go on, and how the model does."""
+        """Make samples of the beginnings of texts, their true continuations and the model's."""
         engine = self.engine()
         longest = min(_SHOWN, self.recipe.plan.context // 2)
         texts = [pair.target for pair in self.some()]
@@ -100,22 +101,22 @@ class LanguageModelValidation(Validation[Batch]):
 
 @dataclass(frozen=True)
 class LanguageModelReport(EvaluationReport):
-    """What a run thinks of some texts."""
+    """The losses of a run on some texts."""
 
     texts: int
     nll: float
-    """-log P of all texts, in nats."""
+    """The negative log probability of all texts, in nats."""
     length: Length
     context: int
     stride: int
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name."""
+        """A mapping from the name of each score to its value."""
         return self.length.scores(self.nll)
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         length = self.length
         notes = [
             f"Read in windows of {self.context:,} tokens, each {self.stride:,} further.",
@@ -151,8 +152,8 @@ class LanguageModelReport(EvaluationReport):
 
 
 class LanguageModelEvaluation(TextsEvaluation[LanguageModelReport]):
-    """Scores texts: a file or folder of them. ``window=512`` and ``stride=64``, of the recipe's
-    section ``evaluation``, can be changed."""
+    """Scores texts from a file or folder. ``window=512`` and ``stride=64`` change the settings
+    of the recipe's section ``evaluation``."""
 
     def check(self, asked: EvaluationRequest) -> None:
         windows_of(asked.run, asked.changes)
@@ -161,7 +162,7 @@ class LanguageModelEvaluation(TextsEvaluation[LanguageModelReport]):
         return windows_of(asked.run, asked.changes) == windows_of(asked.run)
 
     def report(self, asked: EvaluationRequest, examples: TextStream) -> LanguageModelReport:
-        # Here, so that what is wrong with texts is said at once: it imports torch.
+        # Imported here because it imports torch: mistakes in the texts are reported first.
         from dragoman.engine.engine import Engine
         from dragoman.engine.settings import EngineSettings
 

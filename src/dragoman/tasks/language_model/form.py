@@ -1,4 +1,5 @@
-"""The form of a side that is not there: what a language model reads before it writes."""
+"""The form of a missing source side: a language model reads only an end symbol before it
+writes."""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from dragoman.forms.passage import Passage, Piece
 
 
 class NoSource(Form):
-    """Whatever is given, the end symbol alone is read."""
+    """Reads any input as the end symbol alone."""
 
     reads = False
 
     def __init__(self, eos: int, longest: int = 1000) -> None:
-        """``eos``: the number of the end symbol on the other side, which is it here too.
-        ``longest``: tokens of an output that nothing but its own end symbol ends."""
+        """``eos`` is the end symbol's number in the target vocabulary, and is used here too.
+        ``longest`` limits the tokens of an output that does not end by itself."""
         self._eos = eos
         self._longest = longest
 
@@ -40,7 +41,7 @@ class NoSource(Form):
         return ""
 
     def save(self, path: Path) -> None:
-        """There is nothing to keep."""
+        """Do nothing: this form has no file."""
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return ["" for _ in outputs]
@@ -49,7 +50,7 @@ class NoSource(Form):
         return [Passage("", (Piece("", "", (self._eos,)),)) for _ in raws]
 
     def longest_output(self, length: int, extra: int) -> int:
-        """Nothing that is read says how much there is to write."""
+        """Return ``longest``, because the input does not limit the output."""
         return self._longest
 
     def shown(self, tokens: Iterable[int]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Language models at work."""
+"""The behaviour of the language model task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 
 class LanguageModelRuntime(Runtime):
-    """Nothing is read, and a text is written."""
+    """The behaviour of a task that reads nothing and writes a text."""
 
     spec: ClassVar[Spec] = LANGUAGE_MODEL
 

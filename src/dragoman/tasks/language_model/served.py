@@ -1,7 +1,5 @@
-"""A language model that is served: what it does with a text, for threads beside the event loop.
-
-Before it stands what goes in and out where one writes: ``/v1/write`` and what belongs to it.
-"""
+"""A served language model: its work on a text, for threads outside the event loop, and the
+messages of ``/v1/write``, ``/v1/surprisal`` and ``/v1/continuations``."""
 
 from __future__ import annotations
 
@@ -150,28 +148,30 @@ class ContinuationsAnswer(Message):
 
 
 TOKENS_AT_ONCE = 1024
-"""Tokens that are read in one turn, or one window: others wait no longer than that takes."""
+"""The most tokens that are read in one turn, unless one window has more: other clients wait no
+longer than this takes."""
 AHEAD = 16
-"""Tokens by which it is shown how a text would go on."""
+"""The number of tokens by which a continuation is extended."""
 _FIRST_WORDS = 3
-"""Of an example, to go on with."""
+"""The number of words of an example that the model continues."""
 
 
 @dataclass(frozen=True)
 class TextPlace:
-    """Where something else could come."""
+    """A place in a text at which the model is asked for alternatives."""
 
     begin: str
-    """What stands before."""
+    """The text before the place."""
     kept: tuple[int, ...]
-    """The tokens of it that are read."""
+    """The tokens of that text that the model reads."""
     spaces: int
-    """The last of these that write nothing but the space of what comes."""
+    """The number of last tokens among these that only write the space before the
+    alternatives."""
     request: Request
 
 
 class ServedLanguageModel(ServedRun):
-    """A language model that is served."""
+    """A served language model."""
 
     task, does, path = "language-model", "goes on with a text", "/v1/write"
     trained = "dragoman train my.txt --task language-model"
@@ -185,12 +185,12 @@ class ServedLanguageModel(ServedRun):
         windows: tuple[int, int],
         run: Run,
     ) -> None:
-        """``windows``: tokens that it reads at once, and by how many a window moves on while a text
-        is read (``search/forced_decoding.py``)."""
+        """``windows`` are the tokens that the model reads at once, and the stride of the windows
+        in which a text is read (``search/forced_decoding.py``)."""
         super().__init__(name, engine, settings, run)
         self.context, self._stride = windows
         self.reading = self.executor("surprise")
-        """Where texts are read."""
+        """The thread in which texts are read."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLanguageModel:
@@ -203,8 +203,7 @@ class ServedLanguageModel(ServedRun):
     # ---- writing
 
     def growth(self, request: WriteRequest) -> Growth:
-        """A text that is to be gone on with. Raises Refusal 400 for more than this server
-        writes."""
+        """Begin a text. Raises Refusal 400 for more than this server writes."""
         most, search = self.settings.limits.written, self.engine.search_settings
         if request.longest > most:
             raise Refusal(
@@ -240,7 +239,7 @@ class ServedLanguageModel(ServedRun):
         )
 
     def written(self, growth: Growth) -> WriteAnswer:
-        """A text as it stands, as the API tells it."""
+        """Describe a text as far as it is written."""
         _, words = growth.words() if growth.ending else (0, [])
         return WriteAnswer(
             run=self.name,
@@ -259,13 +258,14 @@ class ServedLanguageModel(ServedRun):
         return self.engine.target.tokens([text])[0]
 
     def parts(self, tokens: Sequence[int]) -> Iterator[list[float]]:
-        """log P of each token and of the end symbol, some at a time."""
+        """Yield log P of each token and of the end symbol, some tokens at a time."""
         return self.engine.score_parts(tokens, self.context, self._stride, TOKENS_AT_ONCE)
 
     def surprise(
         self, text: str, tokens: Sequence[int], log_probabilities: Sequence[float]
     ) -> Surprise:
-        """``log_probabilities``: all that ``parts`` gave."""
+        """Describe the surprisal of a text. ``log_probabilities`` are those that ``parts``
+        yields."""
         form = self.engine.written
         words = words_of(form, tokens, log_probabilities[:-1])
         length = Length.of(form.vocabulary, form.prepare(text), tokens)
@@ -281,7 +281,7 @@ class ServedLanguageModel(ServedRun):
     # ---- what else could come
 
     def place(self, request: ContinuationsRequest) -> TextPlace:
-        """Where something else could come, and what is to be searched for. Raises Refusal 400."""
+        """Find the place of a request, and make its search request. Raises Refusal 400."""
         form, settings = self.engine.written, self.engine.search_settings
         tokens, spaces = self.tokens(request.text), 0
         if request.word is not None:
@@ -313,7 +313,8 @@ class ServedLanguageModel(ServedRun):
         return TextPlace(text_of(self.engine, tokens), tuple(kept), spaces, asked)
 
     def continuations(self, place: TextPlace, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
-        """The words with which the hypotheses go on, each once, the most probable first."""
+        """List the words with which the hypotheses continue, each once, the most probable
+        first."""
         known: dict[str, Continuation] = {}
         every = [self._continuation(place, one) for one in found]
         for one in sorted(every, key=lambda one: -one.probability):
@@ -324,7 +325,7 @@ class ServedLanguageModel(ServedRun):
     def _continuation(self, place: TextPlace, found: Hypothesis) -> Continuation:
         first = len(place.kept)
         tokens, costs = found.tokens[first:], found.token_log_probabilities[first:]
-        # With its space, as the bits of a word are.
+        # The space is included, as in the bits of a word.
         of_space = math.exp(sum(found.token_log_probabilities[first - place.spaces : first]))
         begins = not place.begin
         words = words_of(self.engine.written, tokens, costs[: len(tokens)], begins=begins)
@@ -342,7 +343,7 @@ class ServedLanguageModel(ServedRun):
 
 
 def word_message(word: SurprisalWord) -> TextWord:
-    """A word, as the API tells it."""
+    """Describe a word and its bits."""
     bits = None if math.isnan(word.bits) else round(max(0.0, word.bits), 4)
     return TextWord(before=word.before, text=word.text, bits=bits)
 

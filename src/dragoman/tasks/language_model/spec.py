@@ -1,4 +1,4 @@
-"""Language models: nothing is read, and a text is written."""
+"""The language model task: reads nothing and writes a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dragoman.tasks.language_model.form import NoSource
 
 @dataclass(frozen=True)
 class LanguageModelSpec(OneText):
-    """Texts, token by token."""
+    """The specification of a task with only a target text."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search"})
 

@@ -1,4 +1,4 @@
-"""``dragoman write``: a language model goes on with a text."""
+"""The verb ``dragoman write``, which continues a text with a language model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @arguments
 class WriteArguments:
-    """What ``dragoman write`` takes."""
+    """The arguments of ``dragoman write``."""
 
     run: RunFolder = argument("RUN")
     begin: str = argument("BEGIN", "")

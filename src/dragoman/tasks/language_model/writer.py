@@ -1,8 +1,8 @@
-"""The predictor of a language model: how a text begins in, how it goes on out.
+"""The predictor of a language model, which continues a text.
 
-Whoever drives a search, ``Writer`` or the server, asks a ``Growth`` for the ``next`` request and
-hands in what is found as it grows. A text may become longer than what the model reads at once; then
-it goes on from the last half of that, and what stands before is forgotten.
+The caller that drives a search, ``Writer`` or the server, asks a ``Growth`` for the ``next``
+request and gives it the hypotheses as they grow. A text may become longer than the model's context;
+the model then reads only the last half of a context and continues from there.
 """
 
 from __future__ import annotations
@@ -22,39 +22,40 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.shared.surprisal import SurprisalWord, words_of
 
 MAX_NEW_TOKENS = 256
-"""Tokens that are added to a text, unless it is said how many."""
+"""The default number of tokens that are added to a text."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """One text. ``str(written)`` is it."""
+    """A text that was written. ``str(written)`` is the text."""
 
     text: str
-    """The whole text, with the beginning that was given."""
+    """The whole text, including the given beginning."""
     score: float
     """Log-probability over length penalty (see ``search.hypothesis``), higher is better."""
     token_log_probabilities: tuple[float, ...]
     """log P of each token, in nats, those that were given included, and of the end symbol if the
     model ended the text."""
     ids: tuple[int, ...] = ()
-    """The tokens as ids."""
+    """The ids of the tokens."""
 
     def __str__(self) -> str:
         return self.text
 
 
 class Writer(WritingPredictor[list[Written]]):
-    """A trained language model, ready to write. Not for several threads at once."""
+    """A trained language model, opened to write. It must not be used by several threads at
+    once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("language-model", "not a language model")
 
     @cached_property
     def context(self) -> int:
-        """Tokens that the model reads at once."""
+        """The number of tokens that the model reads at once."""
         return self.run.recipe.evaluation.window or self.run.recipe.plan.context
 
     def tokens(self, begin: str) -> int:
-        """How many tokens a beginning has."""
+        """Count the tokens of a beginning."""
         return len(self.engine.target.tokens([begin])[0])
 
     def stream(
@@ -65,11 +66,11 @@ class Writer(WritingPredictor[list[Written]]):
         stop: Sequence[str] = (),
         longest: int = MAX_NEW_TOKENS,
     ) -> Iterator[str]:
-        """How one text goes on, piece by piece as it is written, the beginning not repeated.
+        """Continue a text -> its pieces as they are written, without the beginning.
 
-        ``settings``: the best hypothesis, or the first sample, is followed; a beam comes a window
-        at a time, as it changes its mind until then. ``stop``: the text ends before any of these.
-        ``longest``: tokens that are added at most.
+        ``settings``: the best hypothesis, or the first sample, is followed. A beam yields a window
+        at a time, because its best hypothesis may change until then. ``stop``: the text ends before
+        any of these strings. ``longest``: the most tokens that are added.
         """
         chosen = settings or self.engine.search_settings
         growth = Growth(self.engine, self.context, begin, chosen, stop=stop, longest=longest)
@@ -83,7 +84,7 @@ class Writer(WritingPredictor[list[Written]]):
             yield text
 
     def _grow(self, request: Request, grows: bool) -> Iterator[tuple[Hypothesis, bool]]:
-        """What is found so far, again and again, and whether it is the end of the search."""
+        """Yield the present hypothesis repeatedly, with True when the search has ended."""
         scheduler = self.engine.scheduler()
         ticket = scheduler.submit(request)
         while not scheduler.idle:
@@ -96,8 +97,8 @@ class Writer(WritingPredictor[list[Written]]):
     def each(
         self, given: Iterable[str], settings: SearchSettings | None = None
     ) -> Iterator[list[Written]]:
-        """The n best (or n samples) of texts that begin so, for each beginning. ``settings``
-        replace the run's own. All are searched for before the first is answered."""
+        """Continue each beginning -> its n best texts, or n samples. ``settings`` replace the
+        run's own. All searches end before the first result."""
         engine, begins = self.engine, list(given)
         nothing = engine.source.values(begins)
         begun = engine.target.tokens(begins)
@@ -114,7 +115,7 @@ class Writer(WritingPredictor[list[Written]]):
             ]
 
     def shown(self, text: str, prefix: str = "") -> Written:
-        """The text itself, with the end symbol behind it. Errors: ``DragomanError`` for a
+        """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a
         prefix."""
         if prefix:
             raise DragomanError("nothing is read, so the text itself says how it begins")
@@ -124,14 +125,15 @@ class Writer(WritingPredictor[list[Written]]):
 
 
 Ending = Literal["end", "stop", "longest"]
-"""Why a text ends: the model ended it, a stop string came, or it is as long as it may become."""
+"""The reason why a text ended: the model ended it, a stop string occurred, or the greatest
+length was reached."""
 
 _NEXT_TURN = 0x9E3779B97F4A7C15
-"""Apart from all seeds that people choose."""
+"""An increment between the seeds of turns, unlike any seed that people choose."""
 
 
 class Growth:
-    """One text while it is written. Not for several threads at once."""
+    """A text that is being written. It must not be used by several threads at once."""
 
     def __init__(
         self,
@@ -143,37 +145,38 @@ class Growth:
         stop: Sequence[str] = (),
         longest: int = MAX_NEW_TOKENS,
     ) -> None:
-        """``context``: tokens that the model reads at once. ``settings``: the best hypothesis, or
-        the first sample, is followed. ``stop``: the text ends before any of these. ``longest``:
-        tokens that are added at most."""
+        """``context``: the tokens that the model reads at once. ``settings``: the best
+        hypothesis, or the first sample, is followed. ``stop``: the text ends before any of these
+        strings. ``longest``: the most tokens that are added."""
         self._engine, self._context, self._settings = engine, context, settings
         self.tokens = engine.target.tokens([begin])[0]
         self.given = len(self.tokens)
-        """Tokens that it begins with."""
+        """The number of tokens of the beginning."""
         self.begin = self._text()
-        """How it begins, as the vocabulary knows it."""
+        """The beginning as the vocabulary restores it."""
         self.text = self.begin
-        """All that may be shown of it."""
+        """The text that may be shown."""
         self.grows = settings.sampling is not None or settings.beam == 1
-        """Whether what is found only ever grows; a beam changes its mind until a window is full."""
+        """True if hypotheses only grow; a beam may change its best hypothesis until a window is
+        full."""
         self.ending: Ending | None = None
         self._most = self.given + longest
         self._costs = [math.nan] * self.given
-        """log P of each token, in nats; unknown of those that were given and never read at once."""
+        """Log P of each token, in nats; NaN for tokens of the beginning that were never read."""
         self._kept = 0
         """The first token of the window."""
         self._new = 0
-        """The first that is not known from the window before."""
+        """The first token that was not known from the previous window."""
         self._turn = 0
         self._shown = self.begin
         self._held = _Held(stop)
         self._told = _Told()
 
     def next(self) -> Request | None:
-        """What to search for now; nothing once the text has ended."""
+        """Make the next search request; None once the text has ended."""
         if self.ending is None and (
             len(self.tokens) >= self._most
-            or (self._turn and len(self.tokens) == self._new)  # nothing may follow
+            or (self._turn and len(self.tokens) == self._new)  # the last window added nothing
         ):
             self.ending = "longest"
         if self.ending is not None:
@@ -188,10 +191,10 @@ class Growth:
         return self._engine.request(nothing, settings, self.tokens[self._kept :])
 
     def take(self, found: Hypothesis, is_last: bool) -> str:
-        """The text that may now be shown in addition. ``found``: what the window holds so far, or
-        with ``is_last`` its end."""
+        """Take in the tokens of the window -> the additional text that may be shown. With
+        ``is_last``, the search of this window has ended."""
         if not is_last and len(found.tokens) <= self._new - self._kept:
-            return ""  # what was given is still read
+            return ""  # the beginning is still being read
         known = self._new if self._kept else 0
         self.tokens[self._kept :] = found.tokens
         costs = found.token_log_probabilities[: len(found.tokens)]
@@ -208,14 +211,14 @@ class Growth:
         return more
 
     def rest(self) -> str:
-        """The text that was held back, once the whole has ended."""
+        """Return the text that was held back, after the text has ended."""
         more = self._held.rest()
         self.text += more
         return more
 
     def words(self) -> tuple[int, list[SurprisalWord]]:
-        """The words that are new since this was last asked, or have grown, and the number of the
-        first of them. Joined, all words are ``text``; bits that are not known are NaN."""
+        """Return the words that are new or longer since the last call, and the number of the
+        first. All words joined are ``text``; unknown bits are NaN."""
         told = self._told
         tail = words_of(
             self._engine.written,
@@ -225,7 +228,7 @@ class Growth:
         )
         hidden = len(self._text()) - len(self.text)
         words, first = _without_end(tail, hidden), told.words
-        for word in words[:-1]:  # the last may go on
+        for word in words[:-1]:  # the last word may continue
             told.words += 1
             told.tokens += word.tokens
         return first, words
@@ -235,19 +238,19 @@ class Growth:
 
 
 def text_of(engine: Engine, tokens: Sequence[int]) -> str:
-    """Exactly the text that is written, line ends included."""
+    """Return exactly the text of the tokens, line ends included."""
     form = engine.written
     return form.restore(form.vocabulary.decode_exact(tokens))
 
 
 class _Told:
-    """The words that stay as they are."""
+    """The words that no longer change."""
 
     words = tokens = 0
 
 
 class _Held:
-    """What is written but may be the beginning of a stop string is held back."""
+    """Holds back text that may be the beginning of a stop string."""
 
     def __init__(self, stop: Sequence[str]) -> None:
         self._stop = [one for one in stop if one]
@@ -270,13 +273,13 @@ class _Held:
         return held[: len(held) - keep]
 
     def rest(self) -> str:
-        """The text that is still held back, at the end."""
+        """Return the text that is still held back at the end."""
         held, self._held = self._held, ""
         return held
 
 
 def _without_end(words: Sequence[SurprisalWord], characters: int) -> list[SurprisalWord]:
-    """The words without the last so many characters."""
+    """Remove the last ``characters`` from the words."""
     kept = list(words)
     while kept and characters:
         word = kept.pop()
@@ -289,7 +292,8 @@ def _without_end(words: Sequence[SurprisalWord], characters: int) -> list[Surpri
 
 
 def _of_turn(settings: SearchSettings, turn: int, limit: int) -> SearchSettings:
-    """Search settings for one text of at most ``limit`` tokens; each turn samples anew."""
+    """Make the search settings of one window of at most ``limit`` tokens; each turn has its own
+    seed."""
     sampling = settings.sampling
     if sampling is not None:
         seed = (sampling.seed + turn * _NEXT_TURN) % 2**63

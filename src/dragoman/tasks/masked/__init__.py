@@ -1,1 +1,1 @@
-"""Masked language models: what stands in a blank."""
+"""Masked language models, which fill in blanks."""

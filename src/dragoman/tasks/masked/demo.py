@@ -1,4 +1,4 @@
-"""What ``dragoman demo --task fill`` shows of its model."""
+"""The demonstration of a masked model by ``dragoman demo --task fill``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLANKS = (
 
 
 def show_blanks(run: Run, measured: Any, console: Console) -> str:
-    """What may stand in the blanks of English sentences, and where each word looks."""
+    """Show candidates for the blanks of English sentences, and the attention of each word."""
     from dragoman.pictures.labels import plain_table
     from dragoman.pictures.records import merged_to_words
     from dragoman.pictures.terminal import heatmap_text

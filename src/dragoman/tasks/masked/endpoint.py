@@ -1,4 +1,4 @@
-"""A masked model that is served, and its endpoint: what may stand in the blanks of a text."""
+"""A served masked model, and the endpoint that fills the blanks of a text."""
 
 from __future__ import annotations
 
@@ -67,15 +67,16 @@ class FillAnswer(Message):
 
 
 MAX_BLANKS = 32
-"""In one text: after each that is filled the model is asked again for all others."""
+"""The most blanks of a text: after each one that is filled, the model computes all others
+again."""
 MAX_CANDIDATES = 5000
-"""Candidates in one answer, those of all blanks together."""
+"""The most candidates in one answer, over all blanks."""
 _AROUND = 6
-"""Words on either side of a blank of an example."""
+"""The number of words on either side of the blank of an example."""
 
 
 class ServedFillMask(AskedRun[Filler]):
-    """A masked model that is served."""
+    """A served masked model."""
 
     task, does, path = "masked", "fills in blanks", "/v1/fill"
     trained = "dragoman train my.txt --task masked"
@@ -92,7 +93,8 @@ class ServedFillMask(AskedRun[Filler]):
         return super().look_cut(request)
 
     def check(self, request: FillRequest) -> None:
-        """Raises Refusal 400 for more than one answer holds."""
+        """Check the limits of a request. Raises Refusal 400 for more than one answer may
+        hold."""
         widest = min(self.settings.limits.beam, self.settings.rows)
         blanks = self.check_blanks(request.text)
         if not blanks:
@@ -118,7 +120,7 @@ class ServedFillMask(AskedRun[Filler]):
             )
 
     def check_blanks(self, text: str) -> int:
-        """How many a text has. Raises Refusal 400 for more than are filled at once."""
+        """Count the blanks of a text. Raises Refusal 400 for more than may be filled at once."""
         blanks = sum(1 for _ in BLANK.finditer(text))
         if blanks > MAX_BLANKS:
             raise Refusal(
@@ -131,8 +133,9 @@ class ServedFillMask(AskedRun[Filler]):
         return blanks
 
     def parts(self, request: FillRequest) -> Iterator[Filled | None]:
-        """The filled text last; None each time that the model has been asked, so that others have
-        their turn. Raises Refusal 400 for what cannot be filled, or costs too much."""
+        """Fill a text in steps: yields None after each step, so that other clients take turns,
+        and the filled text last. Raises Refusal 400 for a text that cannot be filled, or costs
+        too much."""
         asked = request.text, request.top, request.pieces
         try:
             tokens = self.predictor.tokens_read(*asked)
@@ -152,7 +155,7 @@ class ServedFillMask(AskedRun[Filler]):
             raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
 
     def answer(self, text: str, found: Filled) -> FillAnswer:
-        """A filled text, as the API tells it."""
+        """Describe a filled text."""
         blanks = zip(BLANK.finditer(text), found.blanks, found.chosen, strict=True)
         return FillAnswer(
             run=self.name,
@@ -188,7 +191,7 @@ async def fill(service: Service, request: FillRequest, client: str) -> bytes:
 
 
 def _around_blank(text: str) -> str:
-    """The words around the first one that is missing whole; nothing, where none is."""
+    """The words around the first blank that is a whole word; an empty text without one."""
     words = text.split()
     place = next((n for n, word in enumerate(words) if BLANK.fullmatch(word)), None)
     if place is None:

@@ -1,11 +1,11 @@
-"""What is measured of a masked model: while it trains, and of a finished run.
+"""Evaluation of masked models, during training and of a finished run.
 
-``loss`` (nats), ``perplexity`` (its exponential) and ``accuracy`` are over the tokens that are
-asked for: each text is masked once as in training, always alike. A finished run is also given a
+``loss`` (nats), ``perplexity`` (its exponential) and ``accuracy`` are over the masked tokens: each
+text is masked once as in training, with fixed random numbers. A finished run also gets a
 *pseudo-perplexity* (Salazar et al., 2020), exp of the mean of -log P(token | all others of its
-piece): each token is hidden alone, so that nothing else is missing. That takes a forward pass for
-every token, so it is over some of them, drawn evenly. None of these is the perplexity of a language
-model, which sees only what stands before a token.
+piece), for which tokens are hidden one at a time. Each token takes a forward pass, so it is
+computed on an even sample. None of these is comparable to the perplexity of a language model, which
+sees only the tokens before each token.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 
 BLANK = "___"
-"""How a hidden token is shown, and how a person writes one."""
+"""The sign for a hidden token, which users write in a text too."""
 
 _MEASURED = 6
-"""The stream of random numbers of all that is measured, whatever a run's seed."""
+"""The stream of random numbers for evaluation, independent of a run's seed."""
 _SAMPLES = 3
 _ALONE = 2000
-"""Tokens whose pseudo-perplexity is taken."""
+"""The number of tokens for the pseudo-perplexity."""
 
 
 class MaskedValidation(Validation[MaskedBatch]):
-    """``loss`` (nats per masked token), ``perplexity`` and ``accuracy``; some texts are shown with
-    blanks and as the model fills them."""
+    """Computes ``loss`` (nats per masked token), ``perplexity`` and ``accuracy``. As samples,
+    the model fills the blanks of some texts."""
 
     without = "empty"
 
@@ -91,13 +91,13 @@ class MaskedValidation(Validation[MaskedBatch]):
 
 
 def with_blanks(vocabulary: Text, tokens: Tokens, places: Iterable[int]) -> str:
-    """A text with ``___`` for each token of ``places``."""
+    """Replace each token of ``places`` by ``___`` in the text."""
     parts: list[str] = []
     spaces = [" " * piece.startswith("▁") for piece in vocabulary.pieces(tokens)]
     begin = 0
     for end in (*places, len(tokens)):
         if begin < end:
-            # Decoded by itself a part may lose the space before it.
+            # A part that is decoded alone may lose the space before it.
             parts += [spaces[begin], vocabulary.decode(tokens[begin:end]).lstrip(" ")]
         if end < len(tokens):
             parts += [spaces[end], BLANK]
@@ -107,12 +107,12 @@ def with_blanks(vocabulary: Text, tokens: Tokens, places: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class MaskedSums:
-    """Sums over the tokens that a model was asked for."""
+    """Sums over the masked tokens."""
 
     nll: float = 0.0
-    """-log P of the true tokens, in nats."""
+    """The negative log probability of the true tokens, in nats."""
     right: int = 0
-    """How often the true token is the most probable one."""
+    """The number of true tokens that are the most probable ones."""
     tokens: int = 0
 
     @classmethod
@@ -136,7 +136,7 @@ class MaskedSums:
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name."""
+        """A mapping from the name of each score to its value."""
         loss = self.nll / max(1, self.tokens)
         return {
             "loss": loss,
@@ -147,7 +147,7 @@ class MaskedSums:
 
 @dataclass(frozen=True)
 class MaskedReport(EvaluationReport):
-    """How well a run restores some texts."""
+    """The scores of a run that restores masked texts."""
 
     texts: int
     tokens: int
@@ -160,7 +160,7 @@ class MaskedReport(EvaluationReport):
 
     @property
     def scores(self) -> dict[str, float]:
-        """By name."""
+        """A mapping from the name of each score to its value."""
         return self.masked.scores | self._alone
 
     @property
@@ -168,7 +168,7 @@ class MaskedReport(EvaluationReport):
         return {"pseudo_perplexity": self.alone.scores["perplexity"]}
 
     def table(self) -> str:
-        """Plain text."""
+        """The report as plain text."""
         read = f"{plural(self.texts, 'text')}, {plural(self.tokens, 'token')}"
         whole = ", whole words" if self.whole_words else ""
         notes = (
@@ -193,7 +193,7 @@ class MaskedReport(EvaluationReport):
 
 
 class MaskedEvaluation(TextsEvaluation[MaskedReport]):
-    """Scores texts: a file or folder of them."""
+    """Scores the texts of a file or folder."""
 
     @torch.inference_mode()
     def report(self, asked: EvaluationRequest, examples: TextStream) -> MaskedReport:
@@ -212,7 +212,7 @@ class MaskedEvaluation(TextsEvaluation[MaskedReport]):
             count += len(part)
         if not masked.tokens:
             raise no_texts(run)
-        assert form.vocabulary.mask is not None  # or there were no ``Masking``
+        assert form.vocabulary.mask is not None  # ``Masking`` requires it
         hidden = alone.pieces(form.vocabulary.mask)
         seconds = time.perf_counter() - began
         return MaskedReport(
@@ -226,12 +226,13 @@ def _sums(model: Network, pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> 
 
 
 class _DrawnTokens:
-    """Some of all tokens that go by, each as likely as any other, in bounded memory."""
+    """Samples tokens uniformly from a stream, in bounded memory."""
 
     def __init__(self) -> None:
         self._seen = 0
         self._heap: list[tuple[int, int, Tokens, int]] = []
-        """Of the smallest hashes: negated, the token's number, its piece, its place there."""
+        """A heap of the smallest hashes (negated), each with the token's number, its piece and
+        its place."""
 
     def take(self, piece: Tokens, ordinary: Any) -> None:
         numbers = np.arange(self._seen, self._seen + len(piece))
@@ -245,7 +246,7 @@ class _DrawnTokens:
                 heapq.heapreplace(self._heap, entry)
 
     def pieces(self, mask: int) -> list[tuple[Tokens, Masked]]:
-        """Each piece with the one token hidden; short ones first."""
+        """Return each piece with its sampled token hidden, short ones first."""
         found = []
         for _, _, piece, place in sorted(self._heap, key=lambda entry: (len(entry[2]), entry[1])):
             read = piece.copy()
@@ -257,7 +258,8 @@ class _DrawnTokens:
 def masked_pieces(
     texts: Iterable[Tokens], context: int, masking: Masking, first: int = 0
 ) -> Iterator[tuple[Tokens, Masked]]:
-    """Texts in pieces, masked by their number from ``first`` on, alike each time."""
+    """Split texts into pieces and mask them. The piece's number, from ``first`` on, is the
+    seed."""
     for number, tokens in enumerate(texts, first):
         for begin in range(0, len(tokens), context - 1):
             piece = tokens[begin : begin + context - 1]
@@ -265,11 +267,11 @@ def masked_pieces(
 
 
 def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[MaskedBatch]:
-    """Pieces in batches of about ``TOKENS_AT_ONCE`` tokens."""
+    """Batch pieces of about ``TOKENS_AT_ONCE`` tokens together."""
     for places in in_batches([len(tokens) + 1 for tokens, _ in pieces], TOKENS_AT_ONCE):
         yield masked_batch([pieces[place] for place in places], eos)
 
 
 def _logits(model: Network, batch: MaskedBatch) -> torch.Tensor:
-    """(M, V): logits of the M tokens that are asked for."""
+    """Compute the logits (M, V) of the M masked tokens."""
     return model.project(model.encode(batch.source).rows[batch.places]).float()

@@ -1,9 +1,10 @@
-"""The predictor of a masked model: a text with blanks in, what may stand there out.
+"""The predictor of a masked model, which fills the blanks of a text.
 
 A blank is ``___``, three underscores or more. It stands for one token, or for ``pieces`` tokens of
-one word, found by a beam from left to right. The candidates of a blank are given the text around
-it, other blanks open. Of several, the surest is filled first and the others are computed again.
-Of a text that is longer than what the model reads at once, the tokens nearest to a blank are read.
+one word, which a beam finds from left to right. The candidates of a blank depend on the text around
+it, while other blanks are open. If a text has several blanks, the surest is filled first and the
+others are computed again. If a text exceeds the model's context, the tokens nearest to a blank are
+read.
 """
 
 from __future__ import annotations
@@ -26,54 +27,55 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 
 BEST = 5
-"""Candidates of a blank, unless it is said how many."""
+"""The default number of candidates of a blank."""
 
 MAX_PIECES = 8
 MAX_TOKENS = 1_024
-"""Tokens of a text with blanks, the end symbol counted: no fewer than the model reads at once."""
+"""The most tokens of a text with blanks, the end symbol included; the model's context, if it is
+longer."""
 BLANK = re.compile("_{3,}")
 _SHOWN = 60
-"""Characters of a text in a message."""
+"""The most characters of a text that a message quotes."""
 _SPACE = "▁"
 
 _Ids = tuple[int, ...]
 _Scored = tuple[_Ids, float]
-"""Tokens of a blank, and log P of them."""
+"""The tokens of a blank, and their log P."""
 
 Scores = npt.NDArray[np.float32]
-"""(V,) log P of every token at one place."""
+"""The log probability of every token at one place, (V,)."""
 
 
 class NoTokenFitsError(DragomanError):
-    """There is a blank in which no token of the vocabulary can stand."""
+    """No token of the vocabulary fits into a blank."""
 
 
 @dataclass(frozen=True)
 class BlankCandidate:
-    """What may stand in a blank."""
+    """A candidate for a blank."""
 
     text: str
     probability: float
-    """P(it | the text around it), among all tokens of the vocabulary; of several tokens their
-    product, each given those before it."""
+    """The probability given the text around it, among all tokens of the vocabulary; for several
+    tokens the product, each given those before it."""
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A text whose blanks are filled. ``str(filled)`` is it."""
+    """A text whose blanks are filled. ``str(filled)`` is the filled text."""
 
     text: str
     blanks: tuple[tuple[BlankCandidate, ...], ...]
-    """Of each blank, while the others are open: its candidates, the likeliest first."""
+    """The candidates of each blank while the others are open, the most probable first."""
     chosen: tuple[BlankCandidate, ...]
-    """What stands in each blank of ``text``."""
+    """The candidate that fills each blank of ``text``."""
     score: float
-    """The sum of log P of what was chosen, in nats, each given what was chosen before."""
+    """The sum of log P of the chosen candidates, in nats, each given those chosen before."""
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The tokens that were chosen, of all blanks."""
+        """The tokens that fill all blanks."""
         return tuple(token for one in self.chosen for token in one.ids)
 
     def __str__(self) -> str:
@@ -83,32 +85,33 @@ class Filled:
 @dataclass(frozen=True)
 class _Blank:
     places: tuple[int, ...]
-    """Of its tokens."""
+    """The places of its tokens."""
     begins_word: bool
-    """Whether its first token begins with the space that stands before it; else none does."""
+    """True if its first token includes the space before it; no other token does."""
 
 
 @dataclass(frozen=True)
 class _Text:
     values: tuple[int, ...]
-    """The tokens, ``<mask>`` in the blanks, the end symbol behind."""
+    """The tokens with ``<mask>`` in the blanks, and the end symbol."""
     blanks: tuple[_Blank, ...]
     around: tuple[str, ...]
-    """The text before, between and behind the blanks."""
+    """The texts before, between and after the blanks."""
 
 
 class Filler(Predictor[Filled]):
-    """A trained masked model, ready to fill in. Not for several threads at once."""
+    """A trained masked model, opened to fill blanks. It must not be used by several threads at
+    once."""
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
-        """Errors: ``RunError``, also for a run of another task."""
+        """Open a run. Errors: ``RunError``, also for a run of another task."""
         run.require_task("masked", "which fills no blanks")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         vocabulary = run.target_text
         if vocabulary.mask is None:
             raise RunError(f"{run.folder}: its vocabulary has no <mask>; was it put there by hand?")
         self.context = run.recipe.plan.context
-        """Tokens that the model reads at once, the end symbol counted."""
+        """The number of tokens that the model reads at once, the end symbol included."""
         self._vocabulary, self._mask = vocabulary, vocabulary.mask
         pieces = vocabulary.pieces(range(vocabulary.size))
         writes = vocabulary.ordinary & ~vocabulary.bytes
@@ -117,7 +120,8 @@ class Filler(Predictor[Filled]):
         self._begins, self._goes_on, self._empty = writes & space, writes & ~space, empty
 
     def each(self, given: Iterable[str], best: int = BEST, pieces: int = 1) -> Iterator[Filled]:
-        """Fill the blanks of each text. ``best``: candidates of each blank; ``pieces``: its tokens.
+        """Fill the blanks of each text. ``best``: the number of candidates of each blank;
+        ``pieces``: its number of tokens.
 
         Errors: ``DataError`` for a text without a blank, or longer than ``MAX_TOKENS`` tokens.
         """
@@ -127,8 +131,8 @@ class Filler(Predictor[Filled]):
             yield filled
 
     def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
-        """The same, step by step: None whenever the model has been asked, and the filled text
-        last."""
+        """Fill the blanks of a text in steps: yields None after each step of the model, and the
+        filled text last."""
         given = self._read(text, pieces, max(MAX_TOKENS, self.context))
         shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
@@ -157,8 +161,8 @@ class Filler(Predictor[Filled]):
         )
 
     def tokens_read(self, text: str, best: int = BEST, pieces: int = 1) -> int:
-        """How many tokens the model reads to fill a text: all that are read each time that it is
-        asked, and it is asked anew for each blank that is open. Errors: ``DragomanError``."""
+        """Count the tokens that the model reads to fill a text, summed over all steps: it reads
+        the text again for each open blank. Errors: ``DragomanError``."""
         given = self._read(text, pieces, max(MAX_TOKENS, self.context))
         read, blanks = min(len(given.values), self.context), len(given.blanks)
         if pieces == 1:
@@ -168,8 +172,8 @@ class Filler(Predictor[Filled]):
         return read * (blanks * first + blanks * (blanks - 1) // 2 * later)
 
     def shown(self, text: str, prefix: str = "") -> Filled:
-        """The text with its blanks filled; as it is, where it has none. Errors: ``DragomanError``
-        for a prefix."""
+        """Fill the blanks of the text; a text without blanks is returned as it is. Errors:
+        ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("a text is filled in, not begun: leave the beginning out")
         if not BLANK.search(text):
@@ -177,13 +181,13 @@ class Filler(Predictor[Filled]):
         return self(text)
 
     def source_ids(self, text: str) -> list[int]:
-        """What the model reads: tokens, ``<mask>`` in blanks, the end symbol behind."""
+        """Return the model's input: tokens, ``<mask>`` in blanks, and the end symbol."""
         return list(self._read(text, 1, self.context).values)
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """Tokens that are given for the blanks of texts, each while all others are open."""
+        """Score given tokens in the blanks of texts, each while all other blanks are open."""
         found = []
         for text, tokens in zip(sources, targets, strict=True):
             given = self._read(text, 1, self.context)
@@ -196,8 +200,8 @@ class Filler(Predictor[Filled]):
     # ---- inside
 
     def _read(self, text: str, pieces: int, longest: int) -> _Text:
-        """A text with blanks of ``pieces`` tokens, as tokens. Errors: ``DragomanError`` for one of
-        more than ``longest``."""
+        """Tokenise a text with blanks of ``pieces`` tokens. Errors: ``DragomanError`` for a text
+        of more than ``longest`` tokens."""
         most = min(MAX_PIECES, self.context - 1)
         if not 1 <= pieces <= most:
             raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")
@@ -211,7 +215,7 @@ class Filler(Predictor[Filled]):
             inside, ends = number > 0 and not part[:1].isspace(), part[-1:]
             begins_word = settings.kind != "char" and ends == " "
             if not settings.lossless and settings.kind != "char":
-                # All spaces are one, and one stands before the text.
+                # The vocabulary joins spaces, and puts one before the text.
                 begins_word = ends.isspace() or (number == 0 and not part)
             if number + 1 < len(around) and begins_word and settings.lossless:
                 part = part[:-1]
@@ -227,8 +231,8 @@ class Filler(Predictor[Filled]):
         return _Text((*tokens, self.engine.source.eos), tuple(blanks), tuple(around))
 
     def _near(self, values: Sequence[int], places: Sequence[int]) -> tuple[list[int], list[int]]:
-        """What is read of a text for some places that follow each other: as many tokens around them
-        as the model reads, the end symbol behind; and the places there."""
+        """Select the model's input for some adjacent places: the tokens around them within the
+        context, with the end symbol; and the places in it."""
         *tokens, end = values
         room = self.context - 1
         middle = (places[0] + places[-1] + 1) // 2
@@ -238,8 +242,8 @@ class Filler(Predictor[Filled]):
     def _candidates(
         self, values: Sequence[int], blanks: Mapping[int, _Blank], best: int
     ) -> Generator[None, None, dict[int, list[BlankCandidate]]]:
-        """The likeliest of some blanks while all of them are open, by their numbers. Yields when
-        the model has been asked."""
+        """Find the candidates of open blanks, by their numbers. Yields after each step of the
+        model."""
         found = {}
         if all(len(blank.places) == 1 for blank in blanks.values()):
             places = [blank.places[0] for blank in blanks.values()]
@@ -260,7 +264,7 @@ class Filler(Predictor[Filled]):
     def _beam(
         self, values: Sequence[int], blank: _Blank, best: int
     ) -> Generator[None, None, list[BlankCandidate]]:
-        """The likeliest of one blank of several tokens, by a beam over them."""
+        """Find the candidates of one blank of several tokens, by a beam."""
         width = max(best, 2 * BEST)
         near, places = self._near(values, blank.places)
         beam: list[_Scored] = [((), 0.0)]
@@ -280,7 +284,7 @@ class Filler(Predictor[Filled]):
         return self._as_text(beam)[:best]
 
     def _grown(self, ids: _Ids, score: float, scores: Scores, width: int) -> list[_Scored]:
-        """Some tokens with each of the likeliest next ones."""
+        """Extend a candidate by each of the most probable next tokens."""
         return [
             ((*ids, token), score + float(scores[token]))
             for token in np.argsort(-scores, kind="stable")[:width].tolist()
@@ -292,11 +296,11 @@ class Filler(Predictor[Filled]):
             BlankCandidate(self._vocabulary.decode(ids).strip(), math.exp(score), ids)
             for ids, score in beam
         ]
-        # A byte alone may be no character, and then spells nothing.
+        # A single byte may be no character, and then decodes to nothing.
         return [one for one in every if one.text] or every
 
     def _allowed(self, scores: Scores, blank: _Blank, number: int) -> Scores:
-        """-inf for what cannot stand at token ``number`` of a blank: a word begins only there."""
+        """Set tokens that do not fit to -inf: only token 0 of a blank may begin a word."""
         allowed = self._begins if number == 0 and blank.begins_word else self._goes_on
         if len(blank.places) == 1:
             allowed = allowed & ~self._empty

@@ -1,4 +1,4 @@
-"""Masked language models at work."""
+"""The behaviour of the masked language model task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 
 class MaskedRuntime(Runtime):
-    """A text with blanks is read, and what stands in them is said."""
+    """The behaviour of a task that fills the blanks of a text."""
 
     spec: ClassVar[Spec] = MASKED
 

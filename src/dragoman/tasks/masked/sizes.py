@@ -1,4 +1,4 @@
-"""A sane size and schedule of a masked model, when a user gives nothing but texts."""
+"""The default size and schedule of a masked model, if a user gives only texts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TextsBuilder
 
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
-"""A masked model has to find out that neighbours tell more than the rest of a window does. The
-longer windows are, the less is asked for and the more is dropped, the longer it stands still before
-that (docs/experiments/masked-model-windows.md)."""
+"""A masked model must first learn that neighbours say more than the rest of a window. Long
+windows, few masked tokens and high dropout delay this (docs/experiments.md, "A masked model that
+stands still")."""
 
 
 class MaskedBuilder(TextsBuilder):
-    """The same texts. A blank is to be a word, or a good part of one, and no letter."""
+    """Builds recipes for masked models from texts. A blank should be a word, or a large part of
+    one, not a letter."""
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         return [

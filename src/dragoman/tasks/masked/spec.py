@@ -1,4 +1,4 @@
-"""Masked language models: a text with blanks is read, and what stands in them is said."""
+"""The masked language model task: reads a text with blanks and fills them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman.recipe.families import OneText
 
 @dataclass(frozen=True)
 class MaskedSpec(OneText):
-    """Texts, of which some tokens are hidden: what is read is made of the text itself."""
+    """The specification of a task whose input is its target text with some tokens hidden."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"masking"})
     fixed_words: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""``dragoman fill``: a masked model fills in the blanks of a text."""
+"""The verb ``dragoman fill``, which fills the blanks of a text with a masked model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @arguments
 class FillArguments(PartsArguments):
-    """What ``dragoman fill`` takes."""
+    """The arguments of ``dragoman fill``."""
 
     run: RunFolder = argument("RUN")
     texts: list[str] = argument("TEXT", None)
@@ -70,7 +70,7 @@ def fill(args: FillArguments) -> None:
 
 
 def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
-    """What is done to lines."""
+    """Open the work of a worker process on lines."""
     from dragoman.tasks.masked.filler import Filled, Filler
 
     filler = Filler(run)
@@ -79,7 +79,7 @@ def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
     def outputs(lines: Iterable[str]) -> Generator[str]:
         for number, text in enumerate(lines, 1):
             if are_lines and not text.strip():
-                # An empty line stays one, so that lines of the input and of the output agree.
+                # An empty line stays empty, so that input and output lines correspond.
                 found = Filled(text, (), (), 0.0)
             else:
                 try:
@@ -94,7 +94,8 @@ def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
 
 
 def _written(args: FillArguments, found: Filled, number: int) -> str:
-    """One line; without ``--text`` and ``--json`` a table, behind that of the line before."""
+    """Format the result of a text as one line, or as a table without ``--text`` and
+    ``--json``."""
     if args.text:
         return found.text
     if args.json:
@@ -103,7 +104,7 @@ def _written(args: FillArguments, found: Filled, number: int) -> str:
 
 
 def _shown(found: Filled) -> str:
-    """The text, and a table of the candidates of each blank."""
+    """Format the text, and a table of the candidates of each blank."""
     from dragoman.pictures.labels import plain_table
 
     tables = []

@@ -1,1 +1,1 @@
-"""Transcription: recordings are read, and their words written."""
+"""Transcription, which writes the words of recordings."""

@@ -1,7 +1,7 @@
-"""What is said in a recording, as files: text, SubRip, WebVTT, tab-separated or JSON.
+"""Files with the words of a recording: text, SubRip, WebVTT, tab-separated or JSON.
 
-The layout is that of Whisper's writers (https://github.com/openai/whisper), so that what reads
-theirs reads ours. One thing differs: ``&`` and ``<`` are written as WebVTT wants them.
+The layout is that of Whisper's writers (https://github.com/openai/whisper), so programs that read
+their files can read these. There is one difference: ``&`` and ``<`` are escaped as WebVTT requires.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ CaptionFormat = Literal["text", "srt", "vtt", "tsv", "json"]
 ENDING: dict[CaptionFormat, str] = {
     "text": ".txt", "srt": ".srt", "vtt": ".vtt", "tsv": ".tsv", "json": ".json",
 }  # fmt: skip
-"""Of a file of each format."""
+"""The file ending of each format."""
 
 
 @dataclass(frozen=True)
 class SpokenWord:
-    """A word, and when it is said."""
+    """A word with its times."""
 
     text: str
     begin: float
-    """Seconds."""
+    """The begin in seconds."""
     end: float
-    """Seconds."""
+    """The end in seconds."""
     confidence: float | None = None
-    """From 0 to 1."""
+    """The confidence of the model, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """What is said in a part of a recording."""
+    """A part of a recording with its text."""
 
     text: str
     begin: float
-    """Seconds."""
+    """The begin in seconds."""
     end: float
-    """Seconds."""
+    """The end in seconds."""
     words: Sequence[SpokenWord] = ()
-    """Where they were asked for."""
+    """The words of the segment, if they were requested."""
 
 
 def captions(
     segments: Iterable[Segment], layout: CaptionFormat, language: str | None = None
 ) -> str:
-    """The whole file. Segments in which nothing is said are passed over. ``language``: a code, for
+    """Format a whole file. Segments without words are omitted. ``language`` is a code for
     JSON."""
     said = [segment for segment in segments if segment.text.strip()]
     match layout:
@@ -94,12 +94,12 @@ def _of_word(word: SpokenWord) -> dict[str, Any]:
 
 
 def _line(text: str) -> str:
-    """On one line, without tabs."""
+    """Join the text to one line without tabs."""
     return " ".join(text.split())
 
 
 def _cue(text: str) -> str:
-    """As the text of a cue, which no arrow may stand in."""
+    """Make the text of a cue, which must not contain an arrow."""
     return _line(text).replace("-->", "->")
 
 
@@ -113,7 +113,8 @@ def _times(segment: Segment, mark: str, *, hours: bool = False) -> str:
 
 
 def _clock(seconds: float, mark: str, *, hours: bool) -> str:
-    """``mark``: before the thousandths; ``hours``: also where there are none."""
+    """Format a time. ``mark`` separates the thousandths; ``hours`` writes hours even if they are
+    0."""
     total, thousandths = divmod(_thousandths(seconds), 1_000)
     minutes, rest = divmod(total, 60)
     hour, minute = divmod(minutes, 60)

@@ -1,4 +1,5 @@
-"""What ``dragoman demo --task transcribe`` makes before it trains, and shows of the run."""
+"""The recordings of ``dragoman demo --task transcribe``, and what it shows of the trained
+run."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
 PICTURE = "heard.svg"
 _SHOWN = 3
-"""Recordings whose words are shown."""
+"""The number of recordings whose words are shown."""
 
 
 def spoken_recordings() -> DemoFiles:
-    """The recordings that the demo learns from. Errors: ``DataError`` where the extra ``sound`` is
-    missing."""
+    """Make the recordings that the demo learns from. Errors: ``DataError`` if the extra
+    ``sound`` is missing."""
     from dragoman.sources.frames.recording_file import library
     from dragoman.tasks.transcription.demo_corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
 
@@ -30,7 +31,7 @@ def spoken_recordings() -> DemoFiles:
 
 
 def show_heard(run: Run, found: Any, console: Console) -> str:
-    """What is heard in recordings of voices that the model did not learn from, and where."""
+    """Show transcripts of voices that the model was not trained on, with times and attention."""
     from dragoman.base.atomic import write_text
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.look import LookOptions, look_at_sentence

@@ -1,9 +1,8 @@
-"""The spoken demo: who does what to whom, as the grammar of the embedded corpus has it, said by
-voices that a program makes.
+"""The spoken demo: sentences of the embedded corpus's grammar, spoken by synthetic voices.
 
-It is synthetic twice over: a grammar writes the sentences, and a formant synthesiser speaks them.
-Sentences are parted by their combination of words, as everywhere in the demo, and voices too: those
-of dev and test are not heard in training.
+Both are synthetic: a grammar writes the sentences, and a formant synthesiser speaks them. Sentences
+are split into parts by their combination of words, as everywhere in the demo. Voices are split too:
+those of dev and test do not occur in training.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ SPOKEN_NOTICE = (
 )
 
 SIZES: dict[Split, int] = {"train": 1_500, "dev": 60, "test": 120}
-"""Sentences of each part."""
+"""The number of sentences in each part."""
 _VOICES: dict[Split, range] = {"train": range(24), "dev": range(24, 28), "test": range(28, 36)}
 _VERBS = (
     SEE, FIND, LOVE, CHASE, CATCH, CARRY, HELP, FOLLOW, EAT_OF_ANIMALS, EAT_OF_PEOPLE,
@@ -53,22 +52,21 @@ _TENSES: tuple[Tense, ...] = ("present", "past")
 
 
 class Spoken(NamedTuple):
-    """A sentence, and who says it."""
+    """A sentence, and the voice that says it."""
 
     text: str
     voice: Voice
     seed: int
 
     def samples(self) -> Samples:
-        """As it is said."""
+        """Synthesise the sentence."""
         return speak(self.text, self.voice, self.seed)
 
 
 def spoken_demo(
     sizes: dict[Split, int] | None = None, seed: int = 1
 ) -> dict[Split, tuple[Spoken, ...]]:
-    """The sentences of each part, the same for the same arguments; none stands in two parts, or
-    twice in one."""
+    """Make the sentences of each part, reproducibly; all sentences are different."""
     wanted = SIZES if sizes is None else sizes
     draw, seen = Random(seed), set[str]()
     parts: dict[Split, list[Spoken]] = {name: [] for name in wanted}
@@ -84,7 +82,7 @@ def spoken_demo(
 
 
 def write_spoken(folder: Path, parts: dict[Split, tuple[Spoken, ...]]) -> None:
-    """The recordings as WAV files, and a list of each part: file, text and speaker."""
+    """Write the recordings as WAV files, and a list of each part: file, text and speaker."""
     for name, spoken in parts.items():
         (folder / name).mkdir(parents=True)
         lines = []
@@ -96,7 +94,7 @@ def write_spoken(folder: Path, parts: dict[Split, tuple[Spoken, ...]]) -> None:
 
 
 def write_wav(path: Path, samples: Samples) -> None:
-    """One channel of 16 bits."""
+    """Write one channel of 16 bits."""
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -105,7 +103,8 @@ def write_wav(path: Path, samples: Samples) -> None:
 
 
 def _sentences(draw: Random) -> Iterator[tuple[str, Split]]:
-    """Without end: sentences that can be spoken, and the part that each belongs to."""
+    """Yield an endless sequence of sentences that the synthesiser can speak, each with its
+    part."""
     living = PEOPLE_WORDS + ANIMAL_WORDS
     while True:
         verb = draw.choice(_VERBS)

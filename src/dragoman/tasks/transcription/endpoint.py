@@ -1,4 +1,4 @@
-"""The endpoints that OpenAI's clients ask: a recording in, what is said in it out."""
+"""The transcription endpoints, compatible with OpenAI's clients."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from dragoman.tasks.transcription.served import (
 )
 
 ANY = "whisper-1"
-"""A name that clients have built in: it stands for any run that transcribes."""
+"""A model name that is built into clients: it stands for any run that transcribes."""
 
 
 def endpoints(service: Service) -> Endpoints:
-    """The endpoints over one server."""
+    """Make the transcription endpoints of one server."""
     routes = Endpoints(service, "", "OpenAI", OPENAI_REFUSALS, _error_event)
     routes.bodies.append(OpenAiErrorBody)
     seconds = service.settings.limits.file_seconds
@@ -88,7 +88,7 @@ def _listed(runs: Sequence[ServedRun]) -> ModelList:
 
 
 def _chosen(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
-    """The run that is named, or else one that writes the language. Raises Refusal 400 or 404."""
+    """Choose the named run, or else one that writes the language. Raises Refusal 400 or 404."""
     named = None if request.model == ANY else request.model
     runs = service.catalogue.every(ServedTranscriber, named)
     writing = [one for one in runs if request.language and one.writes(request.language)]
@@ -100,13 +100,13 @@ def _error_event(status: int, body: dict[str, Any]) -> bytes:
 
 
 def _event(values: dict[str, Any]) -> bytes:
-    """An event as OpenAI writes it: its data say what it is."""
+    """Make an event in OpenAI's form, whose data contain its type."""
     return f"data: {json.dumps(values, ensure_ascii=False, allow_nan=False)}\n\n".encode()
 
 
 @dataclass(frozen=True)
 class _Hearing:
-    """A recording while it is transcribed for a client."""
+    """A recording that is being transcribed for a client."""
 
     run: ServedTranscriber
     request: TranscriptionRequest
@@ -118,7 +118,7 @@ class _Hearing:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
-        """When all is heard."""
+        """Transcribe the whole recording, then answer."""
         async with aclosing(self._heard()) as heard:
             found = [one async for one in heard]
         segments = [one.segment for one in found]
@@ -128,7 +128,7 @@ class _Hearing:
         told = TranscriptionAnswer(text=_text(segments), usage=self._usage)
         if layout == "verbose_json":
             told = self._verbose(told, found)
-        if self.request.seen:  # some MB of pictures and numbers: beside the event loop
+        if self.request.seen:  # some MB of pictures and numbers: written outside the event loop
             return json_response(await self.run.asking.do(self.client, partial(written, told)))
         return json_response(written(told))
 
@@ -149,7 +149,7 @@ class _Hearing:
         return Usage(seconds=round(self.seconds, 3))
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """Segment by segment."""
+        """Yield an event for each segment."""
         segments: list[Segment] = []
         async with aclosing(self._heard()) as heard:
             async for one in heard:

@@ -1,13 +1,13 @@
-"""A run that transcribes and is served.
+"""A served run that transcribes.
 
-A recording goes through four hands: it is opened, which tells how long it is; measured, which tells
-where it is cut; decoded into rows, piece by piece; and each piece is searched for in the queue that
-all clients share. The first three are done in turns beside the event loop: of a long recording in a
-thread of its own, in as many places as it costs, so that short ones never wait for it. No more than
-some pieces of a recording are in memory.
+A recording is processed in four steps: it is opened, which gives its length; measured, which gives
+the places to cut; decoded into rows, piece by piece; and each piece is searched for in the queue
+that all clients share. The first three steps take turns outside the event loop. Long recordings use
+a thread of their own, with as many places as they cost, so that short ones never wait for them.
+Only some pieces of a recording are in memory at once.
 
-Before it stands what goes in and out: ``/v1/audio/transcriptions``, as OpenAI has it
-(https://platform.openai.com/docs/api-reference/audio), and ``/v1/models``.
+The messages are those of OpenAI for ``/v1/audio/transcriptions``
+(https://platform.openai.com/docs/api-reference/audio) and ``/v1/models``.
 
 Shapes: S rows of the encoder, V outputs.
 """
@@ -203,14 +203,14 @@ class ModelList(Message):
 
 
 AT_ONCE = 8
-"""Pieces of a recording that are in the queue together."""
+"""The most pieces of a recording in the queue at once."""
 MOST_SHARES = 500_000
-"""Numbers of one answer that tell where the model looked: about 3 MB, which no other thread can
-interrupt while they are written."""
+"""The most shares of attention in one answer: about 3 MB, which block all other threads while
+they are written."""
 
 
 class FoundSegment(NamedTuple):
-    """A segment, how it was found, and what was seen of it, where that was asked for."""
+    """A segment, its hypothesis, and the model's view of it if that was requested."""
 
     segment: Segment
     best: Hypothesis
@@ -218,7 +218,7 @@ class FoundSegment(NamedTuple):
 
 
 class ServedTranscriber(FileRun[Transcriber]):
-    """A run that transcribes and is served."""
+    """A served run that transcribes."""
 
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
     does, work = "transcribes recordings", "transcribe"
@@ -231,18 +231,19 @@ class ServedTranscriber(FileRun[Transcriber]):
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
-        """Errors: ``RunError``, and ``DataError`` where what decodes recordings is missing."""
+        """Open a run. Errors: ``RunError``, and ``DataError`` if the sound decoder is
+        missing."""
         engine = settings.model_dump(include=set(EngineSettings.model_fields))
         return cls(name, Transcriber(run, TranslatorSettings(**engine)), settings)
 
     def writes(self, language: str) -> bool:
-        """Whether its texts are in a language, as far as is known."""
+        """True if the run writes a language, as far as is known."""
         return self.target == "und" or base(self.target) == base(language.lower())
 
-    # ---- each raises Refusal 400
+    # ---- The next methods raise Refusal 400.
 
     def check(self, request: TranscriptionRequest) -> Upload:
-        """The recording. Raises for what needs no recording to be read."""
+        """Check a request -> its recording, which is not yet read."""
         uploads, limits = request.uploads, self.settings.limits
         self.check_files(uploads, 1)
         if request.language and not self.writes(request.language):
@@ -278,7 +279,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         return upload
 
     async def opened_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
-        """The recording, and how many seconds it has by its header."""
+        """Open the recording -> the file, and its length in seconds by its header."""
         opening = self.opened([upload], self.settings.limits.recording_bytes)
         (opened,) = await self.opening.all(client, opening)
         return opened.file, await self.opening.do(client, partial(seconds_of, opened.file))
@@ -286,7 +287,7 @@ class ServedTranscriber(FileRun[Transcriber]):
     async def heard(
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
     ) -> AsyncGenerator[FoundSegment]:
-        """Each segment in which something is said, with how it was found, in their order."""
+        """Yield each segment that has words, with its hypothesis, in order."""
         executor, places = self.for_size(seconds)
         words = "word" in request.timestamp_granularities
         with executor.held(client, places):
@@ -309,12 +310,12 @@ class ServedTranscriber(FileRun[Transcriber]):
                             yield one if shares <= MOST_SHARES else one._replace(seen=None)
 
     def _cut(self, file: InMemory) -> Iterator[list[Span]]:
-        """Where a recording is cut comes last, when all of it was measured; nothing before."""
+        """Yield an empty list at each step of measuring a recording, and its spans last."""
         most, cutter = self.settings.limits.sound_seconds, self.predictor.cutter
         measured, seconds = list[Floats](), 0.0
         with readable(file):
             for levels, seconds in cutter.measuring(file):
-                if seconds > most:  # there may be more than the header has promised
+                if seconds > most:  # the header may have promised less
                     raise too_much_sound(seconds, most)
                 measured.append(levels)
                 yield []
@@ -351,7 +352,7 @@ class ServedTranscriber(FileRun[Transcriber]):
     def message(
         self, number: int, segment: Segment, best: Hypothesis, seen: Heard | None = None
     ) -> TranscribedSegment:
-        """A segment as the API tells it."""
+        """Describe a segment."""
         text = segment.text.strip()
         raw = text.encode()
         each = best.token_log_probabilities
@@ -369,11 +370,11 @@ class ServedTranscriber(FileRun[Transcriber]):
 
 
 _SURE = 0.5
-"""Probability from which on CTC is sure of a token."""
+"""The probability above which CTC is sure of a token."""
 
 
 def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
-    """Of the rows of a part, and what was written of it."""
+    """Describe the model's view of the rows of a segment, and of its hypothesis."""
     names = as_text(transcriber.run.target).shown(best.tokens)
     shares = looked(transcriber.engine, rows, best.tokens)
     return Heard(
@@ -383,7 +384,8 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
 
 
 def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
-    """One for each run of rows in which CTC is sure of the same token, where it is the surest."""
+    """List one spike for each run of rows in which CTC is sure of the same token, at its highest
+    row."""
     if transcriber.engine.network.ctc is None:
         return None
     settings = FramesSource.of(form.settings)

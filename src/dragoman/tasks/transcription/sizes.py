@@ -1,7 +1,7 @@
-"""A sane size and schedule of a model that writes what is said in recordings, when a user gives
-nothing but recordings and their texts (``sources/frames/spoken.py``).
+"""The default size and schedule of a transcriber, if a user gives only recordings and their texts
+(``sources/frames/spoken.py``).
 
-``SPOKEN_TABLE`` is what is chosen: the hours of sound choose a row.
+The hours of sound choose a row of ``SPOKEN_TABLE``.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ SPOKEN_TABLE = (
     Size(50, 1_000, 256, 4, 6, 0.1, 4_000, 1_000, 1e-3, 40),
     Size(float("inf"), 4_000, 256, 4, 8, 0.1, 8_000, 2_000, 1e-3, 20),
 )
-"""By hours of sound; ``tokens_per_update`` counts what is written. Few minutes make few updates, so
-theirs are small (docs/experiments/few-minutes-of-recordings.md)."""
+"""Rows by hours of sound; ``tokens_per_update`` counts written tokens. With few minutes, updates
+are small so that there are more of them (docs/experiments.md, "Few minutes of recordings")."""
 _SMALL = 0.5
-"""Hours of sound below which one layer writes."""
+"""With fewer hours of sound, the decoder has one layer."""
 
 _HIGHEST_RATE = 16_000
-"""Samples a second that speech needs."""
+"""The highest sample rate in Hz that speech needs."""
 _LOOKED_AT = 500
-"""Recordings whose lengths are read, and whose texts tell the language."""
+"""The number of recordings whose lengths are read, and whose texts identify the language."""
 _LONGEST = 3_000
-"""Frames of a recording that is learned from: half a minute."""
+"""The most frames of a recording in training: half a minute."""
 _MICRO_BATCH = 16_000
-"""Frames that the model processes at once."""
+"""The number of frames that the model processes at once."""
 
 
 class SpokenBuilder(RecipeBuilder):
-    """Recordings and what is said in them."""
+    """Builds recipes for recordings with their texts."""
 
     table = SPOKEN_TABLE
     side = "target"
@@ -65,7 +65,7 @@ class SpokenBuilder(RecipeBuilder):
         return one and super().takes() and places_of(first, read_lines) is not None
 
     def file_at(self, path: str) -> CorpusSettings:
-        """What names files, texts and speakers there: as the options say, or the usual names."""
+        """The corpus, with the options' or the usual names for files, texts and speakers."""
         options, about = self.options, dict[str, Any](source=path, format="spoken")
         about |= places_of(Path(path), read_lines) or {}
         if options.keys is not None:
@@ -83,7 +83,8 @@ class SpokenBuilder(RecipeBuilder):
         return self.file_at(path)
 
     def languages(self) -> dict[str, str]:
-        """One for both, unless what is written is a translation (``de-en``)."""
+        """The language, which is that of both sides unless the text is a translation
+        (``de-en``)."""
         codes = self.options.languages
         if codes and "-" in codes:
             source, target = given_languages(codes, self.options.inputs)

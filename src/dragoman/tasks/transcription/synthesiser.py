@@ -1,9 +1,9 @@
-"""A small formant synthesiser: a voice and breath, filtered as the mouth filters them.
+"""A small formant synthesiser: voice and breath, filtered by a model of the vocal tract.
 
 The voice is a train of pulses, breath is noise (Klatt, 1980; the source-filter model of Fant,
 1960). Short overlapping stretches of both are multiplied with the response of a cascade of
-resonators whose frequencies glide from sound to sound. It is meant to be told apart from people: it
-sounds as programs of the eighties do.
+resonators whose frequencies glide from sound to sound. The voice is meant to be recognised as
+synthetic: it sounds like programs of the eighties.
 
 Formants of vowels are the means of men in Peterson and Barney (1952, "Control Methods Used in a
 Study of the Vowels"); those of consonants follow the table of Klatt (1980, "Software for a
@@ -24,19 +24,19 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A stretch of speech with one target of the mouth."""
+    """A stretch of speech with one position of the mouth."""
 
     milliseconds: float
     formants: tuple[float, float, float]
-    """Hz, of the first three resonances."""
+    """The frequencies of the first three resonances, in Hz."""
     voice: float = 0.0
-    """How loud the voice is, from 0 to 1."""
+    """The loudness of the voice, from 0 to 1."""
     noise: float = 0.0
-    """How loud breath is, from 0 to 1."""
+    """The loudness of breath, from 0 to 1."""
     centre: float = 2000.0
-    """Hz, around which breath is loudest."""
+    """The frequency at which breath is loudest, in Hz."""
     width: float = 2000.0
-    """Hz, the bandwidth of breath."""
+    """The bandwidth of breath, in Hz."""
 
 
 def _vowel(milliseconds: float, *formants: float) -> Sound:
@@ -61,14 +61,14 @@ _GLIDES = {
     "AY": ("AA", "IH"), "EY": ("EH", "IY"), "OW": ("AO", "UH"), "AW": ("AA", "UH"),
     "OY": ("AO", "IH"),
 }  # fmt: skip
-"""Two vowels that run into each other."""
+"""Diphthongs: two vowels that glide into each other."""
 
 _LIPS, _TEETH, _PALATE = (300.0, 900.0, 2200.0), (300.0, 1700.0, 2600.0), (300.0, 2000.0, 2500.0)
-"""Where the formants go when the mouth is closed there."""
+"""The formants of a closed mouth at each place of articulation."""
 
 
 def _stop(place: tuple[float, float, float], voice: float, centre: float) -> tuple[Sound, ...]:
-    """The mouth is closed, then opens with a burst."""
+    """Make a stop: the mouth is closed, then opens with a burst."""
     closed = Sound(55 if voice else 65, place, voice=voice)
     burst = Sound(18 if voice else 35, place, 0.0, 0.5, centre, 1200.0)
     return closed, burst
@@ -115,7 +115,7 @@ SOUNDS: dict[str, tuple[Sound, ...]] = {
     "CH": (_CONSONANTS["T"][0], *_CONSONANTS["SH"]),
     "JH": (_CONSONANTS["D"][0], *_hiss(60, 0.3, 2500, 700, 0.3)),
 }  # fmt: skip
-"""What is said for each name, one part after the other."""
+"""The parts of each sound, in order."""
 
 _TABLE = """
 a AX, an AE N, the DH AX, my M AY
@@ -136,47 +136,48 @@ WORDS: dict[str, tuple[str, ...]] = {
     for line in _TABLE.strip().splitlines()
     for word, *names in (entry.split() for entry in line.split(","))
 }
-"""How each word is said."""
+"""The sounds of each word."""
 
 
 Samples = npt.NDArray[np.float32]
-"""(N,) from -1 to 1."""
+"""Samples (N,) from -1 to 1."""
 _Array = npt.NDArray[np.float64]
 
 RATE = 8_000
-"""Samples a second."""
+"""The sample rate in Hz."""
 _HOP = 32
-"""Samples between two frames: 4 ms."""
+"""The number of samples between two frames: 4 ms."""
 _WINDOW = 4 * _HOP
 _POINTS = 2 * _WINDOW
-"""Of the Fourier transform: what rings after a stretch has room."""
+"""The points of the Fourier transform, with room for the ringing after a stretch."""
 _BANDWIDTHS = (70.0, 100.0, 150.0)
-"""Hz, of the three formants."""
+"""The bandwidths of the three formants, in Hz."""
 _HIGHEST = 0.47 * RATE
-"""Hz: no formant is higher."""
+"""The highest formant frequency, in Hz."""
 _GLIDE, _ATTACK = 9, 5
-"""Frames over which formants, and over which loudness, pass from one sound to the next."""
+"""The number of frames in which formants, and in which loudness, change from one sound to the
+next."""
 _LOUD = 0.08
-"""Root mean square of what is spoken."""
+"""The root mean square of the speech."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Who speaks."""
+    """The properties of a speaker."""
 
     name: str
     pitch: float
-    """Hz, in the middle of a sentence."""
+    """The pitch in the middle of a sentence, in Hz."""
     formants: float
-    """What formants are multiplied with: a short throat has higher ones."""
+    """The factor of all formants: a short vocal tract has higher ones."""
     tempo: float
-    """What durations are multiplied with."""
+    """The factor of all durations."""
     breath: float
-    """What noise is multiplied with."""
+    """The factor of all noise."""
 
     @classmethod
     def of(cls, number: int) -> Voice:
-        """One of any number of voices, the same each time."""
+        """Make the voice with this number, reproducibly."""
         draw = Random(f"voice {number}")
         height = draw.random()
         return cls(
@@ -189,9 +190,9 @@ class Voice:
 
 
 def speak(sentence: str, voice: Voice, seed: int = 0) -> Samples:
-    """A sentence of words that ``WORDS`` has. The same for the same arguments.
+    """Synthesise a sentence of words in ``WORDS``, reproducibly.
 
-    Two seeds differ as a person does who says the same twice: in pauses, durations and melody.
+    Two seeds differ like two utterances of a person: in pauses, durations and melody.
     Errors: ``KeyError`` for another word.
     """
     draw = Random(f"{voice.name} {seed} {sentence}")
@@ -204,7 +205,7 @@ def speak(sentence: str, voice: Voice, seed: int = 0) -> Samples:
 
 
 def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
-    """Sounds one after the other."""
+    """Synthesise sounds one after the other."""
     counts = [
         round(one.milliseconds * voice.tempo * draw.uniform(0.9, 1.1) * RATE / 1000 / _HOP)
         for one in sounds
@@ -229,7 +230,7 @@ def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
 
 
 def _glided(tracks: _Array, frames: int) -> _Array:
-    """(F, K), each column smoothed over so many frames."""
+    """Smooth each column of (F, K) over ``frames`` frames."""
     window = np.hanning(frames + 2)[1:-1]
     padded = np.pad(tracks, ((frames // 2, frames // 2), (0, 0)), mode="edge")
     columns = [np.convolve(column, window / window.sum(), "valid") for column in padded.T]
@@ -237,8 +238,8 @@ def _glided(tracks: _Array, frames: int) -> _Array:
 
 
 def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
-    """(count,) a pulse for each opening of the vocal folds. The pitch falls over a sentence, and
-    wavers; a pulse between two samples is shared by both."""
+    """Make a pulse (count,) for each opening of the vocal folds. The pitch falls over a sentence
+    and wavers; a pulse between two samples is divided between both."""
     at = np.arange(count) / max(1, count)
     waver = draw.uniform(0.02, 0.06) * np.sin(2 * np.pi * (draw.uniform(1, 3) * at + draw.random()))
     pitch = voice.pitch * (draw.uniform(1.05, 1.2) - 0.25 * at + waver)
@@ -246,7 +247,7 @@ def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
     whole = np.flatnonzero(np.diff(np.floor(phase)))
     share = (phase[whole + 1] % 1) / (pitch[whole + 1] / RATE)
     found = np.zeros(count)
-    # Of equal energy at any pitch.
+    # All pulses have the same energy at any pitch.
     strength = np.sqrt(RATE / pitch[whole])
     found[whole] += share * strength
     found[whole + 1] += (1 - share) * strength
@@ -254,7 +255,8 @@ def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
 
 
 def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
-    """(F, B) the response of the mouth, and of the folds, which are louder at low frequencies."""
+    """The response (F, B) of the mouth, and of the vocal folds, which are louder at low
+    frequencies."""
     z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))
     response = np.repeat(((1 - z) / (1 - 0.92 * z) ** 2)[None], len(formants), axis=0)
     for column, width in enumerate(_BANDWIDTHS):
@@ -263,7 +265,7 @@ def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
 
 
 def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArray[np.complex128]:
-    """(F, B) of a resonator with two poles: its gain is 1 at 0 Hz, or where it is greatest."""
+    """The response (F, B) of a two-pole resonator whose gain is 1 at 0 Hz, or at its peak."""
     z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))[None]
     radius = np.exp(-np.pi * width / RATE)
     second = -(radius**2)
@@ -274,7 +276,7 @@ def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArr
 
 
 def _filtered(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
-    """(N,) stretches of samples, each through its own filter, laid over each other."""
+    """Filter overlapping stretches of samples, each with its own response, and add them (N,)."""
     frames = len(response)
     stretches = np.lib.stride_tricks.sliding_window_view(samples, _WINDOW)[::_HOP][:frames]
     windowed = stretches * np.hanning(_WINDOW + 1)[:-1]

@@ -1,19 +1,19 @@
-"""The predictor of recordings: a recording in, what is said in it out, with times.
+"""The predictor of recordings: it writes the words of a recording, with their times.
 
     transcriber = dragoman.Transcriber(dragoman.Run.open("runs/talks"))
     print(transcriber("talk.wav"))
     transcriber("talk.wav").captions("srt")
 
-Each part of a recording is read by itself (``sources/frames/cutting.py``): an hour takes the
+The parts of a recording are read one by one (``sources/frames/cutting.py``), so an hour takes the
 memory of some parts.
 
-When each word is said is told by CTC, which knows its order, and by how loud it is. The best way to
-spread the tokens over the rows of the encoder (``training/losses/ctc.py``) is found by dynamic
-programming. CTC says where a token is surest, and little of where it begins: so two words meet at
-the quietest place between the last row of one and the first of the next, and silence at both ends
-of a word is taken off.
+The times of words come from CTC, which gives their order, and from the loudness of the recording.
+Dynamic programming finds the most probable assignment of the tokens to the rows of the encoder
+(``training/losses/ctc.py``). CTC shows where a token is surest, but hardly where it begins:
+therefore two words meet at the quietest place between the last row of one and the first row of the
+next, and silence at both ends of a word is removed.
 
-Shapes: T rows, V outputs of the decoder, behind which the blank is output V.
+Shapes: T rows, V outputs of the decoder; output V is the blank.
 """
 
 from __future__ import annotations
@@ -54,32 +54,33 @@ from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
 
 Progress = Callable[[float, float], None]
-"""Is told how many seconds of how many are done."""
+"""A function that receives the seconds that are done, and their total."""
 
 _AT_ONCE = 32
-"""Parts of a recording that are searched for together."""
+"""The number of parts of a recording that are searched for together."""
 
 
 @dataclass(frozen=True)
 class Transcription:
-    """What is said in one recording. ``str(transcription)`` is its text."""
+    """The words of one recording. ``str(transcription)`` is its text."""
 
     recording: str
-    """Its file; "-" is standard input."""
+    """The file; "-" is standard input."""
     segments: tuple[Segment, ...]
-    """Its parts in their order, each with its text and when it begins and ends, in seconds."""
+    """The parts in order, each with its text, begin and end in seconds."""
     seconds: float
-    """How long it is."""
+    """The length in seconds."""
     language: str | None = None
-    """The language of the text, as the recipe names it; None where it names none."""
+    """The language of the text by the recipe; None if the recipe names none."""
 
     @property
     def text(self) -> str:
-        """All that is said, on one line."""
+        """The whole text on one line."""
         return " ".join(filter(None, (one.text.strip() for one in self.segments)))
 
     def captions(self, layout: CaptionFormat = "srt") -> str:
-        """The content of a file: text (a line for each segment), srt, vtt, tsv or json."""
+        """Format the content of a file: text (a line for each segment), srt, vtt, tsv or
+        json."""
         return captions(self.segments, layout, self.language)
 
     def __str__(self) -> str:
@@ -87,7 +88,7 @@ class Transcription:
 
 
 class Transcriber(Predictor[Transcription]):
-    """A trained model, ready to hear. Not for several threads at once."""
+    """A trained model, opened to transcribe. It must not be used by several threads at once."""
 
     def __init__(
         self,
@@ -96,11 +97,11 @@ class Transcriber(Predictor[Transcription]):
         search_settings: SearchSettings | None = None,
         cutting: CuttingSettings | None = None,
     ) -> None:
-        """``run``: of the task translation that reads recordings (``source.kind = "frames"``).
-        ``cutting``: where recordings are cut; left out, parts are as long as recordings that the
-        model has learned from may be, and 20 seconds at most.
+        """``run`` must read recordings (``source.kind = "frames"``). ``cutting`` sets how
+        recordings are cut; without it, parts are at most as long as the training recordings, and 20
+        seconds.
 
-        Errors: ``RunError`` for a run that writes nothing of recordings.
+        Errors: ``RunError`` for a run that does not transcribe recordings.
         """
         run.require_task("transcription", "which does not transcribe recordings")
         self.settings = settings or TranslatorSettings()
@@ -113,7 +114,7 @@ class Transcriber(Predictor[Transcription]):
 
     @property
     def times_words(self) -> bool:
-        """Whether it can tell when each word is said."""
+        """True if the run can give the times of words."""
         return bool(self.run.recipe.training.ctc_weight)
 
     def each(
@@ -124,12 +125,12 @@ class Transcriber(Predictor[Transcription]):
         words: bool = False,
         progress: Progress = lambda *_: None,
     ) -> Iterator[Transcription]:
-        """Transcribe files of any rate and any number of channels: WAV, FLAC, OGG, Opus or MP3.
-        "-" is standard input. ``beam`` changes the run's own. With ``words``, each segment has its
-        words with their times and how sure the model is of each. ``progress`` is told of each file.
+        """Transcribe files of any rate and any number of channels: WAV, FLAC, OGG, Opus or MP3. "-"
+        is standard input. ``beam`` replaces the run's own. With ``words``, each segment has its
+        words with their times and confidence. ``progress`` is called for each file.
 
-        Errors: ``DataError`` for a file that cannot be used; ``RunError`` for ``words`` of a run
-        that was trained without CTC.
+        Errors: ``DataError`` for an unusable file; ``RunError`` for ``words`` of a run that was
+        trained without CTC.
         """
         if words and not self.times_words:
             raise RunError(
@@ -149,17 +150,18 @@ class Transcriber(Predictor[Transcription]):
             yield Transcription(raw, tuple(segments), seconds, known)
 
     def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
-        """The search for what is said in some rows. ``begun``: the tokens with which it begins."""
+        """Make the search request for the words in some rows. ``begun``: the tokens with which
+        they begin."""
         settings = with_beams(self.engine.search_settings, beam, None)
         asked = settings if self._ctc is None else self._ctc.asked(settings)
         return self.engine.request(rows, asked, begun)
 
     def best(self, rows: Values, found: Sequence[Hypothesis]) -> Hypothesis:
-        """What is said in some rows. ``found``: by their search."""
+        """Choose the best of the hypotheses that the search for some rows has given."""
         return found[0] if self._ctc is None else self._ctc(rows, found)[0]
 
     def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
-        """A piece with its text, and with its words if they are wanted."""
+        """Make the segment of a piece, with its words if they are requested."""
         (text,) = self.engine.target.raw([best.tokens])
         own = self._words(piece.span, piece.samples, piece.rows, best) if words else ()
         return Segment(text, piece.span.begin, piece.span.end, own)
@@ -167,7 +169,7 @@ class Transcriber(Predictor[Transcription]):
     def _heard(
         self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
     ) -> Iterator[Segment]:
-        """The segment of each span, in their order."""
+        """Yield the segment of each span, in order."""
         for window in parts(self.cutter.pieces(raw, spans), _AT_ONCE):
             found = self.engine.search(self.ask(piece.rows, beam) for piece in window)
             for piece, hypotheses in zip(window, found, strict=True):
@@ -176,7 +178,7 @@ class Transcriber(Predictor[Transcription]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> Shown:
-        """What is said in a recording that is read whole, however long it is."""
+        """Transcribe a recording that is read whole, of any length."""
         (rows,) = self.engine.source.read([text])
         begun = self.engine.target.tokens([prefix])[0] if prefix else ()
         (found,) = self.engine.search([self.ask(rows, begun=begun)])
@@ -189,7 +191,7 @@ class Transcriber(Predictor[Transcription]):
     def _words(
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis
     ) -> list[SpokenWord]:
-        """The words of a span; none where CTC has no room for them."""
+        """The words of a span; empty if CTC has too few rows for them."""
         source, tokens = FramesSource.of(self.run.recipe.source), best.tokens
         rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
         if rows is None or not tokens:
@@ -206,25 +208,25 @@ class Transcriber(Predictor[Transcription]):
 
 
 class HeardWord(NamedTuple):
-    """One word, as the decoder wrote it."""
+    """A word, as the decoder wrote it."""
 
     text: str
     tokens: slice
-    """Which of the text's tokens are its own."""
+    """The range of its tokens among those of the text."""
     confidence: float
-    """P(it | the words before it)."""
+    """The probability of the word, given the words before it."""
 
 
 def best_rows(
     log_probabilities: npt.NDArray[Any], tokens: Sequence[int]
 ) -> list[tuple[int, int]] | None:
-    """(T, V + 1) -> the first row of each token and the one behind its last, by the most probable
-    of all ways; None where there are fewer rows than the tokens need."""
+    """Align tokens with rows (T, V + 1) by the most probable path -> the first row of each
+    token, and the one after its last. None if there are fewer rows than the tokens need."""
     rows, outputs = log_probabilities.shape
     states = np.full(2 * len(tokens) + 1, outputs - 1)  # a blank around each token
     states[1::2] = tokens
     count = len(states)
-    # From a token to the next without a blank, unless both are the same.
+    # A path may skip the blank between two tokens, unless they are equal.
     skips = np.zeros(count, np.bool_)
     skips[3::2] = states[3::2] != states[1:-2:2]
     best = np.full(count, -np.inf)
@@ -261,8 +263,8 @@ def timed(
     rate: int,
     span: Span,
 ) -> list[SpokenWord]:
-    """The words of a span with times in the whole recording. ``rows``: of each token
-    (``best_rows``); ``samples``: of the span, ``rate`` a second."""
+    """Give the words of a span times in the whole recording. ``rows`` are those of each token
+    (``best_rows``), ``samples`` those of the span, at ``rate`` Hz."""
     levels = levels_of([samples], rate)
     frame = (span.end - span.begin) / max(1, len(levels))
     loud = levels >= threshold_of(levels)

@@ -1,4 +1,4 @@
-"""``dragoman transcribe``: recordings in, text or captions out."""
+"""The verb ``dragoman transcribe``, which writes recordings as text or captions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from dragoman.tasks.transcription.transcriber import Transcriber
 
 _REMEMBERED = 10_000
-"""Transcripts that a worker remembers."""
+"""The most transcripts that a worker remembers."""
 
 
 _OTHERS = frozenset({".doc", ".docx", ".odt", ".pdf", ".rtf", ".html"})
-"""Endings of files that hold more than text."""
+"""The endings of files that contain more than text."""
 
 
 @arguments
 class TranscribeArguments(PartsArguments):
-    """What ``dragoman transcribe`` takes."""
+    """The arguments of ``dragoman transcribe``."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("RECORDING")
@@ -136,7 +136,7 @@ def transcribe(args: TranscribeArguments) -> None:
 
 
 def _in_parts(args: TranscribeArguments) -> None:
-    """Lists of recordings, by several processes or machines."""
+    """Transcribe lists of recordings with several processes or machines."""
     for one in args.given:
         if os.path.isdir(one) or (os.path.isfile(one) and _is_sound(Path(one))):
             raise DragomanError(
@@ -151,18 +151,18 @@ def _in_parts(args: TranscribeArguments) -> None:
 
 
 def _is_sound(path: Path) -> bool:
-    """Whether it is no list: names have no NUL."""
+    """True if a file is sound, not a list: names contain no NUL."""
     with path.open("rb") as file:
         return b"\0" in file.read(4096)
 
 
 def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: str) -> LineWork:
-    """What a worker does to names of recordings. ``folder``: in which the command was given."""
+    """Open the work of a worker process on names of recordings, relative to ``folder``."""
     transcriber = _opened(args, run, precision)
     done: dict[str, str] = {}
 
     def outputs(names: Sequence[str]) -> Generator[str]:
-        # Where one cannot be used, the others are asked for again.
+        # After an error the caller asks for the others again, so finished ones are kept.
         for name in names:
             if name.strip() and name not in done:
                 path = os.path.join(folder, name)
@@ -188,7 +188,7 @@ def _opened(args: TranscribeArguments, run: Run, precision: str = "") -> Transcr
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
-    """What --format says, or the ending of --to."""
+    """The format that --format or the ending of --to gives."""
     from dragoman.tasks.transcription.captions import ENDING
 
     if args.format is not None:
@@ -208,8 +208,9 @@ def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
 def _targets(
     recordings: Sequence[str], to: Path | None, layout: CaptionFormat
 ) -> list[Path | None]:
-    """Where the text of each recording goes; None: standard output. Errors: ``DragomanError`` for
-    two that would have the same file, or one that would take the place of a recording."""
+    """List the file for the text of each recording; None is standard output. Errors:
+    ``DragomanError`` if two recordings would share a file, or a file would replace a
+    recording."""
     from dragoman.base.atomic import check_is_file
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.tasks.transcription.captions import ENDING

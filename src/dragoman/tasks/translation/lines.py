@@ -60,9 +60,7 @@ class LinePlan:
             logger.warning("a line of %d tokens is cut to %d", len(values), longest)
             values = [*values[: longest - 1], self._engine.source.eos]
         elif len(values) > longest:
-            if (
-                not self._has_split
-            ):  # no text is lost, and a corpus may have thousands of such lines
+            if not self._has_split:  # warn once: a corpus may have thousands of such lines
                 self._has_split = True
                 logger.warning(
                     "%r has %d tokens, more than %d, and is split, as all lines are that are so "
@@ -95,7 +93,7 @@ class LinePlan:
 
 
 class FilePlan:
-    """Splits recordings and pictures for a run."""
+    """Cuts recordings into pieces for a run; pictures stay whole."""
 
     def __init__(self, engine: Engine, run: Run) -> None:
         self._engine = engine

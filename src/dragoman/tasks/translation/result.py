@@ -1,4 +1,4 @@
-"""A translation as a ``Translator`` gives it: the text, and what is known of it."""
+"""The result of a ``Translator``: the text of a translation, its probabilities and alternatives."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ class Translation:
     """One translation. ``str(translation)`` is its text."""
 
     source: str
-    """The text that was given."""
+    """The source text."""
     text: str
-    """Its translation: one line for one line."""
+    """The translation; one line for each line of the source."""
     score: float
-    """Log-probability over length penalty (see ``search.hypothesis``); higher is better. Summed
-    over the sentences of a text that was split."""
+    """The log-probability divided by the length penalty (see ``search.hypothesis``); higher is
+    better. The score of a text that was split is the sum over its sentences."""
     token_log_probabilities: tuple[float, ...]
     """log P of each token, in nats, and of the end symbol if the model ended the sentence. With a
     shortlist, P is the share among the tokens that it allows."""
     alternatives: tuple[Translation, ...] = ()
-    """The further hypotheses when more than one was asked for, best first."""
+    """The other hypotheses, best first, if more than one was requested."""
     ids: tuple[int, ...] = ()
-    """The tokens as ids."""
+    """The ids of the target tokens."""
     prepared: str = ""
-    """What the model wrote before it was put back into plain text; the same as ``text`` but where
-    the model was trained on text prepared by Moses."""
+    """The output of the model before it was restored to plain text. It differs from ``text`` only
+    if the model was trained on text prepared by Moses."""
     expected_chrf: float | None = None
-    """Against all candidates, 0 to 100, where it was chosen by that (``TranslatorSettings.mbr``);
-    of a text that was split the mean over its sentences."""
+    """The expected chrF against all candidates, 0 to 100, if the translation was chosen by it
+    (``TranslatorSettings.mbr``). For a text that was split, it is the mean over its sentences."""
     finished: bool = True
-    """Whether the model ended it; False where it was cut at its greatest length."""
+    """False if the translation was cut off at its greatest length."""
     parts: tuple[Translation, ...] = ()
-    """The translations of its sentences, where the text was cut into them."""
+    """The translations of the sentences, if the text was split."""
     passage: Passage | None = field(default=None, repr=False, compare=False)
-    """How it was cut, without what was read of each piece."""
+    """The pieces that the text was split into, without their input values."""
     attention: AttentionRecord | None = None
-    """Where every layer and head looked, when asked for."""
+    """The attention of every layer and head, if it was requested."""
     vocabulary: Text | None = field(default=None, repr=False, compare=False)
-    """What the ids are of."""
+    """The vocabulary of the ids."""
 
     @classmethod
     def of(
@@ -61,8 +61,8 @@ class Translation:
         target: TextForm,
         text: str | None = None,
     ) -> Translation:
-        """The first of some hypotheses; the others become its alternatives. ``text``: the
-        translation itself, where it was given and not found."""
+        """Make a translation of the first hypothesis, with the others as its alternatives. ``text``
+        is the translation itself, if it was given instead of searched for."""
         best, *others = hypotheses
         prepared = target.vocabulary.decode(best.tokens)
         return cls(
@@ -81,10 +81,10 @@ class Translation:
     def join(
         cls, source: str, passage: Passage, parts: Sequence[Translation], *, drawn: bool = False
     ) -> Translation:
-        """One translation of the pieces of a text, with what stands around each.
+        """Join the translations of the pieces of a text, with the text around each.
 
-        Its alternatives are the next best of what those of the pieces make together, as many as a
-        piece has at most; of samples (``drawn``) each is made of one sample of every piece.
+        The alternatives are the next best combinations of the pieces' alternatives, as many as a
+        piece has at most. For samples (``drawn``), each combines one sample of every piece.
         """
         if len(parts) == 1 and passage.is_bare:
             return parts[0]
@@ -107,13 +107,13 @@ class Translation:
 
     @property
     def worth(self) -> float:
-        """What it was chosen by: higher is better."""
+        """The value by which the translation was chosen; higher is better."""
         return self.score if self.expected_chrf is None else self.expected_chrf
 
     @property
     def is_behind(self) -> bool:
-        """Whether it stands behind others in an n-best list, whatever it is worth: it was cut, and
-        not chosen by its chrF."""
+        """True if it ranks after all others in an n-best list, whatever its worth, because it was
+        cut off. Translations that were chosen by their chrF are exempt."""
         return not self.finished and self.expected_chrf is None
 
     @cached_property
@@ -125,7 +125,7 @@ class Translation:
         return self.text
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it: the probability of each token, attention if asked for."""
+        """Format for a notebook: the probability of each token, and attention if requested."""
         from dragoman.pictures.explorer import translation_html
         from dragoman.pictures.records import merged_to_words
 

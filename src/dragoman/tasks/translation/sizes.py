@@ -1,8 +1,8 @@
-"""A sane size and schedule for a corpus, when a user gives nothing but two files.
+"""The default size and schedule of a translator, if a user gives only two files.
 
-``TABLE`` is the whole wisdom: the number of pairs chooses a row. Minutes become a number of
-updates once, by a short measurement on this machine, and that number is written into the recipe;
-from then on the run is as reproducible as any.
+The number of pairs chooses a row of ``TABLE``. Minutes become a number of updates once, by a short
+measurement on this machine. That number is written into the recipe, so the run is as reproducible
+as any other.
 """
 
 from __future__ import annotations

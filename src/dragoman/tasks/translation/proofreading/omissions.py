@@ -23,9 +23,9 @@ _LOOKED_AT = 0.3
 """A source word counts as attended to if any token of the translation gives it this share of
 attention."""
 _STRETCH_GAINS = (0.45, 0.03)
-"""Nats, and share of the whole -log P. A translation owes nothing to words that were not looked at
-if it gains so much by taking them away, the greater of the two: what was improbable before shows
-little by being less so."""
+"""Limits in nats and as a share of -log P; the greater one counts. A translation does not depend on
+words without attention if removing them gains this much. The share matters for improbable
+translations, for which a gain means little."""
 _WORD_GAINS = (0.9, 0.05)
 """The same limits for a single word, attended to or not."""
 _COMMON_GAINS = (2.0, 0.05)
@@ -33,17 +33,17 @@ _COMMON_GAINS = (2.0, 0.05)
 _FEW = 3
 """The number of adjacent words that are removed together, at every place."""
 _HARDLY_MISSED = -1.0
-"""Nats. A translation that owes something to one of a few words loses more without them."""
+"""The gain in nats below which a translation depends on one of the removed words."""
 _CLAUSE = 6
-"""Words of which every few are hardly missed are left out from so many on. Fewer may be said in
-other words: "there is a", "talking on his phone"."""
+"""The fewest words of a stretch that counts as left out because no group in it is missed. Shorter
+stretches may be translated in other words: "there is a", "talking on his phone"."""
 _COMMON = 0.4
 """The most frequent words, which make up this share of the training text, are common: articles,
 "is", "of"."""
 _HYPHENS = ("-", "‐", "‑")
 _SHORT, _SHORT_COMMON = 3, 0.6
-"""Letters of words that are common up to this share: "her", "up". Where it is not known what was
-read, all of them are."""
+"""Words of at most this many letters are common up to this larger share: "her", "up". Without a
+lexicon, all of them are common."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,8 @@ class Suspect:
 
     place: Span
     least: tuple[float, float] | None
-    """Nats, and share of -log P: what a translation gains at least that has left them out. None of
-    a few words that stand together, of which there are some at every place: those around them
-    decide."""
+    """The least gain, in nats and as a share of -log P, of a translation that has left them out.
+    None for a group of adjacent words, which is judged together with the groups around it."""
 
     def left_out(self, with_them: float, without: float) -> bool:
         """Decide by log P of the translation ``with_them`` and ``without`` them."""

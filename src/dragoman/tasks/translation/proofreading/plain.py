@@ -93,14 +93,14 @@ def _shortened(text: str) -> str:
 
 
 _OF_ADDRESS = r"!#-&*-;=?-\[\]-_a-~"
-"""ASCII without spaces, quotes and brackets: a particle or a full stop of Asia that touches an
-address is not of it."""
+"""ASCII without spaces, quotes and brackets: an Asian particle or full stop that follows an address
+is not part of it."""
 _KEPT = re.compile(
     rf"https?://[{_OF_ADDRESS}]{{1,2000}}(?<![.,;:!?])"
     r"|(?a:(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8})"
     rf"|{PLACEHOLDER}"
 )
-"""Addresses of the web and of mail, and placeholders."""
+"""Web addresses, mail addresses and placeholders, which a translation must keep."""
 _PERCENT = re.compile(r"(?<!\d)(\d{1,2})\s?%")
 _BEGINS = re.compile("[%{$@]|://")
 """The characters that begin a placeholder, or are part of an address."""

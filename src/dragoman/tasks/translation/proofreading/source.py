@@ -77,12 +77,12 @@ def touching(spans: NDArray[np.float64], *, apart: bool = False) -> list[Span]:
 
 
 _WORD_OF_PARTS = 4.0
-"""Letters of a piece, on average, from which on a word that was never read is made of parts that
-were: compounds, inflections."""
+"""The mean number of letters of a word's pieces from which on an unknown word counts as composed of
+known parts: a compound or an inflection."""
 _STRANGE = 0.6
 """A sentence with at least this share of words never read may be in another language."""
 _MIN_WORDS = 3
-"""The fewest words of a sentence whose language is judged by that share alone."""
+"""The fewest words of a sentence that is judged by the share of unknown words alone."""
 _TELLING_WORDS = 5
 """The fewest words from which function words identify a language without a lexicon."""
 _SIGNS = frozenset("'\"‘’‚‛“”„‟«»‹›-‐‑‒–—―…,.;:!?()[]{}¡¿、。· \t\n\r")
@@ -114,8 +114,8 @@ def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
 def another_language(
     source: ReadSource, unknown: Sequence[Span], lexicon: Lexicon | None, language: str
 ) -> ProofWarning | None:
-    """That a source is of another language than ``language``, which the run reads; ``unknown``: the
-    words that it never has read."""
+    """Warn if a source is not in ``language``, the source language of the run; ``unknown`` are the
+    words that the run has never read."""
     spoken = [place for place in source.words if not source.at(place)[0].isdigit()]
     if not spoken:
         return None
