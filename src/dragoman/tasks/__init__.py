@@ -1,1 +1,2 @@
-"""Tasks: what joins forms, data, model, training and search into something a user asks for."""
+"""The tasks. Each joins forms, data, model, training and search into something that users ask
+for."""

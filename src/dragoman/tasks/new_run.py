@@ -52,8 +52,8 @@ _FEW = 40
 def fill_new_run(
     recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
 ) -> Prepared:
-    """Write everything but the recipe, and prepare the data. ``start_from`` and ``take`` are
-    those of ``train``, and so are the errors."""
+    """Write everything but the recipe, and prepare the data. ``start_from`` and ``take`` are those
+    of ``train``, and so are the errors."""
     doubts = doubts_of(recipe)
     for doubt in doubts:
         say(f"warning: {doubt}")
@@ -181,8 +181,8 @@ class Fit:
     taken: Mapping[str, str]
     """A mapping from each name in the new model to the name in the old one."""
     missing: tuple[str, ...]
-    """The new model's names of the weights of this part that the old model lacks or has in
-    another shape."""
+    """The new model's names of the weights of this part that the old model lacks or has in another
+    shape."""
     why: str
     """The reason why the first missing place has no weight."""
     parameters: int
@@ -239,8 +239,8 @@ def _renamed(names: Mapping[str, str], own: str, canonical: str) -> dict[str, st
 
 
 def fitting(new: Shapes, old: Shapes, part: ModelPart) -> Fit:
-    """Find the weights of a part that a new model can take from an old one. ``new`` and ``old``
-    map the names of weights to their shapes."""
+    """Find the weights of a part that a new model can take from an old one. ``new`` and ``old`` map
+    the names of weights to their shapes."""
     wanted, given = places(new, part), places(old, part)
     taken, missing, whys = {}, [], []
     for place, name in wanted.items():

@@ -31,16 +31,15 @@ _BY_HEART = 1.0
 _ONCE = 0.95
 """Below this number of epochs, a part of the training text was never seen."""
 _FEW = 20
-"""With fewer examples, a share among them may be off by more than 20 points (95 %
-confidence)."""
+"""With fewer examples, a share among them may be off by more than 20 points (95 % confidence)."""
 _MAX_MINUTES = 1e6
 """The most minutes that are shown: a damaged record may hold any number."""
 _SHOWN = 60
 
 
 def verdict(run: Run) -> list[str]:
-    """Say if a run has hardly learned its task, or its outputs do not follow its input. The list
-    is empty for any other run."""
+    """Say if a run has hardly learned its task, or its outputs do not follow its input. The list is
+    empty for any other run."""
     said, training = [], TrainingSummary.of(run)
     if why := hardly_learned(run, training):
         advice = _advice(run, training) if training.tokens else ""  # no training is recorded
@@ -58,8 +57,8 @@ def hardly_learned(run: Run, training: TrainingSummary) -> str:
 
 
 def seen_little(run: Run, epochs: float) -> list[str]:
-    """Say if a run was trained for less than one of its ``epochs``, or has held-out sets so
-    small that their scores say little. The list is empty for any other run."""
+    """Say if a run was trained for less than one of its ``epochs``, or has held-out sets so small
+    that their scores say little. The list is empty for any other run."""
     said = []
     if epochs < _ONCE:
         said.append(f"it has learned from {100 * epochs:.2g} % of its {run.task.noun}")
@@ -109,8 +108,7 @@ def _advice(run: Run, training: TrainingSummary) -> str:
 
 
 def _same_words(run: Run, training: TrainingSummary) -> str | None:
-    """Return one output of a run that writes much the same for each sample; None for other
-    runs."""
+    """Return one output of a run that writes much the same for each sample; None for other runs."""
     if not run.task.writes_text:
         return None
     samples = [*training.samples, *run.scores().get("samples", [])]

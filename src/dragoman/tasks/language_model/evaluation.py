@@ -152,8 +152,8 @@ class LanguageModelReport(EvaluationReport):
 
 
 class LanguageModelEvaluation(TextsEvaluation[LanguageModelReport]):
-    """Scores texts from a file or folder. ``window=512`` and ``stride=64`` change the settings
-    of the recipe's section ``evaluation``."""
+    """Scores texts from a file or folder. ``window=512`` and ``stride=64`` change the settings of
+    the recipe's section ``evaluation``."""
 
     def check(self, asked: EvaluationRequest) -> None:
         windows_of(asked.run, asked.changes)

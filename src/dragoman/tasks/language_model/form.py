@@ -1,5 +1,4 @@
-"""The form of a missing source side: a language model reads only an end symbol before it
-writes."""
+"""The form of a missing source side: a language model reads only an end symbol before it writes."""
 
 from __future__ import annotations
 

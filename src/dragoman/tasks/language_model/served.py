@@ -1,5 +1,5 @@
-"""A served language model: its work on a text, for threads outside the event loop, and the
-messages of ``/v1/write``, ``/v1/surprisal`` and ``/v1/continuations``."""
+"""A served language model: its work on a text, for threads outside the event loop, and the messages
+of ``/v1/write``, ``/v1/surprisal`` and ``/v1/continuations``."""
 
 from __future__ import annotations
 
@@ -165,8 +165,7 @@ class TextPlace:
     kept: tuple[int, ...]
     """The tokens of that text that the model reads."""
     spaces: int
-    """The number of last tokens among these that only write the space before the
-    alternatives."""
+    """The number of last tokens among these that only write the space before the alternatives."""
     request: Request
 
 
@@ -185,8 +184,8 @@ class ServedLanguageModel(ServedRun):
         windows: tuple[int, int],
         run: Run,
     ) -> None:
-        """``windows`` are the tokens that the model reads at once, and the stride of the windows
-        in which a text is read (``search/forced_decoding.py``)."""
+        """``windows`` are the tokens that the model reads at once, and the stride of the windows in
+        which a text is read (``search/forced_decoding.py``)."""
         super().__init__(name, engine, settings, run)
         self.context, self._stride = windows
         self.reading = self.executor("surprise")
@@ -313,8 +312,7 @@ class ServedLanguageModel(ServedRun):
         return TextPlace(text_of(self.engine, tokens), tuple(kept), spaces, asked)
 
     def continuations(self, place: TextPlace, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
-        """List the words with which the hypotheses continue, each once, the most probable
-        first."""
+        """List the words with which the hypotheses continue, each once, the most probable first."""
         known: dict[str, Continuation] = {}
         every = [self._continuation(place, one) for one in found]
         for one in sorted(every, key=lambda one: -one.probability):

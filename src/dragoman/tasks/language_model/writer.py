@@ -44,8 +44,7 @@ class Written:
 
 
 class Writer(WritingPredictor[list[Written]]):
-    """A trained language model, opened to write. It must not be used by several threads at
-    once."""
+    """A trained language model, opened to write. It must not be used by several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("language-model", "not a language model")
 
@@ -97,8 +96,8 @@ class Writer(WritingPredictor[list[Written]]):
     def each(
         self, given: Iterable[str], settings: SearchSettings | None = None
     ) -> Iterator[list[Written]]:
-        """Continue each beginning -> its n best texts, or n samples. ``settings`` replace the
-        run's own. All searches end before the first result."""
+        """Continue each beginning -> its n best texts, or n samples. ``settings`` replace the run's
+        own. All searches end before the first result."""
         engine, begins = self.engine, list(given)
         nothing = engine.source.values(begins)
         begun = engine.target.tokens(begins)
@@ -115,8 +114,7 @@ class Writer(WritingPredictor[list[Written]]):
             ]
 
     def shown(self, text: str, prefix: str = "") -> Written:
-        """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a
-        prefix."""
+        """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("nothing is read, so the text itself says how it begins")
         tokens = self.engine.target.tokens([text])
@@ -125,8 +123,8 @@ class Writer(WritingPredictor[list[Written]]):
 
 
 Ending = Literal["end", "stop", "longest"]
-"""The reason why a text ended: the model ended it, a stop string occurred, or the greatest
-length was reached."""
+"""The reason why a text ended: the model ended it, a stop string occurred, or the greatest length
+was reached."""
 
 _NEXT_TURN = 0x9E3779B97F4A7C15
 """An increment between the seeds of turns, unlike any seed that people choose."""
@@ -145,9 +143,9 @@ class Growth:
         stop: Sequence[str] = (),
         longest: int = MAX_NEW_TOKENS,
     ) -> None:
-        """``context``: the tokens that the model reads at once. ``settings``: the best
-        hypothesis, or the first sample, is followed. ``stop``: the text ends before any of these
-        strings. ``longest``: the most tokens that are added."""
+        """``context``: the tokens that the model reads at once. ``settings``: the best hypothesis,
+        or the first sample, is followed. ``stop``: the text ends before any of these strings.
+        ``longest``: the most tokens that are added."""
         self._engine, self._context, self._settings = engine, context, settings
         self.tokens = engine.target.tokens([begin])[0]
         self.given = len(self.tokens)
@@ -217,8 +215,8 @@ class Growth:
         return more
 
     def words(self) -> tuple[int, list[SurprisalWord]]:
-        """Return the words that are new or longer since the last call, and the number of the
-        first. All words joined are ``text``; unknown bits are NaN."""
+        """Return the words that are new or longer since the last call, and the number of the first.
+        All words joined are ``text``; unknown bits are NaN."""
         told = self._told
         tail = words_of(
             self._engine.written,

@@ -67,8 +67,7 @@ class FillAnswer(Message):
 
 
 MAX_BLANKS = 32
-"""The most blanks of a text: after each one that is filled, the model computes all others
-again."""
+"""The most blanks of a text: after each one that is filled, the model computes all others again."""
 MAX_CANDIDATES = 5000
 """The most candidates in one answer, over all blanks."""
 _AROUND = 6
@@ -93,8 +92,7 @@ class ServedFillMask(AskedRun[Filler]):
         return super().look_cut(request)
 
     def check(self, request: FillRequest) -> None:
-        """Check the limits of a request. Raises Refusal 400 for more than one answer may
-        hold."""
+        """Check the limits of a request. Raises Refusal 400 for more than one answer may hold."""
         widest = min(self.settings.limits.beam, self.settings.rows)
         blanks = self.check_blanks(request.text)
         if not blanks:
@@ -133,9 +131,9 @@ class ServedFillMask(AskedRun[Filler]):
         return blanks
 
     def parts(self, request: FillRequest) -> Iterator[Filled | None]:
-        """Fill a text in steps: yields None after each step, so that other clients take turns,
-        and the filled text last. Raises Refusal 400 for a text that cannot be filled, or costs
-        too much."""
+        """Fill a text in steps: yields None after each step, so that other clients take turns, and
+        the filled text last. Raises Refusal 400 for a text that cannot be filled, or costs too
+        much."""
         asked = request.text, request.top, request.pieces
         try:
             tokens = self.predictor.tokens_read(*asked)

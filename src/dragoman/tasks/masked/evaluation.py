@@ -54,8 +54,8 @@ _ALONE = 2000
 
 
 class MaskedValidation(Validation[MaskedBatch]):
-    """Computes ``loss`` (nats per masked token), ``perplexity`` and ``accuracy``. As samples,
-    the model fills the blanks of some texts."""
+    """Computes ``loss`` (nats per masked token), ``perplexity`` and ``accuracy``. As samples, the
+    model fills the blanks of some texts."""
 
     without = "empty"
 
@@ -231,8 +231,8 @@ class _DrawnTokens:
     def __init__(self) -> None:
         self._seen = 0
         self._heap: list[tuple[int, int, Tokens, int]] = []
-        """A heap of the smallest hashes (negated), each with the token's number, its piece and
-        its place."""
+        """A heap of the smallest hashes (negated), each with the token's number, its piece and its
+        place."""
 
     def take(self, piece: Tokens, ordinary: Any) -> None:
         numbers = np.arange(self._seen, self._seen + len(piece))
@@ -258,8 +258,7 @@ class _DrawnTokens:
 def masked_pieces(
     texts: Iterable[Tokens], context: int, masking: Masking, first: int = 0
 ) -> Iterator[tuple[Tokens, Masked]]:
-    """Split texts into pieces and mask them. The piece's number, from ``first`` on, is the
-    seed."""
+    """Split texts into pieces and mask them. The piece's number, from ``first`` on, is the seed."""
     for number, tokens in enumerate(texts, first):
         for begin in range(0, len(tokens), context - 1):
             piece = tokens[begin : begin + context - 1]

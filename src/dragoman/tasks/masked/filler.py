@@ -161,8 +161,8 @@ class Filler(Predictor[Filled]):
         )
 
     def tokens_read(self, text: str, best: int = BEST, pieces: int = 1) -> int:
-        """Count the tokens that the model reads to fill a text, summed over all steps: it reads
-        the text again for each open blank. Errors: ``DragomanError``."""
+        """Count the tokens that the model reads to fill a text, summed over all steps: it reads the
+        text again for each open blank. Errors: ``DragomanError``."""
         given = self._read(text, pieces, max(MAX_TOKENS, self.context))
         read, blanks = min(len(given.values), self.context), len(given.blanks)
         if pieces == 1:
@@ -200,8 +200,8 @@ class Filler(Predictor[Filled]):
     # ---- inside
 
     def _read(self, text: str, pieces: int, longest: int) -> _Text:
-        """Tokenise a text with blanks of ``pieces`` tokens. Errors: ``DragomanError`` for a text
-        of more than ``longest`` tokens."""
+        """Tokenise a text with blanks of ``pieces`` tokens. Errors: ``DragomanError`` for a text of
+        more than ``longest`` tokens."""
         most = min(MAX_PIECES, self.context - 1)
         if not 1 <= pieces <= most:
             raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")

@@ -10,9 +10,9 @@ from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TextsBuilder
 
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
-"""A masked model must first learn that neighbours say more than the rest of a window. Long
-windows, few masked tokens and high dropout delay this (docs/experiments.md, "A masked model that
-stands still")."""
+"""A masked model must first learn that neighbours say more than the rest of a window. Long windows,
+few masked tokens and high dropout delay this (docs/experiments.md, "A masked model that stands
+still")."""
 
 
 class MaskedBuilder(TextsBuilder):

@@ -94,8 +94,7 @@ def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
 
 
 def _written(args: FillArguments, found: Filled, number: int) -> str:
-    """Format the result of a text as one line, or as a table without ``--text`` and
-    ``--json``."""
+    """Format the result of a text as one line, or as a table without ``--text`` and ``--json``."""
     if args.text:
         return found.text
     if args.json:

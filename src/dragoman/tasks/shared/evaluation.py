@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from dragoman.metrics.significance import MeasuredSystem
 
 _CHARACTERS = 500_000
-"""The most characters of all samples together: the file is read back only if it is no larger
-than ``MAX_JSON``."""
+"""The most characters of all samples together: the file is read back only if it is no larger than
+``MAX_JSON``."""
 
 logger = logging.getLogger("dragoman")
 
@@ -51,11 +51,10 @@ class EvaluationRequest:
 
     run: Run
     files: Sequence[Path] = ()
-    """The files to evaluate on; without any, the run is evaluated on the test set of its
-    recipe."""
+    """The files to evaluate on; without any, the run is evaluated on the test set of its recipe."""
     changes: Sequence[str] = ()
-    """Changes ``key=value`` to the recipe's search settings; for a language model, to the
-    windows in which it reads."""
+    """Changes ``key=value`` to the recipe's search settings; for a language model, to the windows
+    in which it reads."""
     precision: str = "auto"
     shortlist: bool = False
     mbr: int = 0
@@ -195,8 +194,8 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
         return report
 
     def check(self, asked: EvaluationRequest) -> None:
-        """Raise ``DragomanError`` for changes to the search of a task that has none. Other
-        changes are checked when the search begins."""
+        """Raise ``DragomanError`` for changes to the search of a task that has none. Other changes
+        are checked when the search begins."""
         if asked.changes and "beam" not in asked.run.task.evaluation_options:
             raise DragomanError(
                 f"{asked.changes[0]}: {asked.run.folder} is a {asked.run.task.called} and is "
@@ -205,8 +204,8 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
 
     @abstractmethod
     def examples(self, asked: EvaluationRequest) -> Examples:
-        """Read the examples and their name. A warning is logged if the run has learned from any
-        of them."""
+        """Read the examples and their name. A warning is logged if the run has learned from any of
+        them."""
 
     @abstractmethod
     def report(self, asked: EvaluationRequest, examples: Examples) -> Report:
@@ -238,8 +237,8 @@ def signed(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, A
 
 
 def samples(run: Run, pairs: Sequence[Pair], hypotheses: Sequence[str]) -> dict[str, Any]:
-    """Take as many samples as the recipe says, spread over all pairs, each with the output of
-    the run. Texts are shortened, more so if there are many samples."""
+    """Take as many samples as the recipe says, spread over all pairs, each with the output of the
+    run. Texts are shortened, more so if there are many samples."""
     wanted = run.recipe.evaluation.samples
     most = min(MAX_SHOWN, _CHARACTERS // (3 * max(1, wanted)))
     step = max(1, len(pairs) // max(1, wanted))
@@ -367,8 +366,8 @@ class TextStream(NamedTuple):
 
 
 def texts_of(run: Run, files: Sequence[Path]) -> TextStream:
-    """Read the texts of a file, or of the run's test set, without blank ones. A warning is
-    logged if the run has learned from any of them."""
+    """Read the texts of a file, or of the run's test set, without blank ones. A warning is logged
+    if the run has learned from any of them."""
     require_one_file(run, files, "texts, without references")
     if files:
         _warn_of_other_text(run, files[0])
@@ -392,8 +391,8 @@ def no_texts(run: Run) -> DragomanError:
 
 
 def _warn_of_other_text(run: Run, path: Path) -> None:
-    """Log a warning if a file, or the first of a folder, is in another language than the run, or
-    is no text of lines. Errors: ``DataError`` for an unreadable file."""
+    """Log a warning if a file, or the first of a folder, is in another language than the run, or is
+    no text of lines. Errors: ``DataError`` for an unreadable file."""
     first = files_of(str(path))[0]
     if not first.is_file() or not first.stat().st_size:
         return  # A pipe can be read only once, and an unreadable file fails where it is read.
@@ -410,8 +409,8 @@ def _warn_of_other_text(run: Run, path: Path) -> None:
 
 
 def read_like(run: Run, path: Path) -> Iterator[str]:
-    """Read the texts of a file or folder, separated as in the training files of the run.
-    Sections are as long as possible, because none are held out."""
+    """Read the texts of a file or folder, separated as in the training files of the run. Sections
+    are as long as possible, because none are held out."""
     learned = [corpus.format for corpus in run.recipe.data.train if corpus.is_alone]
     corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
     return (pair.target for pair in read_pairs(corpus))

@@ -111,8 +111,8 @@ class Pairs:
 
 
 def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
-    """Make the function that reads the source of an example in an update. With SpecAugment it
-    masks parts of recordings, with picture augmentation it varies pictures."""
+    """Make the function that reads the source of an example in an update. With SpecAugment it masks
+    parts of recordings, with picture augmentation it varies pictures."""
     hiding, varying = recipe.training.spec_augment, recipe.training.picture_augment
     seed, hides = recipe.seed, hiding.is_on
     if not (hides or varying.is_on):
@@ -147,8 +147,7 @@ class TextWindows:
 
 
 class MaskedTexts:
-    """Pieces of texts without sources, masked differently in each update
-    (``data/masking.py``)."""
+    """Pieces of texts without sources, masked differently in each update (``data/masking.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
         target = forms.written
@@ -214,8 +213,8 @@ class LabelledTexts:
 
 
 def in_batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Split the places of ``sizes``, in order, into batches whose sizes add up to at most
-    ``most``. A larger item is a batch of its own."""
+    """Split the places of ``sizes``, in order, into batches whose sizes add up to at most ``most``.
+    A larger item is a batch of its own."""
     part: list[int] = []
     held = 0
     for place, size in enumerate(sizes):

@@ -1,5 +1,5 @@
-"""The evaluation of runs that choose among labels, and its results as a table, in the report and
-as a picture: which labels are confused, and the surest mistakes."""
+"""The evaluation of runs that choose among labels, and its results as a table, in the report and as
+a picture: which labels are confused, and the surest mistakes."""
 
 from __future__ import annotations
 
@@ -212,13 +212,12 @@ class LabelRuntime(Runtime):
 
 
 SURE = 2.0
-"""The number of standard errors by which a run must exceed a guess that answers without
-reading."""
+"""The number of standard errors by which a run must exceed a guess that answers without reading."""
 
 
 def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
-    """Say that a run is no better than always giving one ``answer``; ``accuracy`` and
-    ``guessed`` are shares."""
+    """Say that a run is no better than always giving one ``answer``; ``accuracy`` and ``guessed``
+    are shares."""
     return (
         f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
         f"{SHARE.written(guessed)}"

@@ -106,8 +106,8 @@ def below(
 
 
 def by_frequency(run: Run, training: TrainingSummary) -> str | None:
-    """Say why a run that predicts tokens has hardly learned, by the cost of guessing by
-    frequency; None if it has, or if that cost is not known."""
+    """Say why a run that predicts tokens has hardly learned, by the cost of guessing by frequency;
+    None if it has, or if that cost is not known."""
     guess, loss = run.notes().get(TEXT, {}).get("by_frequency"), training.scores.get("loss")
     if not guess or loss is None or loss < _OF_GUESSING * guess:
         return None
@@ -124,8 +124,8 @@ def on_test(run: Run, name: str) -> float | None:
 
 
 def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequence[Tokens]) -> Any:
-    """Notes on the text that a run learns to write: ``tokens`` of an epoch and the mean
-    ``length`` of an example, end symbols counted. With the size of a ``vocabulary`` they include
+    """Notes on the text that a run learns to write: ``tokens`` of an epoch and the mean ``length``
+    of an example, end symbols counted. With the size of a ``vocabulary`` they include
     ``by_frequency``, the cost of guessing the tokens of ``dev``, in nats per token."""
     tokens = store.total(side) + len(store)
     notes: dict[str, float] = {"tokens": tokens, "length": round(tokens / len(store), 2)}
@@ -152,8 +152,8 @@ _READ, _ANSWERS = 100_000, 2_000
 
 
 def learned_answers(recipe: Recipe) -> list[str]:
-    """Some targets of the training examples, spread over the first ``_READ``; empty if the text
-    is no longer available."""
+    """Some targets of the training examples, spread over the first ``_READ``; empty if the text is
+    no longer available."""
     try:
         pairs = chain.from_iterable(corpus.pairs for corpus in plain_corpora(recipe, "train"))
         found = [pair.target for pair in islice(pairs, _READ)]
@@ -194,8 +194,7 @@ MIN_BLEU = 1.0
 """The least BLEU that counts as more than a guess, even if the best guess scores less: of two
 models with 0.7 and 0.0, neither translates, however significant the difference."""
 _ALIKE = 200
-"""The number of texts among which the most typical one is searched for: all pairs are
-compared."""
+"""The number of texts among which the most typical one is searched for: all pairs are compared."""
 
 
 def chance_of_translations(

@@ -96,8 +96,8 @@ class Runtime(ABC):
 
     @abstractmethod
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """Score a guess on ``pairs``, by the names that validation gives its scores; empty if
-        there are too few pairs (``tasks/shared/progress_made.py``)."""
+        """Score a guess on ``pairs``, by the names that validation gives its scores; empty if there
+        are too few pairs (``tasks/shared/progress_made.py``)."""
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         """Say why a finished run has hardly learned the task; None if it has, or if that is not

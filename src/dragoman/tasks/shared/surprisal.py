@@ -160,11 +160,10 @@ class Length:
     tokens: int = 0
     """The number of tokens, end symbols included."""
     bytes: int = 0
-    """UTF-8 bytes of the texts as the vocabulary restores them, plus one for each end, as in a
-    file with a text on each line."""
+    """UTF-8 bytes of the texts as the vocabulary restores them, plus one for each end, as in a file
+    with a text on each line."""
     given: int = 0
-    """UTF-8 bytes of the texts as given: more than ``bytes`` if normalisation removes
-    something."""
+    """UTF-8 bytes of the texts as given: more than ``bytes`` if normalisation removes something."""
     unknown: int = 0
     """The number of bytes that unknown tokens replace. An unknown token does not say which
     characters it replaces, so each of these bytes adds 8 bits to the bits per byte."""

@@ -50,8 +50,7 @@ class Validation(ABC, Generic[Measured]):
         pairs: Sequence[Pair],
         device: torch.device,
     ) -> None:
-        """``forms`` are those of the text in ``pairs``, which may already be tokenised by
-        Moses."""
+        """``forms`` are those of the text in ``pairs``, which may already be tokenised by Moses."""
         self.model = model
         self.recipe = recipe
         self.forms = forms
@@ -74,8 +73,8 @@ class Validation(ABC, Generic[Measured]):
         """Compute all scores, and some samples for people."""
 
     def searched(self, examples: int) -> int:
-        """The number of examples, out of ``examples``, whose outputs are searched for, which
-        takes most of the time."""
+        """The number of examples, out of ``examples``, whose outputs are searched for, which takes
+        most of the time."""
         return 0
 
     def some(self) -> list[Pair]:
@@ -105,8 +104,8 @@ class PairsValidation(Validation[Batch]):
     """Validates a task whose outputs are searched for from a source."""
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        """Select the pairs within the length limits of training (one sentence of a hundred
-        thousand characters would cost hours), and batch them by target length."""
+        """Select the pairs within the length limits of training (one sentence of a hundred thousand
+        characters would cost hours), and batch them by target length."""
         source, target = self.forms
         sources = source.encode([pair.source for pair in pairs])
         targets = target.encode([pair.target for pair in pairs])

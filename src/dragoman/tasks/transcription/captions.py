@@ -47,8 +47,7 @@ class Segment:
 def captions(
     segments: Iterable[Segment], layout: CaptionFormat, language: str | None = None
 ) -> str:
-    """Format a whole file. Segments without words are omitted. ``language`` is a code for
-    JSON."""
+    """Format a whole file. Segments without words are omitted. ``language`` is a code for JSON."""
     said = [segment for segment in segments if segment.text.strip()]
     match layout:
         case "text":

@@ -1,5 +1,4 @@
-"""The recordings of ``dragoman demo --task transcribe``, and what it shows of the trained
-run."""
+"""The recordings of ``dragoman demo --task transcribe``, and what it shows of the trained run."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ _SHOWN = 3
 
 
 def spoken_recordings() -> DemoFiles:
-    """Make the recordings that the demo learns from. Errors: ``DataError`` if the extra
-    ``sound`` is missing."""
+    """Make the recordings that the demo learns from. Errors: ``DataError`` if the extra ``sound``
+    is missing."""
     from dragoman.sources.frames.recording_file import library
     from dragoman.tasks.transcription.demo_corpus import SPOKEN_NOTICE, spoken_demo, write_spoken
 

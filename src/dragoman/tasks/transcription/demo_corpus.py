@@ -103,8 +103,7 @@ def write_wav(path: Path, samples: Samples) -> None:
 
 
 def _sentences(draw: Random) -> Iterator[tuple[str, Split]]:
-    """Yield an endless sequence of sentences that the synthesiser can speak, each with its
-    part."""
+    """Yield an endless sequence of sentences that the synthesiser can speak, each with its part."""
     living = PEOPLE_WORDS + ANIMAL_WORDS
     while True:
         verb = draw.choice(_VERBS)

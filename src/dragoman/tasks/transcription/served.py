@@ -205,8 +205,8 @@ class ModelList(Message):
 AT_ONCE = 8
 """The most pieces of a recording in the queue at once."""
 MOST_SHARES = 500_000
-"""The most shares of attention in one answer: about 3 MB, which block all other threads while
-they are written."""
+"""The most shares of attention in one answer: about 3 MB, which block all other threads while they
+are written."""
 
 
 class FoundSegment(NamedTuple):
@@ -231,8 +231,7 @@ class ServedTranscriber(FileRun[Transcriber]):
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
-        """Open a run. Errors: ``RunError``, and ``DataError`` if the sound decoder is
-        missing."""
+        """Open a run. Errors: ``RunError``, and ``DataError`` if the sound decoder is missing."""
         engine = settings.model_dump(include=set(EngineSettings.model_fields))
         return cls(name, Transcriber(run, TranslatorSettings(**engine)), settings)
 

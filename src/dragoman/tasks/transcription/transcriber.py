@@ -79,8 +79,7 @@ class Transcription:
         return " ".join(filter(None, (one.text.strip() for one in self.segments)))
 
     def captions(self, layout: CaptionFormat = "srt") -> str:
-        """Format the content of a file: text (a line for each segment), srt, vtt, tsv or
-        json."""
+        """Format the content of a file: text (a line for each segment), srt, vtt, tsv or json."""
         return captions(self.segments, layout, self.language)
 
     def __str__(self) -> str:
@@ -150,8 +149,8 @@ class Transcriber(Predictor[Transcription]):
             yield Transcription(raw, tuple(segments), seconds, known)
 
     def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
-        """Make the search request for the words in some rows. ``begun``: the tokens with which
-        they begin."""
+        """Make the search request for the words in some rows. ``begun``: the tokens with which they
+        begin."""
         settings = with_beams(self.engine.search_settings, beam, None)
         asked = settings if self._ctc is None else self._ctc.asked(settings)
         return self.engine.request(rows, asked, begun)
@@ -220,8 +219,8 @@ class HeardWord(NamedTuple):
 def best_rows(
     log_probabilities: npt.NDArray[Any], tokens: Sequence[int]
 ) -> list[tuple[int, int]] | None:
-    """Align tokens with rows (T, V + 1) by the most probable path -> the first row of each
-    token, and the one after its last. None if there are fewer rows than the tokens need."""
+    """Align tokens with rows (T, V + 1) by the most probable path -> the first row of each token,
+    and the one after its last. None if there are fewer rows than the tokens need."""
     rows, outputs = log_probabilities.shape
     states = np.full(2 * len(tokens) + 1, outputs - 1)  # a blank around each token
     states[1::2] = tokens

@@ -209,8 +209,7 @@ def _targets(
     recordings: Sequence[str], to: Path | None, layout: CaptionFormat
 ) -> list[Path | None]:
     """List the file for the text of each recording; None is standard output. Errors:
-    ``DragomanError`` if two recordings would share a file, or a file would replace a
-    recording."""
+    ``DragomanError`` if two recordings would share a file, or a file would replace a recording."""
     from dragoman.base.atomic import check_is_file
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.tasks.transcription.captions import ENDING

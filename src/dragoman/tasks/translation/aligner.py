@@ -33,8 +33,8 @@ from dragoman.runs.user_cache import cache_folder
 logger = logging.getLogger("dragoman")
 
 MAX_TOKENS = 1000
-"""The most tokens of a sentence that is aligned: the cost of attention, and of an HMM, grows
-with its square."""
+"""The most tokens of a sentence that is aligned: the cost of attention, and of an HMM, grows with
+its square."""
 
 TextPair = tuple[str, str]
 """A source sentence and its translation."""
@@ -61,10 +61,10 @@ class Aligner:
     """Aligns the words of given pairs by the attention of a run."""
 
     def __init__(self, engine: Engine, head: AligningHead | None = None) -> None:
-        """``head`` defaults to the head that was trained to align. If there is none, each pair
-        is aligned by the mean of the heads of the layer with the sharpest attention. Errors:
-        ``DragomanError`` for a head that the model does not have, or a model without attention
-        to a source."""
+        """``head`` defaults to the head that was trained to align. If there is none, each pair is
+        aligned by the mean of the heads of the layer with the sharpest attention. Errors:
+        ``DragomanError`` for a head that the model does not have, or a model without attention to a
+        source."""
         self._engine = engine
         layers = engine.network.attentions_of("cross")
         if not layers:
@@ -100,9 +100,9 @@ class Aligner:
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
     ) -> MeasuredAligner:
-        """Align pairs and measure the error: by the given head on all of them, or by the head
-        that does best on the first ``development`` pairs, on the others. With 0, the head is
-        chosen and measured on all pairs, as an oracle.
+        """Align pairs and measure the error: by the given head on all of them, or by the head that
+        does best on the first ``development`` pairs, on the others. With 0, the head is chosen and
+        measured on all pairs, as an oracle.
 
         Errors: ``DataError`` for links that do not fit the pairs.
         """
@@ -207,8 +207,8 @@ class TextAligner:
 
 
 SHORT_ROUNDS, SHORT_CELLS = 3, 2_000_000
-"""The rounds and cells of a short HMM, for comparison only: its AER is 0.021 and 0.080, that of
-the whole one 0.023 and 0.072 (docs/experiments.md)."""
+"""The rounds and cells of a short HMM, for comparison only: its AER is 0.021 and 0.080, that of the
+whole one 0.023 and 0.072 (docs/experiments.md)."""
 MAX_KEPT = 8
 """The most HMMs in the cache; the least recently used are deleted."""
 _TOLD_AFTER = 5.0
@@ -280,8 +280,7 @@ MAX_COMPARED = 200
 
 
 def agreement(both: Iterable[tuple[Links, Links]]) -> float:
-    """The share of links that two directions have in common, relative to their average
-    number."""
+    """The share of links that two directions have in common, relative to their average number."""
     common = every = 0
     for forward, backward in both:
         common += 2 * len(forward & backward)
@@ -292,9 +291,9 @@ def agreement(both: Iterable[tuple[Links, Links]]) -> float:
 def _cut(
     source: Form, target: Form, pairs: Sequence[TextPair], most: int
 ) -> list[tuple[Side, Side]]:
-    """Tokenise both sides of each pair, with the word of each token. A pair with more than
-    ``most`` tokens on a side gets none and is logged; one that is too long by its characters is
-    not tokenised at all (``Form.far_too_long``)."""
+    """Tokenise both sides of each pair, with the word of each token. A pair with more than ``most``
+    tokens on a side gets none and is logged; one that is too long by its characters is not
+    tokenised at all (``Form.far_too_long``)."""
     forms = source, target
 
     def is_far(pair: TextPair) -> bool:

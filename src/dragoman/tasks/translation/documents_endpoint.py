@@ -8,8 +8,7 @@ in memory and is never logged.
 
 A translation is kept in memory under a name that nobody can guess. It is deleted after the
 download, after ten minutes, and when the server stops. If the store is full, the client that holds
-the most bytes loses its oldest document, so a client
-that fills it displaces only its own documents.
+the most bytes loses its oldest document, so a client that fills it displaces only its own.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""``dragoman translate`` for documents: for files and folders, and with ``--watch`` for files
-that arrive in a folder."""
+"""``dragoman translate`` for documents: for files and folders, and with ``--watch`` for files that
+arrive in a folder."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> list[Path]:
-    """Select the documents among the arguments: one, several, or a folder; none for lines or
-    text. With ``asked``, plain text files count as documents too."""
+    """Select the documents among the arguments: one, several, or a folder; none for lines or text.
+    With ``asked``, plain text files count as documents too."""
     from dragoman.documents.files import is_document
 
     if len(given) == 1 and os.path.isdir(given[0]):
@@ -39,8 +39,8 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 
 
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
-    """Pair each document with the path of its translation. Errors: ``DragomanError`` if a
-    document has no valid target."""
+    """Pair each document with the path of its translation. Errors: ``DragomanError`` if a document
+    has no valid target."""
     from dragoman.documents.files import called_so, check_is_another, check_is_new, files_in
 
     first = sources[0]
@@ -77,8 +77,8 @@ def translate_documents(
     columns: str | None,
     quiet: bool,
 ) -> None:
-    """Translate documents. If one of several fails, it is reported and the others are
-    translated. Errors: ``DragomanError``, at the end, if any failed."""
+    """Translate documents. If one of several fails, it is reported and the others are translated.
+    Errors: ``DragomanError``, at the end, if any failed."""
     from dragoman.documents.files import open_document, write_document
 
     failures = Failures(len(pairs))

@@ -209,8 +209,8 @@ def translation_message(
     found: Sequence[Sequence[Hypothesis]],
     proofs: Sequence[Proof] | None = None,
 ) -> Iterator[bytes]:
-    """Write a text and its translation as JSON, part by part. ``head`` is the translation
-    without text and sentences; ``proofs`` are those of each sentence's best hypothesis."""
+    """Write a text and its translation as JSON, part by part. ``head`` is the translation without
+    text and sentences; ``proofs`` are those of each sentence's best hypothesis."""
     texts = []
     for hypotheses in found:
         texts.append(texts_of(target, hypotheses))
@@ -253,8 +253,8 @@ def _told(
 
 
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
-    """List for each word of a translation the source words that it comes from, in source order.
-    The list is empty for a word that attends to none in particular."""
+    """List for each word of a translation the source words that it comes from, in source order. The
+    list is empty for a word that attends to none in particular."""
     found = []
     for word in words:
         looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)

@@ -46,8 +46,7 @@ class TranslationReport(SearchReport):
     prepared: Score | None
     """BLEU over lower-cased Moses tokens, if the recipe asks for it."""
     markup: Markup | None
-    """The number of lines that keep their markup, if the recipe says that the text has
-    markup."""
+    """The number of lines that keep their markup, if the recipe says that the text has markup."""
     heard: WordErrors | None
     """WER and CER, if the run writes the language that it reads; by the first reference if there
     are several."""
@@ -102,8 +101,8 @@ class TranslationReport(SearchReport):
 
 
 class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
-    """Translates sources and scores the translations. Files are the sources and their
-    references; several files of references hold other translations of the same sources."""
+    """Translates sources and scores the translations. Files are the sources and their references;
+    several files of references hold other translations of the same sources."""
 
     def examples(self, asked: EvaluationRequest) -> EvaluationSet:
         found = EvaluationSet.of(asked.run, asked.files, asked.columns, asked.keys)

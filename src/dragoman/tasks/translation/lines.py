@@ -73,8 +73,8 @@ class LinePlan:
         return Passage("", (Piece(line, "", tuple(values)),))
 
     def _is_cut(self, line: str) -> bool:
-        """Decide if a line is translated sentence by sentence, and warn if that may matter and
-        is unknown."""
+        """Decide if a line is translated sentence by sentence, and warn if that may matter and is
+        unknown."""
         if self._single is False or (self._single is None and self._has_warned):
             return False
         language = self._engine.source.language
@@ -100,8 +100,8 @@ class FilePlan:
         self._cutter = RecordingCutter.of(engine.source, run.recipe.bounded_plan.max_source)
 
     def cut(self, files: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
-        """Split files into pieces to search for, in groups of about ``_ROWS_AT_ONCE`` rows;
-        silent ones have none. ``whole``: a recording is not cut."""
+        """Split files into pieces to search for, in groups of about ``_ROWS_AT_ONCE`` rows; silent
+        ones have none. ``whole``: a recording is not cut."""
         waiting, rows = list[Passage](), 0
         for file in files:
             if self._cutter is None or whole:
@@ -143,9 +143,8 @@ def learned_single_sentences(run: Run) -> bool | None:
 
 
 _SEVERAL = 0.02
-"""A model has not learned to continue after a sentence if a smaller share of its training lines
-has several: the share is 0.0 in the demo, 0.0001 in Multi30k and Tatoeba, 0.37 in Python's
-manual."""
+"""A model has not learned to continue after a sentence if a smaller share of its training lines has
+several: the share is 0.0 in the demo, 0.0001 in Multi30k and Tatoeba, 0.37 in Python's manual."""
 
 
 def requests_of(
@@ -155,9 +154,9 @@ def requests_of(
     begun: Sequence[Sequence[int]],
     candidates: int = 0,
 ) -> list[Request]:
-    """Make a request for each piece of each passage. ``begun`` are the tokens that each
-    passage's output begins with. ``candidates`` is the number among which minimum Bayes risk
-    chooses; 0 searches for the most probable output."""
+    """Make a request for each piece of each passage. ``begun`` are the tokens that each passage's
+    output begins with. ``candidates`` is the number among which minimum Bayes risk chooses; 0
+    searches for the most probable output."""
     asked = candidates_of(settings, candidates) if candidates else settings
     pieces = [piece.values for one in passages for piece in one.pieces]
     begins = [

@@ -99,8 +99,7 @@ class ServedLines(FileRun[Translator]):
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:
-        """Open a run. Errors: ``RunError``, and ``DataError`` if the picture decoder is
-        missing."""
+        """Open a run. Errors: ``RunError``, and ``DataError`` if the picture decoder is missing."""
         chosen = TranslatorSettings(**settings.model_dump(include=set(EngineSettings.model_fields)))
         return cls(name, Translator(run, chosen), settings)
 

@@ -4,10 +4,10 @@ Minimum Bayes risk takes the candidate that agrees most with the others,
 
     y* = argmax_y Σ_y' P(y') · chrF(y, y')
 
-over candidates y, y' (Kumar and Byrne 2004; Eikema and Aziz 2020). Samples are weighted
-equally, and duplicates count as often as they were drawn: the sum is a Monte Carlo estimate of
-the expected chrF. The candidates of an n-best list are weighted by their probabilities,
-normalised to sum to one.
+over candidates y, y' (Kumar and Byrne 2004; Eikema and Aziz 2020). Samples are weighted equally,
+and duplicates count as often as they were drawn: the sum is a Monte Carlo estimate of the expected
+chrF. The candidates of an n-best list are weighted by their probabilities, normalised to sum to
+one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from dragoman.search.settings import SearchSettings
 
 
 def candidates_of(settings: SearchSettings, count: int) -> SearchSettings:
-    """Make a search for ``count`` candidates: samples if it samples, else the n best of a
-    beam."""
+    """Make a search for ``count`` candidates: samples if it samples, else the n best of a beam."""
     changes: dict[str, int] = {"n_best": max(count, settings.n_best)}
     if settings.sampling is None and not settings.alternatives:
         changes["beam"] = max(changes["n_best"], settings.beam)

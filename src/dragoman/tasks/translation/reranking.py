@@ -34,8 +34,7 @@ _NATS_OF_A_BYTE = 8 * math.log(2)
 
 
 class Reranker:
-    """A language model that scores translations. It must not be used by several threads at
-    once."""
+    """A language model that scores translations. It must not be used by several threads at once."""
 
     def __init__(self, run: Run, language: str) -> None:
         """``language`` is that of the translations. Errors: ``RunError`` for a run that is no
@@ -64,8 +63,8 @@ class Reranker:
     def each(
         self, translations: Sequence[Translation], weight: float, alpha: float
     ) -> list[Translation]:
-        """Rerank each translation and its alternatives by their joint scores. ``alpha`` is that
-        of the length penalty."""
+        """Rerank each translation and its alternatives by their joint scores. ``alpha`` is that of
+        the length penalty."""
         judged = self.judged(translations)
         return [reordered(one, costs, weight, alpha) for one, costs in judged]
 

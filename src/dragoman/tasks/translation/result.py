@@ -142,8 +142,8 @@ class Translation:
 
 def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
     """Combine the choices of all parts, the best first, into at most as many as the longest list
-    has. Each list is sorted; combinations are ranked by the fewest cut-off parts, then by the
-    sum of their worth."""
+    has. Each list is sorted; combinations are ranked by the fewest cut-off parts, then by the sum
+    of their worth."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     wanted = max(map(len, choices), default=1)
     first = (0,) * len(parts)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dragoman.tasks.translation.translator import Translator
 
 BEGUN_BLEU = 5.0
-"""A translator with a lower BLEU has hardly begun to learn: in observed trainings the score
-begins to climb there (docs/experiments.md, "Minutes that do not teach")."""
+"""A translator with a lower BLEU has hardly begun to learn: in observed trainings the score begins
+to climb there (docs/experiments.md, "Minutes that do not teach")."""
 BEGUN_WER = 90.0
 """A transcriber with a higher WER has hardly a word right: always writing the most frequent word
 scores about as much."""
@@ -65,8 +65,8 @@ class TranslationRuntime(Runtime):
 
     @property
     def evaluate(self) -> TranslationEvaluation:
-        """The evaluation of ``parts``, without importing torch, so that mistakes in the input
-        are reported before."""
+        """The evaluation of ``parts``, without importing torch, so that mistakes in the input are
+        reported before."""
         from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
         return TranslationEvaluation()

@@ -278,8 +278,8 @@ class ServedTranslator(ServedRun):
     def plan(
         self, texts: Sequence[str], options: TranslationOptions
     ) -> tuple[list[Passage], list[Request]]:
-        """Split the texts, and make a search request for each piece. The limits of one answer
-        and one request are checked."""
+        """Split the texts, and make a search request for each piece. The limits of one answer and
+        one request are checked."""
         passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
         check_total(

@@ -87,6 +87,6 @@ class TranslationBuilder(RecipeBuilder):
 
 
 def rows_for(pairs: float) -> Sequence[Size]:
-    """The row of ``TABLE`` that suits the number of pairs if time does not matter, and all
-    smaller sizes, the largest first."""
+    """The row of ``TABLE`` that suits the number of pairs if time does not matter, and all smaller
+    sizes, the largest first."""
     return TABLE[TABLE.index(row_of(TABLE, pairs)) :: -1]

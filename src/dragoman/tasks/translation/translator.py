@@ -1,13 +1,13 @@
-"""The predictor: text in, translations out. The command line and every picture use it; the server
-searches for what it searches for (``lines.py``).
+"""The predictor of translation: texts in, translations out. The command line and figures use it;
+the server makes the same search requests (``lines.py``).
 
     translator = dragoman.load("runs/x")
     translator("Guten Tag").text
     translator.batch(["Eins.", "Zwei."])
     for translation in translator.stream(open("big.de")): ...
 
-One sentence's way: normalise and cut into tokens (SentencePiece), ``encode`` once, search, join
-tokens to text again. A line may be cut first: see ``tasks/translation/lines.py``.
+A sentence is normalised and split into tokens (SentencePiece), encoded once and searched for; the
+tokens are joined to text again. A line may be split first: see ``tasks/translation/lines.py``.
 """
 
 from __future__ import annotations
@@ -48,18 +48,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman")
 
 WINDOW = 1000
-"""Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
+"""The lines that ``stream`` holds at once: enough to sort by length, few enough to need little
+memory."""
 
 
 class Translator(Predictor[Translation]):
-    """A trained model, ready to translate. Make one with ``dragoman.load``.
+    """A trained model, opened to translate. ``dragoman.load`` makes one.
 
-    Not for several threads at once; a server gives each run one thread.
+    It must not be used by several threads at once; a server gives each run one thread.
     """
 
     @classmethod
     def whole(cls, run: Run, settings: EngineSettings | None) -> Self:
-        """One that never cuts a text into sentences: for looking at what the model itself does."""
+        """Open a translator that never splits a text into sentences, to study the model itself."""
         return cls(run, TranslatorSettings(**dict(settings or EngineSettings()), whole=True))
 
     def __init__(
@@ -87,11 +88,12 @@ class Translator(Predictor[Translation]):
         self._lines = plan_of(self.engine, run, cut_off=self.settings.long_lines == "cut")
         ranks = not self.ensemble  # several runs have no CTC of their own
         self.ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
-        """Ranks what the beam finds (``TranslatorSettings.ctc_weight``), where the run has CTC."""
+        """Ranks the hypotheses of a beam (``TranslatorSettings.ctc_weight``), if the run has
+        CTC."""
 
     @property
     def search_settings(self) -> SearchSettings:
-        """How it searches unless told otherwise."""
+        """The default settings of a search."""
         return self.engine.search_settings
 
     # ---- translating
@@ -106,11 +108,11 @@ class Translator(Predictor[Translation]):
         prefix: str = "",
         attention: bool = False,
     ) -> Iterator[Translation]:
-        """Translate any number of texts, each as soon as it and all before it are there.
+        """Translate any number of texts, and yield each translation once all before it are done.
 
-        ``prefix`` is how every translation must begin. ``settings`` replace the run's own; ``beam``
-        and ``n_best`` change them. With ``attention`` a text is translated as one, however many
-        sentences it has. Take all of them before you use this translator again.
+        ``prefix`` is the beginning of every translation. ``settings`` replace the run's own;
+        ``beam`` and ``n_best`` change them. With ``attention``, a text is translated as a whole,
+        even if it has several sentences. Consume the iterator before you use this translator again.
         """
         chosen = with_beams(settings or self.search_settings, beam, n_best)
         whole = attention or self.settings.whole
@@ -131,9 +133,9 @@ class Translator(Predictor[Translation]):
         n_best: int | None = None,
         prefixes: Iterable[str] | None = None,
     ) -> list[Translation]:
-        """Translate several texts, in their order. Each gives one line, an empty one an empty one.
+        """Translate several texts, in order. Each gives one line; an empty one gives an empty line.
 
-        ``prefixes``: how each translation must begin, "" for those that may begin as they like.
+        ``prefixes``: the beginning of each translation, or "" for none.
         Errors: ``SearchError`` for a prefix that is too long.
         """
         listed = _listed(texts, "batch")
@@ -170,7 +172,7 @@ class Translator(Predictor[Translation]):
         settings: SearchSettings,
         begun: Sequence[Sequence[int]],
     ) -> Iterator[Translation]:
-        """The translation of each text from those of its pieces; the first begins as ``begun``."""
+        """Translate each text from its pieces; the first piece of each begins with ``begun``."""
         risk = self.settings.mbr
         asked = settings if self.ctc is None or risk else self.ctc.asked(settings)
         requests = requests_of(self.engine, passages, asked, begun, risk)
@@ -194,7 +196,7 @@ class Translator(Predictor[Translation]):
     def stream(
         self, texts: Iterable[str], *, settings: SearchSettings | None = None
     ) -> Iterator[Translation]:
-        """Translate any number of texts, a window at a time, in their order and in flat memory."""
+        """Translate any number of texts in order, a window at a time, in constant memory."""
         if isinstance(texts, str):
             raise TypeError("translator.stream takes many texts; give a single one to translator()")
         for window in parts(texts, WINDOW):
@@ -203,9 +205,9 @@ class Translator(Predictor[Translation]):
     def paragraphs(
         self, text: str, *, settings: SearchSettings | None = None, prefix: str = ""
     ) -> str:
-        """Running text: its sentences are translated and put back between their own spaces.
+        """Translate running text: sentences are translated, and the space between them is kept.
 
-        ``prefix`` is how the translation of the first must begin.
+        ``prefix`` is the beginning of the first translation.
         """
         (passage,) = self.engine.cut([text], whole=False)
         begun = self.engine.target.tokens([prefix])[0] if prefix else ()
@@ -223,13 +225,14 @@ class Translator(Predictor[Translation]):
         progress: Callable[[int, int], None] = lambda *_: None,
     ) -> bytes:
         """Translate a document: Word, PowerPoint, Excel, HTML, Markdown, messages, subtitles and
-        more (docs/documents.md). All that is no text of it comes out byte for byte.
+        more (docs/documents.md). Only its text changes; the rest is copied byte for byte.
 
-        ``source``: a file, or ``dragoman.formats.catalogue.read_document(data, name)``. ``to``:
-        where the translation is written, whole or not at all. ``final``: whether translations
-        count as done in formats that can tell. ``columns``: of a table, by name in the first row or
-        by number from 1; by default all. ``progress``: is told how many of how many texts
-        there are. Errors: ``BadDocument``, which names the file and the place; ``FileError``.
+        ``source``: a file, or ``dragoman.formats.catalogue.read_document(data, name)``. ``to``: the
+        file for the translation, which is written whole or not at all. ``final`` marks translations
+        as finished, in formats that support it. ``columns``: those of a table that are translated,
+        by name in the first row or by number from 1; by default all. ``progress`` is called with
+        the number of texts that are done, and of all texts.
+        Errors: ``BadDocument``, which names the file and the place; ``FileError``.
         """
         from dragoman.documents.files import check_is_another, open_document, write_document
         from dragoman.formats.units.document import Document
@@ -254,9 +257,9 @@ class Translator(Predictor[Translation]):
         final: bool = False,
         progress: Callable[[int, int], None] = lambda *_: None,
     ) -> tuple[bytes, int]:
-        """A document that has been read: its translation, and how many of its texts changed. What
-        is doubtful about it is logged. Errors: ``BadDocument``, also where it says that it is of
-        other languages than the run's."""
+        """Translate a document that has been read -> the document, and the number of changed texts.
+        Doubts are logged. Errors: ``BadDocument``, also for a document in other languages than the
+        run's."""
         from dragoman.documents.files import fitted
         from dragoman.documents.translation import translated
         from dragoman.formats.units.document import OutputOptions
@@ -283,20 +286,20 @@ class Translator(Predictor[Translation]):
     # ---- measuring and looking
 
     def plain_check(self) -> PlainCheck:
-        """Looks at translations for what is seen without the model, over all texts of a call."""
+        """Make a check of translations that needs no model, for all texts of a call."""
         from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
         return PlainCheck(self.engine.source.language, self.run.lexicon)
 
     def warnings(self, translation: Translation) -> tuple[ProofWarning, ...]:
-        """What is doubtful about a translation of this translator's: words that it left out, never
-        read or repeats. Takes a forward pass of the plain model for each word of the source; see
+        """Proofread a translation of this translator: find words that it left out, never read or
+        repeats. This takes a forward pass of the plain model for each word of the source; see
         ``tasks/translation/proofreading/``."""
         return self.proofread([translation])[0]
 
     def proofread(self, translations: Sequence[Translation]) -> list[tuple[ProofWarning, ...]]:
-        """``warnings`` of several, at once. Errors: ``RunError`` for files of the run that say what
-        it has read, and are damaged."""
+        """Proofread several translations at once, as ``warnings`` does. Errors: ``RunError`` for
+        damaged notes on the training text."""
         from dragoman.tasks.translation.proofreading.proofreader import ToProofread
 
         sentences = [
@@ -321,26 +324,27 @@ class Translator(Predictor[Translation]):
         return [tuple(warnings) for warnings in found]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
-        """Score given translations (force decoding): ``text`` is the given target.
+        """Score given translations (forced decoding); ``text`` is the given target.
 
-        Any number of pairs goes to ``scored``. Errors: ``DataError`` that
-        says which one, as a line from 1, has a side that is too long.
+        For any number of pairs, use ``scored``.
+        Errors: ``DataError`` with the line (from 1) of a pair with a side that is too long.
         """
         return list(self.scored(pairs))
 
     def scored(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
-        """What ``score`` gives, as it comes, in flat memory."""
+        """Score given translations one by one, in constant memory; see ``score``."""
         return score_pairs(self.engine, pairs)
 
     def align(
         self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"
     ) -> list[Links]:
-        """Which words of given translations come from which of their sources: (source word, target
-        word), counted from 0; words are what stands between spaces.
+        """Align the words of given translations with those of their sources -> links (source word,
+        target word), counted from 0. Words are separated by spaces.
 
         ``head``: 2.1 is layer 2, head 1 of the attention over the source, 2.* the mean of its
-        heads; left out, the head that was taught to align, or a guess. ``step``: "reading" a word
-        or "choosing" it. Errors: ``DragomanError`` for a head that there is not.
+        heads; without it, the head that was trained to align, or a guess. ``step``: the attention
+        when "reading" a word or when "choosing" it.
+        Errors: ``DragomanError`` for a head that does not exist.
         """
         from dragoman.engine.alignment_head import AligningHead
         from dragoman.tasks.translation.aligner import Aligner
@@ -362,8 +366,8 @@ class Translator(Predictor[Translation]):
     def _agreed(
         self, source: str, candidates: Sequence[Hypothesis], settings: SearchSettings
     ) -> Translation:
-        """The candidate that the others agree with most, and behind it as many more as are asked
-        for, without those of the same text."""
+        """Choose the candidate that agrees most with the others, followed by the next best with
+        different texts, as many as requested."""
         every = [Translation.of(source, [one], self.engine.written) for one in candidates]
         sampled = settings.sampling is not None
         expected = expected_chrf([one.text for one in every], candidates, sampled=sampled)
@@ -375,7 +379,7 @@ class Translator(Predictor[Translation]):
 
 
 def _listed(texts: Iterable[str], method: str) -> list[str]:
-    """Errors: ``TypeError`` for one text, or for what is none."""
+    """Make a list of texts. Errors: ``TypeError`` for a single text, or for other objects."""
     if isinstance(texts, str):
         raise TypeError(f"translator.{method} takes several texts; give one to translator()")
     return list(named(texts))

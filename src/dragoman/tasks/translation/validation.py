@@ -15,8 +15,8 @@ from dragoman.training.records import Evaluation
 
 
 class TranslationValidation(PairsValidation):
-    """Computes ``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``, and also
-    ``wer`` and ``cer`` for runs that write the language that they read."""
+    """Computes ``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``, and also ``wer``
+    and ``cer`` for runs that write the language that they read."""
 
     without = (
         "empty or longer than plan.max_source, plan.max_target or what the model has positions for"

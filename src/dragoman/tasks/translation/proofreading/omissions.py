@@ -1,11 +1,11 @@
 """Finds words of a source that its translation leaves out, by removing them from the source.
 
 A translation that does not depend on some words is as probable without them (contrastive
-conditioning, Vamvas and Sennrich 2022). Three kinds of words are removed: each single word,
-each stretch of words without attention from the translation, and each group of adjacent words.
-Groups are needed for a clause that is left out: removing one of its words makes the rest of it
-less sensible, and so does removing it inexactly, but removing a few words from its middle does
-not. docs/experiments.md has the choice of the limits, and how often the warnings are right.
+conditioning, Vamvas and Sennrich 2022). Three kinds of words are removed: each single word, each
+stretch of words without attention from the translation, and each group of adjacent words. Groups
+are needed for a clause that is left out: removing one of its words makes the rest of it less
+sensible, and so does removing it inexactly, but removing a few words from its middle does not.
+docs/experiments.md has the choice of the limits, and how often the warnings are right.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class ProofWarning:
         return cls(code, side, *place, text[slice(*place)], languages)
 
     def moved(self, source: int, target: int, sentence: int | None = None) -> ProofWarning:
-        """Move a warning to a longer text, in which the sentence has number ``sentence`` and
-        begins at ``source`` in the source and at ``target`` in the translation."""
+        """Move a warning to a longer text, in which the sentence has number ``sentence`` and begins
+        at ``source`` in the source and at ``target`` in the translation."""
         by = source if self.side == "source" else target
         return replace(self, begin=self.begin + by, end=self.end + by, sentence=sentence)
 
@@ -145,8 +145,7 @@ class PlainDoubt:
     of: int
     """The number of doubtful texts, out of ``of``."""
     text: str
-    """For ``lost``: the first lost text; for ``language``: the beginning of the first such
-    text."""
+    """For ``lost``: the first lost text; for ``language``: the beginning of the first such text."""
     languages: tuple[str, ...] = ()
     """For ``language``: the languages that the texts may be in."""
     wanted: str = ""
@@ -170,8 +169,8 @@ class PlainCheck:
     """Checks texts and their translations one after the other, without the model."""
 
     def __init__(self, language: str, lexicon: Callable[[], Lexicon | None]) -> None:
-        """``language`` is that of the sources; ``lexicon`` returns the run's lexicon and is
-        called once."""
+        """``language`` is that of the sources; ``lexicon`` returns the run's lexicon and is called
+        once."""
         self._language, self._ask = language, lexicon
         self._texts = self._with_lost = self._strange = 0
         self._lost = self._example = ""

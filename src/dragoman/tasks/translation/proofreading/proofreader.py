@@ -41,8 +41,8 @@ from dragoman.tasks.translation.proofreading.source import (
 )
 
 _MAX_TOO_SHORT = 2
-"""With at most this many words, a source is checked only if its translation is empty: the
-remaining words would say too little."""
+"""With at most this many words, a source is checked only if its translation is empty: the remaining
+words would say too little."""
 
 
 class ToProofread(NamedTuple):
@@ -75,8 +75,8 @@ class Proofreader:
     def __init__(
         self, engine: Engine, lexicon: Lexicon | None = None, lengths: LengthRatio | None = None
     ) -> None:
-        """``lexicon`` and ``lengths`` are those of the training text. Without a lexicon, only
-        words that the vocabulary cannot write are unknown; without lengths, none is unusual."""
+        """``lexicon`` and ``lengths`` are those of the training text. Without a lexicon, only words
+        that the vocabulary cannot write are unknown; without lengths, none is unusual."""
         self._engine = engine
         self.lexicon = lexicon
         self._lengths = lengths

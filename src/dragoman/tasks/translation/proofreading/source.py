@@ -1,5 +1,5 @@
-"""The source of a translation as the model reads it, its unknown words, and a check that it is
-in the run's language."""
+"""The source of a translation as the model reads it, its unknown words, and a check that it is in
+the run's language."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ _SIGNS = frozenset("'\"‘’‚‛“”„‟«»‹›-‐‑‒–—―…,
 
 
 def unknown_words(source: ReadSource, lexicon: Lexicon | None) -> list[Span]:
-    """Find words and signs that the run has never read; touching ones ("<b>") are joined.
-    Without a lexicon, find those that the vocabulary cannot write."""
+    """Find words and signs that the run has never read; touching ones ("<b>") are joined. Without a
+    lexicon, find those that the vocabulary cannot write."""
     unreadable = np.array([piece == UNKNOWN or is_byte(piece) for piece in source.pieces], bool)
     found = []
     for place, members in zip(source.words, source.members.T > 0, strict=True):
