@@ -1,2 +1,1 @@
-"""The tasks. Each joins forms, data, model, training and search into something that users ask
-for."""
+"""The tasks: each joins forms, data, model, training and search into something to ask for."""

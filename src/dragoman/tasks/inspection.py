@@ -30,8 +30,7 @@ _MAX_DROPPED = 0.5
 """If cleaning drops more than this share of the examples, something is wrong with them."""
 _LABELS_SHOWN, _LONGEST_SHOWN = 30, 60
 _SPACELESS = 0.2
-"""A text with at least this share of characters from scripts without spaces is counted in
-characters."""
+"""Above this share of characters from scripts without spaces, characters are counted."""
 
 
 _KEYS = {"labels of constituents": "constituents"}
@@ -64,8 +63,7 @@ class SideStatistics:
 
     @property
     def by_characters(self) -> bool:
-        """True if lengths are counted in characters, because the script puts no spaces between
-        words."""
+        """True if lengths are in characters, because the script puts no spaces between words."""
         return self._spaceless > _SPACELESS * self.characters
 
     @property
@@ -224,8 +222,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
 
 
 def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:
-    """Yield ``training_pairs``. If no pair is left, the error repeats the doubts about the
-    files."""
+    """Yield ``training_pairs``; if none is left, add the doubts about the files to the error."""
     try:
         yield from training_pairs(recipe, cleaner, doubts)
     except DataError as error:

@@ -129,8 +129,7 @@ def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:
 
 
 def has_learned(folder: Path) -> bool:
-    """True if the weights of a run have been trained, false if they are those that it started
-    from."""
+    """True if the weights of a run have been trained since it started."""
     path = folder / WEIGHTS
     if not path.is_file():
         return False
@@ -151,8 +150,7 @@ def _take_over(start_from: Run, folder: Path) -> None:
 def _write_lexicon(
     recipe: Recipe, prepared: Prepared, start_from: Run | None, folder: Path
 ) -> None:
-    """Save the lexicon of the training text, joined with that of the run that training starts
-    from."""
+    """Save the lexicon of the training text, joined with that of the run it starts from."""
     read = count_words(recipe, prepared)
     before = None if start_from is None else start_from.lexicon()
     if read is None or (start_from is not None and before is None):
@@ -167,8 +165,7 @@ _OWN = {
     "decoder": ("target_embedding.", "target_positions.", "decoder.", "decoder_norm."),
 }
 _ALONE = ("embedding.", "positions.", "layers.", "norm.")
-"""The prefixes of the same weights in a model with a single stack, a decoder-only model
-included."""
+"""The prefixes of these weights in a model with a single stack, such as decoder-only."""
 _BODY = "body."
 """The prefix of weights of a stack below a head (``models/catalogue/classifier.py``)."""
 
@@ -239,8 +236,7 @@ def _renamed(names: Mapping[str, str], own: str, canonical: str) -> dict[str, st
 
 
 def fitting(new: Shapes, old: Shapes, part: ModelPart) -> Fit:
-    """Find the weights of a part that a new model can take from an old one. ``new`` and ``old`` map
-    the names of weights to their shapes."""
+    """Find the weights of a part that fit, by the names and shapes of new and old weights."""
     wanted, given = places(new, part), places(old, part)
     taken, missing, whys = {}, [], []
     for place, name in wanted.items():

@@ -33,8 +33,7 @@ from dragoman.tasks.verdict import verdict
 
 _SAMPLE_SIZE = 2
 _MAX_LENGTH = 100
-"""The most characters of a sentence whose attention is drawn: a longer one does not fit on a
-screen."""
+"""The most characters of a sentence whose attention fits on a screen."""
 
 
 def write_report(
@@ -62,8 +61,7 @@ def write_report(
 
 
 def look_at_samples(run: Run) -> list[AttentionRecord]:
-    """Record the attention of every layer and head while the run reads some of its test
-    sentences."""
+    """Record the attention of all layers and heads while the run reads some test sentences."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     short = [source for source in sources if 0 < len(source) <= _MAX_LENGTH][:_SAMPLE_SIZE]
     looks = runtime_of(run.task).looks(run, short) if short else []
@@ -77,8 +75,7 @@ def summarise(
     attention: Sequence[AttentionRecord] = (),
     found: Sequence[str] | None = None,
 ) -> RunSummary:
-    """Collect everything that the report says about a run. The arguments are those of
-    ``write_report``."""
+    """Collect the contents of the report. The arguments are those of ``write_report``."""
     found = verdict(run) if found is None else found
     recipe = run.recipe
     scores, training = run.scores(), TrainingSummary.of(run)

@@ -310,8 +310,7 @@ def _with_way(
 
 
 def _work(recipe: Recipe, prepared: Prepared) -> str:
-    """A key of everything that decides how long an update takes; a measurement holds for equal
-    keys."""
+    """A key of everything that decides how long an update takes."""
     training, plan = recipe.training, recipe.plan
     parts = (
         recipe.task, recipe.model.model_dump_json(), [form.size for form in prepared.forms],

@@ -21,8 +21,7 @@ _PAIR = (
 
 
 def show_texts(run: Run, measured: Any, console: Console) -> str:
-    """Show texts that a character-level language model writes, and the surprisal of two
-    sentences."""
+    """Show texts of a character-level language model, and the surprisal of two sentences."""
     from rich.text import Text
 
     from dragoman.cli.score import LEGEND, coloured

@@ -148,8 +148,7 @@ class ContinuationsAnswer(Message):
 
 
 TOKENS_AT_ONCE = 1024
-"""The most tokens that are read in one turn, unless one window has more: other clients wait no
-longer than this takes."""
+"""The most tokens of a turn, or one window: no other client waits longer than this takes."""
 AHEAD = 16
 """The number of tokens by which a continuation is extended."""
 _FIRST_WORDS = 3
@@ -263,8 +262,7 @@ class ServedLanguageModel(ServedRun):
     def surprise(
         self, text: str, tokens: Sequence[int], log_probabilities: Sequence[float]
     ) -> Surprise:
-        """Describe the surprisal of a text. ``log_probabilities`` are those that ``parts``
-        yields."""
+        """Describe the surprisal of a text; ``log_probabilities`` come from ``parts``."""
         form = self.engine.written
         words = words_of(form, tokens, log_probabilities[:-1])
         length = Length.of(form.vocabulary, form.prepare(text), tokens)

@@ -155,8 +155,7 @@ class Growth:
         self.text = self.begin
         """The text that may be shown."""
         self.grows = settings.sampling is not None or settings.beam == 1
-        """True if hypotheses only grow; a beam may change its best hypothesis until a window is
-        full."""
+        """True if hypotheses only grow; a beam may change its best one until a window is full."""
         self.ending: Ending | None = None
         self._most = self.given + longest
         self._costs = [math.nan] * self.given
@@ -290,8 +289,7 @@ def _without_end(words: Sequence[SurprisalWord], characters: int) -> list[Surpri
 
 
 def _of_turn(settings: SearchSettings, turn: int, limit: int) -> SearchSettings:
-    """Make the search settings of one window of at most ``limit`` tokens; each turn has its own
-    seed."""
+    """Make the settings of a window of at most ``limit`` tokens, with a seed for each turn."""
     sampling = settings.sampling
     if sampling is not None:
         seed = (sampling.seed + turn * _NEXT_TURN) % 2**63

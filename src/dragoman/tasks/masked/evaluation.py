@@ -231,8 +231,7 @@ class _DrawnTokens:
     def __init__(self) -> None:
         self._seen = 0
         self._heap: list[tuple[int, int, Tokens, int]] = []
-        """A heap of the smallest hashes (negated), each with the token's number, its piece and its
-        place."""
+        """A heap of the smallest hashes: each negated, with token number, piece and place."""
 
     def take(self, piece: Tokens, ordinary: Any) -> None:
         numbers = np.arange(self._seen, self._seen + len(piece))

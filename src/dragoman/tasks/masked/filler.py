@@ -31,8 +31,7 @@ BEST = 5
 
 MAX_PIECES = 8
 MAX_TOKENS = 1_024
-"""The most tokens of a text with blanks, the end symbol included; the model's context, if it is
-longer."""
+"""The most tokens of a text with blanks and its end symbol, unless the context is longer."""
 BLANK = re.compile("_{3,}")
 _SHOWN = 60
 """The most characters of a text that a message quotes."""
@@ -100,8 +99,7 @@ class _Text:
 
 
 class Filler(Predictor[Filled]):
-    """A trained masked model, opened to fill blanks. It must not be used by several threads at
-    once."""
+    """A trained masked model, opened to fill blanks. Not thread-safe."""
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Open a run. Errors: ``RunError``, also for a run of another task."""

@@ -16,8 +16,7 @@ still")."""
 
 
 class MaskedBuilder(TextsBuilder):
-    """Builds recipes for masked models from texts. A blank should be a word, or a large part of
-    one, not a letter."""
+    """Builds recipes for texts. A blank should be a word or a large part of one, not a letter."""
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         return [

@@ -103,7 +103,6 @@ def _written(args: FillArguments, found: Filled, number: int) -> str:
 
 
 def _shown(found: Filled) -> str:
-    """Format the text, and a table of the candidates of each blank."""
     from dragoman.pictures.labels import plain_table
 
     tables = []

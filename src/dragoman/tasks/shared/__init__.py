@@ -1,2 +1,1 @@
-"""The parts that tasks share: examples, validation, evaluation, and checks of what a run has
-learned."""
+"""The parts that tasks share: examples, validation, evaluation and tests of learning."""

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from dragoman.metrics.significance import MeasuredSystem
 
 _CHARACTERS = 500_000
-"""The most characters of all samples together: the file is read back only if it is no larger than
-``MAX_JSON``."""
+"""The most characters of all samples: a file above ``MAX_JSON`` is not read back."""
 
 logger = logging.getLogger("dragoman")
 
@@ -63,11 +62,9 @@ class EvaluationRequest:
     """Runs that translate together with this one."""
     columns: str | None = None
     keys: tuple[str, str] | None = None
-    """``columns`` or ``keys`` name the sides of a file that holds both; without them, as in
-    training."""
+    """The sides of a file that holds both, by columns or keys; by default as in training."""
     judge: Run | None = None
-    """A run that reads pictures; the report says in how many painted pictures it reads their
-    caption."""
+    """A run that counts the painted pictures in which it reads their caption."""
     best_of: int = 1
     """The number of pictures of each caption from which the judge chooses one."""
 
@@ -160,8 +157,7 @@ class SearchReport(EvaluationReport):
         return {"search": self.search, "path": self.path}
 
     def amount(self, counted: str) -> str:
-        """The second and third line of the table: search settings, path, number of examples and
-        time."""
+        """The next two lines of the table: search settings, path, number of examples, time."""
         return f"{self.search}; {self.path}\n{counted}, {self.seconds:.1f} s"
 
     def to_keep(self, run: Run) -> dict[str, Any]:
@@ -258,8 +254,8 @@ class ComparedRuns(NamedTuple):
     """The name of the examples."""
     pairs: Sequence[Pair]
     measured: Mapping[str, MeasuredSystem]
-    """A mapping from each score's name to the systems over all ``pairs``; ``{}`` in a signature
-    stands for their number."""
+    """Each score's name -> the systems over all ``pairs``; ``{}`` in a signature is their
+    number."""
     outputs: Sequence[Sequence[str]]
     """The outputs of the first run of each system."""
     guessed: Sequence[str]

@@ -216,8 +216,7 @@ SURE = 2.0
 
 
 def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
-    """Say that a run is no better than always giving one ``answer``; ``accuracy`` and ``guessed``
-    are shares."""
+    """Say that a run is no better than always giving one ``answer``, by their shares."""
     return (
         f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
         f"{SHARE.written(guessed)}"

@@ -106,8 +106,7 @@ def below(
 
 
 def by_frequency(run: Run, training: TrainingSummary) -> str | None:
-    """Say why a run that predicts tokens has hardly learned, by the cost of guessing by frequency;
-    None if it has, or if that cost is not known."""
+    """Say why a run has hardly learned, if token frequencies alone give nearly its loss."""
     guess, loss = run.notes().get(TEXT, {}).get("by_frequency"), training.scores.get("loss")
     if not guess or loss is None or loss < _OF_GUESSING * guess:
         return None

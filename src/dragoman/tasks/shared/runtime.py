@@ -40,8 +40,7 @@ class Parts(NamedTuple):
     examples: Callable[[TokenStore, Recipe, Forms], Examples]
     """Makes the training examples from a store."""
     objective: Callable[[Any, float], Objective]
-    """Makes the training objective from a network and label smoothing (section 5.4 of the
-    paper)."""
+    """Makes the objective from a network and label smoothing (section 5.4 of the paper)."""
     validation: Callable[..., Validation[Any]]
     """Makes the validation from network, recipe, forms, dev pairs and device."""
     evaluate: RunEvaluation[Any, Any]
@@ -100,8 +99,7 @@ class Runtime(ABC):
         are too few pairs (``tasks/shared/progress_made.py``)."""
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        """Say why a finished run has hardly learned the task; None if it has, or if that is not
-        known."""
+        """Say why a finished run has hardly learned the task; None if it has, or if unknown."""
         if self.begun is None:
             return by_frequency(run, training)
         name, least = self.begun
@@ -130,8 +128,7 @@ class Runtime(ABC):
     # --- telling ----------------------------------------------------------------------------------
 
     def vocabulary(self, run: Run) -> str:
-        """Describe the size of the vocabularies, for the report; this default has only the
-        target's."""
+        """Describe the size of the vocabularies, for the report. The default is the target's."""
         return f"{run.target.size:,} {run.recipe.text.kind} tokens"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:

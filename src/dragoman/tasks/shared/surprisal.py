@@ -64,8 +64,7 @@ class Surprisal:
 
 
 class Scorer:
-    """A trained language model, opened to score texts. It must not be used by several threads at
-    once."""
+    """A trained language model, opened to score texts. Not thread-safe."""
 
     precision, level, description = "fp32", "", "fp32 on plain torch"
     """The fields of a predictor (``engine/predictor.py``)."""

@@ -73,8 +73,7 @@ class Validation(ABC, Generic[Measured]):
         """Compute all scores, and some samples for people."""
 
     def searched(self, examples: int) -> int:
-        """The number of examples, out of ``examples``, whose outputs are searched for, which takes
-        most of the time."""
+        """The number of ``examples`` to search for, which takes most of the time."""
         return 0
 
     def some(self) -> list[Pair]:
@@ -88,8 +87,7 @@ class Validation(ABC, Generic[Measured]):
         return range(0, len(self.pairs), step)[:wanted]
 
     def search_settings(self) -> SearchSettings:
-        """The settings of the search: one output for each pair, with beam
-        ``evaluation.dev_beam``."""
+        """Search settings for one output for each pair, with beam ``evaluation.dev_beam``."""
         how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
         return self.recipe.search.model_copy(update=how)
 
@@ -134,8 +132,7 @@ def samples_of(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> tuple[Sample
 
 
 def loss_scores(total: float, tokens: int) -> dict[str, float]:
-    """Compute ``loss`` and ``perplexity`` of ``tokens`` tokens whose -log P is ``total``, in
-    nats."""
+    """Compute ``loss`` and ``perplexity`` from the -log P of tokens, ``total`` in nats."""
     loss = total / max(tokens, 1)
     return {"loss": loss, "perplexity": perplexity(loss)}
 

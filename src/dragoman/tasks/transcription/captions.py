@@ -93,7 +93,6 @@ def _of_word(word: SpokenWord) -> dict[str, Any]:
 
 
 def _line(text: str) -> str:
-    """Join the text to one line without tabs."""
     return " ".join(text.split())
 
 
@@ -112,8 +111,7 @@ def _times(segment: Segment, mark: str, *, hours: bool = False) -> str:
 
 
 def _clock(seconds: float, mark: str, *, hours: bool) -> str:
-    """Format a time. ``mark`` separates the thousandths; ``hours`` writes hours even if they are
-    0."""
+    """Format a time; ``mark`` precedes thousandths, ``hours`` writes hours even if 0."""
     total, thousandths = divmod(_thousandths(seconds), 1_000)
     minutes, rest = divmod(total, 60)
     hour, minute = divmod(minutes, 60)

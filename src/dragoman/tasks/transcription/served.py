@@ -383,8 +383,7 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
 
 
 def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
-    """List one spike for each run of rows in which CTC is sure of the same token, at its highest
-    row."""
+    """List a spike for each run of rows in which CTC is sure of a token, at its highest row."""
     if transcriber.engine.network.ctc is None:
         return None
     settings = FramesSource.of(form.settings)

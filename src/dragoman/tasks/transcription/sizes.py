@@ -83,8 +83,7 @@ class SpokenBuilder(RecipeBuilder):
         return self.file_at(path)
 
     def languages(self) -> dict[str, str]:
-        """The language, which is that of both sides unless the text is a translation
-        (``de-en``)."""
+        """The language of both sides, unless the text is a translation (``de-en``)."""
         codes = self.options.languages
         if codes and "-" in codes:
             source, target = given_languages(codes, self.options.inputs)

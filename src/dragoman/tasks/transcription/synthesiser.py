@@ -155,8 +155,7 @@ _BANDWIDTHS = (70.0, 100.0, 150.0)
 _HIGHEST = 0.47 * RATE
 """The highest formant frequency, in Hz."""
 _GLIDE, _ATTACK = 9, 5
-"""The number of frames in which formants, and in which loudness, change from one sound to the
-next."""
+"""The frames in which formants, and loudness, change from one sound to the next."""
 _LOUD = 0.08
 """The root mean square of the speech."""
 
@@ -255,8 +254,7 @@ def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
 
 
 def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
-    """The response (F, B) of the mouth, and of the vocal folds, which are louder at low
-    frequencies."""
+    """The response (F, B) of mouth and vocal folds; low frequencies of the folds are louder."""
     z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))
     response = np.repeat(((1 - z) / (1 - 0.92 * z) ** 2)[None], len(formants), axis=0)
     for column, width in enumerate(_BANDWIDTHS):

@@ -149,8 +149,7 @@ class Transcriber(Predictor[Transcription]):
             yield Transcription(raw, tuple(segments), seconds, known)
 
     def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
-        """Make the search request for the words in some rows. ``begun``: the tokens with which they
-        begin."""
+        """Make the search request for some rows; the output begins with the tokens ``begun``."""
         settings = with_beams(self.engine.search_settings, beam, None)
         asked = settings if self._ctc is None else self._ctc.asked(settings)
         return self.engine.request(rows, asked, begun)

@@ -171,10 +171,7 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
 
 
 def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
-    """Split each line at the first tab, or at '
-
-    | '.
-    Errors: ``DataError`` with the line."""
+    """Split lines at the first tab or three bars. Errors: ``DataError`` with the line."""
     for number, line in enumerate(lines, 1):
         source, cut, target = line.partition("\t" if "\t" in line else " ||| ")
         if not cut:

@@ -180,8 +180,7 @@ class TextAligner:
             say(f"the HMM is not kept for another time: {error}")
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
-        """Yield the links of each pair, in order. Two words are linked if any of their tokens
-        are."""
+        """Yield the links of each pair, in order. Words are linked if any of their tokens are."""
         sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for links, (source, target) in zip(found, sides, strict=True):
@@ -198,8 +197,7 @@ class TextAligner:
             yield forward, backward
 
     def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> MeasuredAligner:
-        """Align pairs and measure the error. Errors: ``DataError`` for links that do not fit
-        them."""
+        """Align pairs and measure the error. Errors: ``DataError`` for links that do not fit."""
         check_gold(gold, map(_sizes, pairs))
         links = list(self(pairs))
         how = f"{self.description}, on {plural(len(gold), 'pair')}"
@@ -316,5 +314,4 @@ def _cut(
 
 
 def _sizes(pair: TextPair) -> tuple[int, int]:
-    """Count the words of each side."""
     return len(pair[0].split()), len(pair[1].split())

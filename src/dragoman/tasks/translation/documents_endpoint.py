@@ -299,8 +299,7 @@ class _Work:
         await service.documents.all(self.client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
-        """Search for the best hypothesis of each piece, in batches, because clients share the
-        queue."""
+        """Search for each piece, in batches, because clients share the queue."""
         begun: list[tuple[int, ...]] = [()] * len(asked.passages)
         settings = run.engine.search_settings
         requests = await self.service.documents.do(

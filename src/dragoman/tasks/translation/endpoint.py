@@ -1,5 +1,4 @@
-"""The endpoint ``/v1/translate``: translations with everything that the model knows about them,
-optionally as a stream."""
+"""The endpoint ``/v1/translate``: translations, optionally streamed, with all their details."""
 
 from __future__ import annotations
 

@@ -48,8 +48,7 @@ class TranslationReport(SearchReport):
     markup: Markup | None
     """The number of lines that keep their markup, if the recipe says that the text has markup."""
     heard: WordErrors | None
-    """WER and CER, if the run writes the language that it reads; by the first reference if there
-    are several."""
+    """WER and CER by the first reference, if the run writes the language that it reads."""
     hypotheses: Sequence[str]
     noun: str = "sentence"
     """The noun for one source: a sentence, a recording."""
@@ -156,7 +155,6 @@ def _prepared(run: Run, found: Sequence[Translation], examples: EvaluationSet) -
 
 
 def _described(translator: Translator, asked: EvaluationRequest) -> str:
-    """Describe the search settings."""
     search, mbr = asked.search, asked.mbr
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:

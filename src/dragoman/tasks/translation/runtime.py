@@ -33,8 +33,7 @@ BEGUN_BLEU = 5.0
 """A translator with a lower BLEU has hardly begun to learn: in observed trainings the score begins
 to climb there (docs/experiments.md, "Minutes that do not teach")."""
 BEGUN_WER = 90.0
-"""A transcriber with a higher WER has hardly a word right: always writing the most frequent word
-scores about as much."""
+"""Above this WER hardly a word is right: the most frequent word alone scores about as much."""
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 
 
@@ -65,8 +64,7 @@ class TranslationRuntime(Runtime):
 
     @property
     def evaluate(self) -> TranslationEvaluation:
-        """The evaluation of ``parts``, without importing torch, so that mistakes in the input are
-        reported before."""
+        """The evaluation of ``parts``, without torch, so that mistakes are reported first."""
         from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
         return TranslationEvaluation()

@@ -181,7 +181,6 @@ def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
 
 
 def _size_of(key: ProofKey, proof: Proof) -> int:
-    """The approximate size in bytes."""
     return proof.alignment.nbytes + 4 * len(key[0]) + 100 * (len(key[1]) + len(proof.words) + 10)
 
 

@@ -84,8 +84,7 @@ def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
 
 
 def _unchanged(run: Run, texts: list[str]) -> float | None:
-    """The share of ``texts`` whose greedy translation is the same with and without the
-    shortlist."""
+    """The share of greedy translations of ``texts`` that a shortlist does not change."""
     greedy = SearchSettings(beam=1)
     found = []
     for shortlist in (False, True):

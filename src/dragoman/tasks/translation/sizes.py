@@ -26,8 +26,7 @@ TABLE = (
     Size(10_000_000, 32_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
     Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
-"""The rows were chosen by experience with corpora of these sizes; docs/training.md shows them to
-users."""
+"""Rows chosen by experience with corpora of these sizes; docs/training.md shows them."""
 
 _BYTES_A_TOKEN = 3.3
 """The UTF-8 bytes of a token in a vocabulary of some thousand tokens, similar in all scripts."""
@@ -46,8 +45,7 @@ class TranslationBuilder(RecipeBuilder):
         return paired_corpus(path, self.options.columns, self.options.keys)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        """Count pairs and different sources; after the first pairs, every source counts as
-        different."""
+        """Count pairs and different sources; later sources all count as different."""
         pairs = read_pairs(corpus)
         different: set[int] = set()
         looked_at = written = 0

@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman")
 
 WINDOW = 1000
-"""The lines that ``stream`` holds at once: enough to sort by length, few enough to need little
-memory."""
+"""The lines that ``stream`` holds at once: enough to sort by length, few enough for memory."""
 
 
 class Translator(Predictor[Translation]):
@@ -88,8 +87,7 @@ class Translator(Predictor[Translation]):
         self._lines = plan_of(self.engine, run, cut_off=self.settings.long_lines == "cut")
         ranks = not self.ensemble  # several runs have no CTC of their own
         self.ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight * ranks)
-        """Ranks the hypotheses of a beam (``TranslatorSettings.ctc_weight``), if the run has
-        CTC."""
+        """Ranks hypotheses by CTC (``TranslatorSettings.ctc_weight``), if the run has it."""
 
     @property
     def search_settings(self) -> SearchSettings:

@@ -360,7 +360,6 @@ def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
 
 
 def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
-    """Open the translator of a worker process."""
     translator, in_order = _opened(replace(args, precision=precision or args.precision), run)
 
     def outputs(lines: Sequence[str]) -> Generator[str]:
@@ -377,7 +376,6 @@ def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
 
 
 def _written(args: TranslateArguments, translation: Translation) -> str:
-    """Format the output of one line."""
     if args.n_best is None:
         return (f"{_score(translation)}\t" if args.scores else "") + translation.text
     every = (translation, *translation.alternatives)[: args.n_best]

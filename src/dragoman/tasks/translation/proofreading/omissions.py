@@ -20,8 +20,7 @@ from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.tasks.translation.proofreading.source import ReadSource
 
 _LOOKED_AT = 0.3
-"""A source word counts as attended to if any token of the translation gives it this share of
-attention."""
+"""The share of a token's attention from which on a source word counts as attended to."""
 _STRETCH_GAINS = (0.45, 0.03)
 """Limits in nats and as a share of -log P; the greater one counts. A translation does not depend on
 words without attention if removing them gains this much. The share matters for improbable
@@ -38,8 +37,7 @@ _CLAUSE = 6
 """The fewest words of a stretch that counts as left out because no group in it is missed. Shorter
 stretches may be translated in other words: "there is a", "talking on his phone"."""
 _COMMON = 0.4
-"""The most frequent words, which make up this share of the training text, are common: articles,
-"is", "of"."""
+"""The most frequent words, with this share of all text, are common: articles, "is", "of"."""
 _HYPHENS = ("-", "‐", "‑")
 _SHORT, _SHORT_COMMON = 3, 0.6
 """Words of at most this many letters are common up to this larger share: "her", "up". Without a

@@ -169,8 +169,7 @@ class PlainCheck:
     """Checks texts and their translations one after the other, without the model."""
 
     def __init__(self, language: str, lexicon: Callable[[], Lexicon | None]) -> None:
-        """``language`` is that of the sources; ``lexicon`` returns the run's lexicon and is called
-        once."""
+        """``language`` is that of the sources; ``lexicon`` is called once for the run's lexicon."""
         self._language, self._ask = language, lexicon
         self._texts = self._with_lost = self._strange = 0
         self._lost = self._example = ""

@@ -61,8 +61,7 @@ class Proof:
     """The warnings about one translation, and its alignment."""
 
     warnings: tuple[ProofWarning, ...]
-    """The warnings in order of their place, those about the source first, with its coverage
-    last."""
+    """The warnings by place, those about the source first, with its coverage last."""
     words: tuple[Span, ...]
     """The W words of the source; pieces, in a language without spaces."""
     alignment: Alignment
@@ -103,8 +102,7 @@ class Proofreader:
             yield self._proofs(sources[batch], translations[batch], alignments)
 
     def _aligned(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
-        """Align by attention (``AttentionReader.align``); zeros for an ensemble, which has no
-        attention."""
+        """Align by attention, which an ensemble does not have: its alignments are zeros."""
         if self._engine.has_inside:
             return self._engine.attention.align(pairs)
         return iter([[np.zeros((len(output), len(source))) for source, output in pairs]])

@@ -58,8 +58,7 @@ def _stretches(text: str) -> list[list[Span]]:
 
 
 def _longest_repeat(words: list[str], at: int) -> tuple[int, int]:
-    """Find the unit that is repeated from ``at`` on -> its number of words, and how often it
-    occurs."""
+    """Find the unit repeated from ``at`` on -> its number of words and of repetitions."""
     best = (1, 1)
     for size in range(1, min(_LONGEST, (len(words) - at) // 2) + 1):
         unit, times = words[at : at + size], 1

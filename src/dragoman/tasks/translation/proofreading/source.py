@@ -56,8 +56,7 @@ class ReadSource:
         return (overlap > 1e-6).astype(np.float64)
 
     def without(self, place: Span) -> str:
-        """Return the text without a span, and without the extra space that removing it would
-        leave."""
+        """Return the text without a span, and without the extra space that this would leave."""
         before, behind = self.text[: place[0]].rstrip(), self.text[place[1] :]
         if not before:
             return behind.lstrip()
