@@ -11,8 +11,7 @@ from dragoman.sizing.text_alone import TextsBuilder
 
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
 """A masked model must first learn that neighbours say more than the rest of a window. Long windows,
-few masked tokens and high dropout delay this (docs/experiments.md, "A masked model that stands
-still")."""
+few masked tokens and high dropout delay this (docs/experiments/masked-model-windows.md)."""
 
 
 class MaskedBuilder(TextsBuilder):

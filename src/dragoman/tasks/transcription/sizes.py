@@ -34,7 +34,7 @@ SPOKEN_TABLE = (
     Size(float("inf"), 4_000, 256, 4, 8, 0.1, 8_000, 2_000, 1e-3, 20),
 )
 """Rows by hours of sound; ``tokens_per_update`` counts written tokens. With few minutes, updates
-are small so that there are more of them (docs/experiments.md, "Few minutes of recordings")."""
+are small so that there are more of them (docs/experiments/few-minutes-of-recordings.md)."""
 _SMALL = 0.5
 """With fewer hours of sound, the decoder has one layer."""
 
