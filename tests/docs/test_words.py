@@ -5,6 +5,7 @@ They are those of a text that was translated in the head: English readers stumbl
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 from functools import cache
@@ -121,3 +122,26 @@ def test_a_guide_in_plain_words_stays_so(name: str) -> None:
         f"{match[0]!r}: {why}" for one, why in DIALECT.items() for match in re.finditer(one, text)
     ]
     assert not found, "\n".join(found)
+
+
+COMPLETES_A_NAME = re.compile(r"(?:Of|What|The same|Whether|How|By|Where|Those|As|With)\b")
+"""How a docstring begins that cannot be read without the name above it."""
+MOST_SHORT, MOST_ODD = 642, 738
+"""Docstrings of five words or fewer, and those that complete the name of a thing in place of saying
+what it is, at the last landing. Whoever mends some writes the smaller number."""
+
+
+def test_docstrings_do_not_become_riddles() -> None:
+    """A docstring is a sentence that can be read alone."""
+    documented = [
+        " ".join(node.value.value.split())
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+    short = [text for text in documented if len(text.split()) <= 5]
+    odd = [text for text in documented if COMPLETES_A_NAME.match(text)]
+    assert len(short) <= MOST_SHORT, f"{len(short)} docstrings have five words or fewer"
+    assert len(odd) <= MOST_ODD, f"{len(odd)} docstrings begin as “Of a …” does"
