@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 570,
-    "code lines in src": 65_804,
-    "code lines beside src": 1_019,
+    "code lines in src": 65_815,
+    "code lines beside src": 1_023,
     "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 18_581,
     "lines of C++ in src": 7_181,

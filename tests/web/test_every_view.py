@@ -79,7 +79,7 @@ def test_a_run_that_has_hardly_learned_says_so_in_every_view(opened: Open, name:
             run["knows"]["verdict"] = said
         route.fulfill(json=info)
 
-    for language, words in (("en", said), ("ko", "물체 찾기를 거의 배우지 못했습니다")):
+    for language, words in (("en", said), ("ko", "상자 찾기 과제를 거의 배우지 못했습니다")):
         with opened("#figures", language=language) as page:
             page.route("**/v1/info", answer)
             page.goto(f"{page.url.split('#')[0]}?{language}#{VIEWS[name]}?run={name}")
