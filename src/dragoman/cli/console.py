@@ -95,8 +95,7 @@ class Failures:
         return True
 
     def end(self, noun: str, done: str) -> None:
-        """Raise ``DragomanError`` if files failed, such as "2 files of 3 could not be
-        translated"."""
+        """Raise ``DragomanError`` if files failed: "2 files of 3 could not be translated"."""
         if self._failed:
             of = "" if self._count is None else f" of {self._count}"
             told = plural(self._failed, noun)

@@ -147,8 +147,7 @@ def looks_like_a_file(text: str) -> bool:
 
 
 def tell_of_file(text: str, instead: str) -> None:
-    """Warn if a text is the name of a file or folder; ``instead``: the advice if the file was
-    meant."""
+    """Warn if a text is the name of a file or folder; ``instead``: advice if the file was meant."""
     if text and os.path.isfile(text):
         sys.stderr.write(f"{text} is a file, but its name is taken as text. {instead}\n")
     elif text and os.path.isdir(text):

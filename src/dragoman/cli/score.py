@@ -134,8 +134,7 @@ class _Sum:
 
 
 def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
-    """Return the work on texts or pairs: each gives a line, and a text without words an empty
-    line."""
+    """Return the work on texts or pairs: each gives a line, a text without words an empty one."""
     whole = _Sum()
 
     def line(names: Sequence[str], log_probabilities: Sequence[float]) -> str:

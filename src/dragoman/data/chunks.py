@@ -139,8 +139,7 @@ class ChunkSums:
         return cls(tokens, np.asarray(data[end:]).view(np.int32).reshape(-1, 1 + sides), longest)
 
     def holds_for(self, limits: Sequence[int]) -> bool:
-        """Return True if all examples above these limits, with end symbols, are among the long
-        ones."""
+        """Return True if all examples above these limits, with EOS, are among the long ones."""
         return all(limit > self.longest for limit in limits)
 
     def too_long(self, limits: Sequence[int]) -> npt.NDArray[np.int32]:
@@ -234,8 +233,7 @@ def chunks_of(
 def _known(
     sums: ChunkSums, out: npt.NDArray[np.int32], corpus: CorpusRange, before: int
 ) -> tuple[Indices, Indices]:
-    """Return the examples of each chunk that are not too long, and their tokens, from the sums of
-    the store."""
+    """Return the fitting examples of each chunk and their tokens, from the sums of the store."""
     count, size = number_of_chunks(corpus), chunk_size(corpus)
     examples = np.full(count, size, np.int64)
     examples[-1] = len(corpus) - (count - 1) * size
@@ -284,8 +282,7 @@ def fit(sizes: Indices, limits: Mapping[str, int]) -> npt.NDArray[np.bool_]:
 def first_too_long(
     store: Lengths, out: npt.NDArray[np.int32], limits: Mapping[str, int], most: int
 ) -> list[int]:
-    """Return the first ``most`` examples that are too long; ``out`` is the result of
-    ``too_long``."""
+    """Return the first ``most`` examples that are too long; ``out`` is from ``too_long``."""
     wanted = set(out[:most, 0].tolist())
     before, found = 0, list[int]()
     for corpus in store.corpora:

@@ -76,8 +76,7 @@ class PlanSettings(Settings):
     """The number of examples that are shuffled together. Limits the memory use of the plan."""
 
     def within(self, source: int, target: int) -> PlanSettings:
-        """Return the settings for a model that reads and writes at most this many tokens or
-        rows."""
+        """Return the settings for a model that reads and writes at most this many tokens."""
         limits = {
             "max_source": min(self.max_source, source),
             "max_target": min(self.max_target, target),

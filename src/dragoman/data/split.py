@@ -155,8 +155,7 @@ class Overlap:
     parts: int
     """The number of sections of texts that training has other sections of."""
     first: tuple[Pair, ...]
-    """The first pairs whose source or target is in training, with their lines in the held-out set.
-    """
+    """The first pairs whose source or target is in training, with their held-out lines."""
 
     def summary(self, name: str) -> str | None:
         """Return a warning about the set of this name; None without any overlap."""

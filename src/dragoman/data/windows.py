@@ -101,8 +101,7 @@ class Windows:
         self._bos, self._eos = bos, eos
         self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64) + 1, context)
         self.lengths = {SIDE: self._cuts.lengths - 1}
-        """(windows,) tokens of each, one fewer than it predicts, because a plan adds the end
-        symbol."""
+        """(windows,) tokens of each, one fewer than it predicts, as a plan adds the end symbol."""
         self.corpora = self._cuts.corpora
 
     def __len__(self) -> int:

@@ -99,16 +99,14 @@ def word_starts(vocabulary: Text) -> Booleans:
 
 
 def starts_of(form: Form) -> Booleans:
-    """Return (V,) flags, True if a token begins a word. For forms without a vocabulary all are
-    True."""
+    """Return (V,) flags, True if a token begins a word. Without a vocabulary all are True."""
     if form.vocabulary is None:
         return np.ones(form.size, np.bool_)
     return word_starts(form.vocabulary)
 
 
 def words_of(tokens: Sequence[int] | npt.NDArray[np.integer], starts: Booleans) -> Numbers:
-    """Return (length,) the number of each token's word. Tokens before the first space are a
-    word."""
+    """Return (length,) the number of each token's word. Those before the first space are a word."""
     begins = starts[np.asarray(tokens, np.int64)]
     begins[:1] = True
     numbers: Numbers = begins.cumsum() - 1

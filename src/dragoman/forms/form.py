@@ -91,8 +91,7 @@ class Form(ABC):
     row_type = ""
     """numpy's name of the type in which rows are stored."""
     encoded_together = 4096
-    """The number of examples that are encoded together while a store is made; this limits its
-    memory."""
+    """The number of examples that are encoded together for a store, which limits its memory."""
 
     @classmethod
     def of(cls, form: Form) -> Self:
@@ -138,8 +137,7 @@ class Form(ABC):
         return raw[: values * _CHARACTERS]
 
     def far_too_long(self, raw: str, values: int) -> bool:
-        """Return True if the characters alone show that a raw example has more than ``values``
-        values."""
+        """Return True if a raw example's characters alone exceed ``values`` values."""
         return len(raw) > values * _CHARACTERS
 
     @abstractmethod
@@ -180,8 +178,7 @@ class Form(ABC):
         """Return each token as it is displayed."""
 
     def row_labels(self, values: Sequence[int] | Values, count: int) -> list[str]:
-        """Return the label of each of the ``count`` rows that the model made of a source's
-        ``values``."""
+        """Return labels of the ``count`` rows that the model made of a source's ``values``."""
         return self.shown(values)
 
     def raw_for(self, source: str, tokens: Sequence[int]) -> str:
@@ -235,8 +232,7 @@ class Form(ABC):
         return found
 
     def check(self, raws: Iterable[str]) -> None:
-        """Check that each raw example can be read. Errors: ``DataError`` for a file that cannot
-        be used."""
+        """Check that each raw example can be read. Errors: ``DataError`` for an unusable file."""
         return  # any text can be read
 
     def values(self, raws: Sequence[str]) -> list[list[int]]:

@@ -101,8 +101,7 @@ class Labels(Form):
         return self._values.get(plain(label))
 
     def encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
-        """Return the value of each label, (1,), as a store of tokens keeps it. All must be
-        known."""
+        """Return the value of each label, (1,), as a store keeps it. All must be known."""
         return [np.array([self._values[plain(text)]], np.int32) for text in texts]
 
     def summary(self) -> str:

@@ -52,8 +52,7 @@ class Passage:
         return replace(self, pieces=tuple(replace(piece, values=()) for piece in self.pieces))
 
     def join(self, translations: Sequence[str]) -> str:
-        """Return the text with the translations of the pieces, in their order, instead of the
-        pieces."""
+        """Return the text with translations, in their order, instead of the pieces."""
         if self.spoken:
             return " ".join(filter(None, map(str.strip, translations)))
         joined = [self.before]

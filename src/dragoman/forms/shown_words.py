@@ -177,8 +177,7 @@ def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[ShownWord
 
 
 def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
-    """Split the tokens between two spaces into marks before the word, the word, and marks after
-    it."""
+    """Split tokens between two spaces into marks before the word, the word, and marks after."""
     begin, end = 0, len(run)
     while begin < end and _is_mark(pieces[run[begin]]):
         begin += 1

@@ -156,8 +156,7 @@ class TreeSymbols(Symbols):
         ids.append(self.unknown if number is None else begin + 1)
 
     def decode(self, ids: Iterable[int], words: Sequence[str]) -> Tree | None:
-        """Return the tree of some symbols over ``words``; None if they make none, or not over
-        these."""
+        """Return the tree of some symbols over ``words``; None if they make none over these."""
         opened: list[tuple[int, list[Tree]]] = []
         left, done = iter(words), None
         for symbol in ids:

@@ -51,8 +51,7 @@ class Importance:
         return self.without[kind] - self.whole
 
     def ranked(self) -> list[tuple[str, int, int, float]]:
-        """Return (attention, layer, head, growth) in the order of decreasing growth, counted
-        from 0."""
+        """Return (attention, layer, head, growth) by decreasing growth, counted from 0."""
         every = [
             (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
             for kind, losses in self.without.items()

@@ -84,8 +84,7 @@ def importance_table(found: Importance) -> DataTable:
 
 
 def aer_panels(scores: AlignmentScores) -> list[Panel]:
-    """Return panels of the AER of every layer and head, at the step that chooses a word and at
-    the next."""
+    """Return panels of every head's AER, at the step that chooses a word and at the next."""
     panels: list[Panel] = []
     for when, table in scores.heads.items():
         columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]

@@ -105,8 +105,7 @@ class Inspection:
     text: str
     """The output as people read it."""
     target: list[str]
-    """The written tokens as they are displayed, the end symbol last; empty if nothing was
-    written."""
+    """The written tokens as they are displayed, the end symbol last; else empty."""
     settings: SearchSettings
     attention: dict[Part, Tensor]
     """(L, H, T, S) in half precision."""
@@ -133,8 +132,7 @@ class InspectionSession:
     """The session of one model, which may not be used by several threads at once."""
 
     def __init__(self, engine: Engine, predictor: Predictor[object] | None = None) -> None:
-        """``predictor`` reads a text as the task does; it is required for a model that writes
-        nothing."""
+        """``predictor`` reads a text as the task does; a model that writes nothing needs it."""
         self.model: Network = engine.network
         self._engine, self._target, self._predictor = engine, engine.target, predictor
 

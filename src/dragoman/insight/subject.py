@@ -171,8 +171,7 @@ class Subject:
 
     @cached_property
     def candidates(self) -> tuple[Subject, ...]:
-        """The subjects among which a figure may choose: only this one if the user gave its
-        sentence."""
+        """The subjects that a figure may choose: only this one if its sentence was given."""
         if self.is_given:
             return (self,)
         texts = [source or reference for source, reference in self.pairs]

@@ -58,8 +58,7 @@ class WhatIf:
     before_log_probability: float
     """The log-probability of the first translation before the change, in nats."""
     before_under_change: float
-    """The log-probability of the same words under the change; a decrease shows the model's
-    doubt."""
+    """The log-probability of the same words under the change; a decrease shows doubt."""
 
 
 def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf:

@@ -181,8 +181,7 @@ def sets(changes: Sequence[str], key: str) -> bool:
 
 
 def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
-    """Return one line per mistake: the key, the problem, and the nearest key or the allowed
-    values."""
+    """Return one line per mistake: key, problem, and the nearest key or the allowed values."""
     lines, problems = [], error.errors()
     for section in _KINDS_OF:
         if mixed := _mixed_kinds(section, problems):

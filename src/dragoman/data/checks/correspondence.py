@@ -201,8 +201,7 @@ class _SampledPairs:
         return int((sources + np.roll(targets, len(places) // 2) >= _ENOUGH_WORDS).sum())
 
     def judge(self, by: int, dictionaries: tuple[Dictionary, ...] | None = None) -> _Judged:
-        """Score pairs at an offset, with dictionaries that are learned at that offset if none are
-        given."""
+        """Score pairs at an offset, with dictionaries learned at that offset if none are given."""
         places = self.places(by)
         if dictionaries is None:
             dictionaries = tuple(
@@ -232,8 +231,7 @@ class _SampledPairs:
         return np.where(counts >= _PER_BLOCK // 2, totals / np.maximum(counts, 1), np.nan)
 
     def exchanged(self) -> tuple[Integers, float]:
-        """Return the places whose sides are exchanged, and the share of words that the sides have
-        in common."""
+        """Return the places whose sides are exchanged, and the share of words in common."""
         places, common = self._turned(self.sources, self.targets)
         if common <= _MIXED:
             return places, common
@@ -277,8 +275,7 @@ class _SampledPairs:
         )  # fmt: skip
 
     def _scores(self, dictionary: Dictionary, sources: Integers, targets: Integers) -> Floats:
-        """Return for each pair the mean over t of log(1 + 0.9 p(t | s) / p(t)) with the best s for
-        each t."""
+        """Return the mean over t of log(1 + 0.9 p(t | s) / p(t)) with the best s for each t."""
         if not len(sources):
             return np.zeros(0)
         left = [self.sources[place] for place in sources.tolist()]

@@ -180,8 +180,7 @@ class _Memory:
         self._read.append(Pair(self._line, self._entry[source], self._entry[target]))
 
     def _own_source(self) -> str:
-        """Return the language of the source: that of the header, of the first entry, or of the
-        first text."""
+        """Return the language of the source: of the header, the first entry, or the first text."""
         known = (self._header, *(self.languages or ())[:1])
         own = next(iter(self._entry), "")
         return next((one for one in known if _of(self._entry, one) is not None), own)

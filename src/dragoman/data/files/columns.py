@@ -89,8 +89,7 @@ def numbered(columns: str) -> tuple[int, int]:
 
 
 def is_tabbed(path: str) -> bool:
-    """Return True if a file of this name has columns, unlike JSON Lines and TMX, which have
-    keys."""
+    """Return True if a file of this name has columns, not keys as JSON Lines and TMX have."""
     return format_by_name(path) not in ("jsonl", "tmx")
 
 

@@ -110,8 +110,7 @@ def read_lines(
 
 
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
-    """Return the SHA-256, in hex, of the content and format of a corpus, independent of its
-    folder."""
+    """Return the SHA-256, in hex, of a corpus's content and format, independent of its folder."""
     digest = hashlib.sha256()
     if corpus.format == "folders" and not is_zip(corpus.source):  # where names are labels
         for path in files_in(Path(corpus.source)):
@@ -243,8 +242,7 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
 
 
 def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:
-    """Return the languages as ``bilingual.languages_in`` does; None for a file of another
-    format."""
+    """Return the languages as ``bilingual.languages_in`` does; None for another format."""
     if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
         return None
     with _opened(Path(corpus.source), None) as file:

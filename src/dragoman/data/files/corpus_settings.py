@@ -222,8 +222,7 @@ class CorpusSettings(Settings):
 
     @property
     def groups_by(self) -> str | None:
-        """The setting that gives the groups of examples, with its value; None if there are no
-        groups."""
+        """The setting of the groups of examples, with its value; None without groups."""
         for name in ("group_column", "group_key", "group_pattern"):
             if (value := getattr(self, name)) is not None:
                 return f"{name} = {value}"

@@ -37,8 +37,7 @@ _NAMES = {
 }  # fmt: skip
 """The encodings that are distinguished: Python's name -> iconv's name."""
 _BY_LANGUAGE = {"koi8_u": "KOI8-U", "iso8859_6": "ISO-8859-6"}
-"""Encodings that are tried only if the language is known, because text in them looks like others.
-"""
+"""Encodings that are tried only if the language is known, as text in them looks like others."""
 _ALSO_CALLED = {"CP949": "EUC-KR", "CP932": "Shift-JIS", "ISO-8859-1": "Latin-1"}
 
 _LATIN = frozenset({"cp1250", "cp1252", "cp1254", "cp1257", "cp1258", "iso8859_1", "iso8859_2"})

@@ -19,8 +19,7 @@ LONGEST = 1 << 24
 """The most bytes of a line: several times the longest novels. Longer lines have other line ends, or
 none."""
 _COUNTED = 1 << 32
-"""At most this many bytes of such a line are counted for the message, because a pipe may never end.
-"""
+"""At most this many bytes of such a line are counted, because a pipe may never end."""
 LOOKED_AT = _BLOCK = 1 << 16
 """The number of first bytes by which the kind of a file is judged."""
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -84,8 +83,7 @@ def _counted(file: BinaryIO, size: int) -> str:
 
 
 def far_too_long(name: str, line: int, length: str) -> DataError:
-    """Return the error for a line of more than ``LONGEST`` bytes. ``length``: its bytes, in
-    words."""
+    """Return the error for a line over ``LONGEST`` bytes. ``length``: its bytes, in words."""
     return DataError(
         f"{name}, line {line}: it has {length} bytes, and {LONGEST:,} are read as one line; cut it "
         "into lines of a sentence or a text each"

@@ -66,8 +66,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def segment(self, normalised: str, key: int) -> list[int]:
-        """Return the token ids of a normalised text. The same arguments always give the same
-        ids."""
+        """Return the token ids of a normalised text. Equal arguments give equal ids."""
 
 
 class WordPieces:

@@ -58,8 +58,7 @@ class Text:
         """The symbol of a hidden token; None in a vocabulary that was learned without one."""
         hidden = () if self.mask is None else (self.mask,)
         self.forbidden: tuple[int, ...] = (self.bos, self.unknown, *hidden)
-        """The symbols that no output may contain: every search with this vocabulary forbids
-        them."""
+        """The symbols that no output may contain, which every search forbids."""
 
     @classmethod
     def train(
@@ -184,8 +183,7 @@ class Text:
         return [self._tidy(text).replace("\n", " ") for text in texts]
 
     def decode_exact(self, ids: Iterable[int]) -> str:
-        """Return the exact text of some tokens; with ``lossless`` it is the text that was
-        encoded."""
+        """Return the exact text of some tokens; with ``lossless`` it is the encoded text."""
         listed = [int(token) for token in ids]
         return self._tidy(self._whole(listed, self._processor.decode(listed)))
 

@@ -131,8 +131,7 @@ def _vocabulary_error(message: str, settings: TextSettings) -> DataError:
 
 
 def _reservoir(sentences: Iterable[str], limit: int, seed: int) -> list[str]:
-    """Return at most ``limit`` of the sentences, each equally likely, in one pass and bounded
-    memory."""
+    """Return up to ``limit`` sentences, each equally likely, in one pass and bounded memory."""
     chosen: list[str] = []
     generator = random.Random(seed)
     for count, sentence in enumerate(sentences):

@@ -60,8 +60,7 @@ class Drawn:
     """True if the figure shows the run that it was made from."""
 
     def named(self, name: str, run: str = "") -> Figure:
-        """Return the figure with the caption of ``name``. ``run``: the run that it was made
-        from."""
+        """Return the figure with the caption of ``name``. ``run``: the run that it shows."""
         words = captions()[name]
         return Figure(
             name, words.title, words.text, words.source,

@@ -86,8 +86,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
 
 
 def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """Compute the four steps with real numbers, by loops and by matrices. Layer and head count
-    from 1."""
+    """Compute the four steps with real numbers, by loops and by matrices. Both count from 1."""
     opened = open_short(subject, "encoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
@@ -160,8 +159,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
 
 
 def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """Draw the scores of the decoder before and after the causal mask. Layer and head count from
-    1."""
+    """Draw the scores of the decoder before and after the causal mask. Both count from 1."""
     opened = open_short(subject, "decoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
@@ -209,8 +207,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
 
 
 def _undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
-    """Return the head and row whose second-largest weight is largest, so that it looks at two
-    words."""
+    """Return the head and row with the largest second weight, so that it looks at two words."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)

@@ -128,8 +128,7 @@ def _mean_of(name: str, file: Any) -> Iterator[Floats]:
 
 
 def _block(name: str, file: Any, count: int) -> Floats:
-    """Return the next samples, (N, channels). Errors: ``DataError`` for data that cannot be
-    decoded."""
+    """Return the next samples, (N, channels). Errors: ``DataError`` for undecodable data."""
     try:
         found: Floats = file.read(count, dtype="float32", always_2d=True)
     except library().LibsndfileError as error:

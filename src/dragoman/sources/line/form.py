@@ -61,8 +61,7 @@ class LinesForm(RowsForm):
         return np.ascontiguousarray(255 - rows[:_WIDEST].T[:, :, None].astype(np.uint8))
 
     def row_labels(self, values: Sequence[int] | Rows, count: int) -> list[str]:
-        """Return the column of pixels at which each of ``count`` rows of the model begins, as
-        words."""
+        """Return the pixel column at which each of ``count`` rows of the model begins, as words."""
         return [f"▁{n * self.settings.subsample}px" for n in range(count)]
 
 

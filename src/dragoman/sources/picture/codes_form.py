@@ -99,8 +99,7 @@ class CodeSymbols(Symbols):
 
 
 class CodesRules(Rules):
-    """The rules of the codes of one picture: any code until there is one for each place, then
-    the end."""
+    """The rules of a picture's codes: any code until each place has one, then the end."""
 
     def __init__(self, symbols: CodeSymbols) -> None:
         self._symbols = symbols
@@ -184,8 +183,7 @@ class CodesForm(WrittenForm):
         return codes
 
     def pictures(self, outputs: Sequence[Sequence[int]]) -> list[Bytes]:
-        """Return (H, W, C) of each output. The missing part of an output that was cut off is
-        black."""
+        """Return (H, W, C) of each output. Missing parts of an output are black."""
         source, places = self.symbols.source, self.symbols.places
         codes = np.zeros((len(outputs), places), np.int64)
         for row, tokens in zip(codes, outputs, strict=True):
@@ -198,8 +196,7 @@ class CodesForm(WrittenForm):
         ]
 
     def picture_at(self, raw: str) -> Bytes:
-        """Return the (H, W, C) picture as it is read. Errors: ``DataError`` if it cannot be
-        used."""
+        """Return the (H, W, C) picture as it is read. Errors: ``DataError`` if it is unusable."""
         return self._pictures.picture(self._pictures.rows(raw))
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:

@@ -147,8 +147,7 @@ def is_place(raw: str) -> bool:
 
 
 def picture_at(raw: str) -> Bytes:
-    """Return the (H, W, C) picture at a place. Errors: ``DataError`` for a place that does not
-    exist."""
+    """Return the (H, W, C) picture at a place. Errors: ``DataError`` if it does not exist."""
     path, _, number = raw.rpartition("#")
     if not path or not (number.isascii() and number.isdecimal()):
         raise DataError(

@@ -57,8 +57,7 @@ def library() -> ModuleType:
 
 
 def foreign(file: Path, kind: str) -> DataError:
-    """Return the error for a picture of a kind that is not read, with the command that converts
-    it."""
+    """Return the error for a picture of an unsupported kind, with the converting command."""
     return DataError(
         f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
         f"{conversion('magick', file, '.png')}"

@@ -33,8 +33,7 @@ class FrontEnd(nn.Module):
 
     @abstractmethod
     def forward(self, source: Sequences) -> Sequences:
-        """Turn (P, F) into (P', D), sequence by sequence; sequences keep their row keys for
-        dropout."""
+        """Turn (P, F) into (P', D), sequence by sequence; row keys for dropout are kept."""
 
     def length(self, rows: int) -> int:
         """Return the number of rows that are made of ``rows``."""

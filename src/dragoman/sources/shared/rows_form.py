@@ -96,8 +96,7 @@ class RowsForm(Form):
 
     @abstractmethod
     def rows(self, raw: str) -> Rows:
-        """Return the (T, F) rows of one file. Errors: ``DataError`` for a file that cannot be
-        used."""
+        """Return the (T, F) rows of one file. Errors: ``DataError`` for an unusable file."""
 
     @abstractmethod
     def check_library(self) -> None:
@@ -118,8 +117,7 @@ class RowsForm(Form):
         """Return (H, W, C) pixels that show what the model reads."""
 
     def cells(self, read: int) -> Cells | None:
-        """Return the cells of a file of which this many rows are read; None if none can be
-        hidden."""
+        """Return the cells of a file with this many read rows; None if none can be hidden."""
         return None
 
     def beginning(self, raw: str, values: int) -> str:

@@ -141,8 +141,7 @@ class RowsSource(SourceSettings):
 
     @abstractmethod
     def front_end(self, width: int) -> FrontEnd:
-        """Return the front end for a model of that width, with fresh weights from torch's
-        generator."""
+        """Return the front end for a model of that width, with weights from torch's generator."""
 
     @property
     @abstractmethod
