@@ -38,7 +38,7 @@ class TreeForm(WrittenForm):
         return "" if self.symbols.with_tags else self.symbols.tags[0]
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        """Return the symbols of lines of trees. Errors: ``DataError`` for another line."""
+        """Return the symbols of lines of trees. Errors: ``DataError`` for a line without a tree."""
         return [self.symbols.encode(tree_of(raw)) for raw in raws]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:

@@ -105,7 +105,7 @@ class Inspection:
     text: str
     """The output as people read it."""
     target: list[str]
-    """The written tokens as they are displayed, the end symbol last; else empty."""
+    """The written tokens as displayed, the end symbol last; empty if nothing was written."""
     settings: SearchSettings
     attention: dict[Part, Tensor]
     """(L, H, T, S) in half precision."""

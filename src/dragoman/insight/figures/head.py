@@ -86,7 +86,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
 
 
 def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """Compute the four steps with real numbers, by loops and by matrices. Both count from 1."""
+    """Compute the four steps by loops and by matrices. Layer and head count from 1."""
     opened = open_short(subject, "encoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
@@ -159,7 +159,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
 
 
 def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """Draw the scores of the decoder before and after the causal mask. Both count from 1."""
+    """Draw the decoder's scores before and after the causal mask. Layer and head count from 1."""
     opened = open_short(subject, "decoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
