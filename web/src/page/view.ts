@@ -2,6 +2,7 @@
 
 import type { RunInfo, ServerInfo } from "$openapi";
 import type { Component } from "svelte";
+import type { TaskNames } from "../run/words_verdict";
 import type { Ask } from "./ask.svelte";
 import type { Texts, Words } from "./words";
 
@@ -25,13 +26,9 @@ interface LookOptions {
   takesPrefix?: boolean;
 }
 
-interface Described<Asked> {
+interface Described<Asked> extends TaskNames {
   /** Its name in addresses. */
   name: string;
-  /** The task of its runs, as the server calls it and what it does, and in Korean. */
-  task: { name: string; verb: string; korean: string };
-  /** What else the server calls work of its runs, in Korean. */
-  works?: Record<string, string>;
   /** Whether it is for a run of the task; without, for all. */
   only?: (run: RunInfo) => boolean;
   /** Its tab, and what it is for. */

@@ -1,8 +1,7 @@
 // The words of the tab Run.
 
-import type { TaskView } from "../page/view";
 import { doubtKorean } from "./words_doubts";
-import { verdictKorean } from "./words_verdict";
+import { type TaskNames, verdictKorean } from "./words_verdict";
 
 export const runEnglish = {
   run: "Run",
@@ -343,7 +342,7 @@ function sharedKorean(text: string): string {
 }
 
 /** In Korean, or as it is where there is no word for it (names, numbers, texts of others). */
-export function runKorean(text: string, views: TaskView[] = []): string {
+export function runKorean(text: string, views: TaskNames[] = []): string {
   if (Object.hasOwn(NAMED, text)) return NAMED[text] ?? text;
   for (const [pattern, told] of PATTERNS) {
     const found = pattern.exec(text);

@@ -1,6 +1,10 @@
 // What the server finds of a run that has hardly learned its task, in Korean: it says it in English.
 
-import type { TaskView } from "../page/view";
+/** What a task is called (by the server, as a verb, and in Korean), and, in Korean, other work of its runs. */
+export interface TaskNames {
+  task: { name: string; verb: string; korean: string };
+  works?: Record<string, string>;
+}
 
 /** Why it is said. */
 const REASONS: [RegExp, (...found: string[]) => string][] = [
@@ -54,7 +58,7 @@ function reason(why: string): string {
 }
 
 /** A text with those of its sentences in Korean that are known; `views` say what its task is called. */
-export function verdictKorean(text: string, views: TaskView[]): string {
+export function verdictKorean(text: string, views: TaskNames[]): string {
   const named = text.replace(/(has hardly learned to )(\w+)/, (_, before: string, verb: string) => {
     return before + (views.find((one) => one.task.verb === verb)?.task.korean ?? verb);
   });
