@@ -24,6 +24,8 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.translation.served import ServedTranslator
 
+pytestmark = pytest.mark.system
+
 NAME = "asked"
 SETTINGS = ServeSettings(precision="fp32")
 KINDS_OF_RUNS = program.served().runs

@@ -38,7 +38,11 @@ RECORDS = {"results.md", "experiments.md", "decisions.md", "settings.md"}
 """What was done once, with its commands, and what has none."""
 GUIDES = [
     ROOT / "README.md",
-    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in RECORDS),
+    *(
+        path
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+        if path.name not in RECORDS and path.parent.name != "experiments"
+    ),
 ]
 NOT_RUN = {
     r"make |git |cd ": "they make an environment; test_readme.py knows the targets",

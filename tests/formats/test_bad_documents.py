@@ -25,6 +25,8 @@ from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.formats.xml.tokens import Xml
 
+pytestmark = pytest.mark.system
+
 pytest.importorskip("docx")
 pytest.importorskip("openpyxl")
 pytest.importorskip("pptx")

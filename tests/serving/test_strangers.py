@@ -25,6 +25,8 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 
+pytestmark = pytest.mark.system
+
 WISH = {"q": "Das Brot", "source": "en", "target": "de"}
 FORM = "application/x-www-form-urlencoded"
 JSON = {"content-type": "application/json"}

@@ -236,6 +236,7 @@ class Endless(io.RawIOBase):
         return data
 
 
+@pytest.mark.system
 def test_a_memory_of_any_size_is_read_in_flat_memory() -> None:
     peaks = []
     for count in (16_000, 48_000):

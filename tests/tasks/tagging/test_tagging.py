@@ -129,6 +129,7 @@ def test_sentences_are_tagged_alike_in_any_company(words: Run) -> None:
     assert sum(p for _, p in together[0].ranked(1)) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.system
 def test_a_sentence_far_too_long_is_read_in_parts(words: Run) -> None:
     (found,) = Tagger(words)(["they run " * 50_000])
     assert len(found.tags) == 100_000 and found.parts > 1000

@@ -55,6 +55,7 @@ def looked(source: int, target: int, *heads: dict[int, int]) -> HeadLinks:
     return HeadLinks.of(cross, range(source), range(target), (source, target))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("short", [True, False])
 def test_learning_an_hmm_is_announced_by_how_long_it_takes(
     short: bool, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -230,6 +231,7 @@ def test_both_directions_of_a_head_agree_where_each_looks_at_the_other() -> None
     assert nothing.by(head) == nothing.back_by(head) == frozenset()
 
 
+@pytest.mark.system
 def test_what_agrees_with_itself_better_aligns(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     opened = Run.open(run)
