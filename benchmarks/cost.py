@@ -159,7 +159,7 @@ def starting(repeats: int) -> list[dict[str, Any]]:
     """Seconds until a program that was just started has done something: median of several."""
     from translating.works import text_work
 
-    from dragoman.catalogue import Run
+    from dragoman.tasks.catalogue import Run
 
     program = [sys.executable, "-m", "dragoman"]
     wanted = {

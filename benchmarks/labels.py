@@ -35,14 +35,14 @@ from typing import Any
 from provenance import Watch
 from results import Results
 
-from dragoman.catalogue import Run
 from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.runs.run import SCORES
-from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.options import TrainOptions
 from dragoman.studies.comparison import compare_runs
 from dragoman.studies.seeds import parse_seeds, seed_folder
 from dragoman.studies.systems import ComparisonRequest
+from dragoman.tasks.catalogue import Run
+from dragoman.tasks.from_files import recipe_of
 
 RESULTS = Path(__file__).resolve().parent / "results" / "labels.json"
 PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (600, 4096)}

@@ -539,7 +539,7 @@ def of_run(
     """``measure`` by a run's own task and tests, or the sentences of the file ``source``."""
     from serve import languages_and_sentences
 
-    from dragoman.catalogue import Run
+    from dragoman.tasks.catalogue import Run
 
     def served_as(folder: Path) -> str:
         opened = Run.open(folder)

@@ -11,7 +11,7 @@ from typing import Any
 from provenance import Watch, commit, machine
 
 from dragoman.base.atomic import write_text
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 
 Row = dict[str, Any]
 

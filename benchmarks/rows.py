@@ -28,9 +28,9 @@ import numpy.typing as npt
 import torch
 from provenance import Watch
 
-from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import plain_corpora
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification.evaluation import ClassificationEvaluation
 from dragoman.tasks.shared.evaluation import EvaluationRequest
 

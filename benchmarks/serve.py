@@ -160,8 +160,8 @@ def main() -> None:
 
 def languages_and_sentences(folder: Path, path: Path | None) -> tuple[tuple[str, str], list[str]]:
     """Of a run: its languages, and the sentences of its test set or of a file."""
-    from dragoman.catalogue import Run
     from dragoman.runs.corpora import plain_pairs
+    from dragoman.tasks.catalogue import Run
 
     run = Run.open(folder)
     if path is None:

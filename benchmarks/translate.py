@@ -47,7 +47,7 @@ from translating.works import SIZES, Work, lines_of, random_work, run_work, text
 from turns import Timed, take_turns
 
 from dragoman.base.errors import DragomanError
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "translate.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 _NEAR = 0.06

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dragoman.program import served
 from dragoman.serving.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import LanguageDetector
+from dragoman.tasks.program import served
 
 Json = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
     python tests/removable.py [NAME ...]
 
 Without a name, every task is taken out in turn. A task is its folder in ``tasks/``, the folders of
-its tests and of its view, and its lines in the two tables, ``catalogue.py`` and ``program.py``.
+its tests and of its view, and its lines in the tables ``catalogue.py`` and ``program.py`` there.
 Its recipes go with it, and tests and benchmarks that import the folder, or a double that does.
 ``tests/web/test_views.py`` takes the view out of the table of the page and builds the rest.
 """
@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TABLES = ("catalogue.py", "program.py")
+TABLES = ("tasks/catalogue.py", "tasks/program.py")
 TASKS = sorted(
     path.parent.name
     for path in ROOT.glob("src/dragoman/tasks/*/runtime.py")
@@ -44,7 +44,7 @@ _NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "*.pyc", ".p
 
 EVERY_MODULE = """
 import importlib, pathlib, dragoman
-from dragoman.program import demos, served, verbs
+from dragoman.tasks.program import demos, served, verbs
 root = pathlib.Path(dragoman.__file__).parent
 for path in sorted(root.rglob("*.py")):
     if not path.stem.startswith("__"):

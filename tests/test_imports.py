@@ -33,7 +33,9 @@ FLOOR_OF = {
 }  # fmt: skip
 # Files of a package that go by all tasks: one floor above what they go by.
 TABLES = {
-    "sizing.from_files": "builders",
+    "tasks.catalogue": "catalogue",
+    "tasks.from_files": "builders",
+    "tasks.program": "program",
     "cli.app": "commands",
     "cli.compare": "commands",
     "cli.data": "commands",
@@ -43,8 +45,8 @@ TABLES = {
 }
 
 # How many modules outside a task's folder import something of it; ``slices.py`` prints them. Two
-# name all tasks: ``catalogue.py`` and ``program.py``. A painter learns from the pictures of its
-# codes, so ``painting/sizes.py`` reads them as ``codes/sizes.py`` does.
+# name all tasks: ``tasks/catalogue.py`` and ``tasks/program.py``. A painter learns from the
+# pictures of its codes, so ``painting/sizes.py`` reads them as ``codes/sizes.py`` does.
 FOREIGN = {
     "classification": 2,
     "codes": 2,
@@ -138,10 +140,10 @@ def part(module: str) -> str:
     pieces = module.split(".")
     if pieces[1:2] == ["tasks"] and len(pieces) == 4:
         return next((floor for floor, names in FLOOR_OF.items() if pieces[3] in names), "tasks")
-    if pieces[1:2] == ["tasks"] and pieces[2:3] != ["shared"] and len(pieces) == 3:
-        return TRAINING
     if (table := TABLES.get(".".join(pieces[1:]))) is not None:
         return table
+    if pieces[1:2] == ["tasks"] and pieces[2:3] != ["shared"] and len(pieces) == 3:
+        return TRAINING
     return pieces[1] if len(pieces) > 1 else "__init__"
 
 

@@ -63,7 +63,7 @@ def translate(watch: Watch, folder: Path) -> None:
     from serving_echo import post, serves
     from untrained_run import untrained_run
 
-    from dragoman.catalogue import Run
+    from dragoman.tasks.catalogue import Run
 
     run = untrained_run(folder, "model.encoder_layers=1", "model.decoder_layers=1")
 
@@ -80,7 +80,7 @@ def parse(watch: Watch, folder: Path) -> None:
     """``dragoman parse``, from the open run on."""
     from untrained_run import untrained_run
 
-    from dragoman.catalogue import Run
+    from dragoman.tasks.catalogue import Run
     from dragoman.tasks.parsing.parser import Parser
 
     parser = Parser(Run.open(untrained_run(folder, recipe_name="demo-trees")))

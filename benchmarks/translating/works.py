@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
@@ -24,6 +23,7 @@ from dragoman.models.shortlist import Shortlist, ShortlistSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.positions import sinusoidal
 from dragoman.runs.run import RECIPE, SHORTLIST, WEIGHTS, load_shortlist
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.training.weights import save_weights
 
 SMALL = {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}

@@ -16,20 +16,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.program import NAMES as _NAMES
+from dragoman.tasks.program import NAMES as _NAMES
 
 if TYPE_CHECKING:
     from dragoman.base.errors import DragomanError as DragomanError
-    from dragoman.catalogue import Recipe as Recipe
-    from dragoman.catalogue import Run as Run
     from dragoman.engine.settings import TranslatorSettings as TranslatorSettings
-    from dragoman.program import *  # noqa: F403, those of tasks
     from dragoman.search.settings import SamplingSettings as SamplingSettings
     from dragoman.search.settings import SearchSettings as SearchSettings
+    from dragoman.tasks.catalogue import Recipe as Recipe
+    from dragoman.tasks.catalogue import Run as Run
+    from dragoman.tasks.program import *  # noqa: F403, those of tasks
     from dragoman.training.trainer import Outcome as Outcome
 
 _HOME = {
-    "catalogue": ("Recipe", "Run"),
+    "tasks.catalogue": ("Recipe", "Run"),
     "engine.settings": ("TranslatorSettings",),
     "base.errors": ("DragomanError",),
     "search.settings": ("SamplingSettings", "SearchSettings"),
@@ -69,7 +69,7 @@ def load(
     Errors: ``RunError`` (a ``DragomanError``) if it is no run, one that is damaged, or one that
     cannot translate together with the first.
     """
-    from dragoman.catalogue import Run
+    from dragoman.tasks.catalogue import Run
 
     others = [ensemble] if isinstance(ensemble, str | Path) else ensemble
     return Run.open(run).opened(settings, [Run.open(one) for one in others])
@@ -93,8 +93,8 @@ def train(
     Errors: ``DataError`` for text that cannot be used, ``RunError`` for a folder that is a run
     already, ``TrainingError``, ``FileError``; all are a ``DragomanError``.
     """
-    from dragoman.catalogue import Run
     from dragoman.sizing.start_from import for_fine_tuning
+    from dragoman.tasks.catalogue import Run
     from dragoman.tasks.training import train as train_run
 
     if start_from is None:

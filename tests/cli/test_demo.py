@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import dragoman
-from dragoman.catalogue import Recipe
 from dragoman.cli.demo import next_steps
 from dragoman.demo.corpus import order_probes, pronoun_probes
 from dragoman.insight.look import LookOptions, look_at_sentence
 from dragoman.insight.pronoun import find_heads, hops_of
-from dragoman.program import demos
+from dragoman.tasks.catalogue import Recipe
+from dragoman.tasks.program import demos
 from dragoman.tasks.translation.translator import Translator
 
 

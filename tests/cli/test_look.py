@@ -11,11 +11,11 @@ import torch
 from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.engine import engine
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.fastest import as_it_is
+from dragoman.tasks.catalogue import Run
 
 SENTENCE = "The small man eats the dinosaur."
 

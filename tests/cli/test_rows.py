@@ -16,9 +16,9 @@ from row_files import write_bars, write_idx, write_pictures, write_tones, write_
 from tiny_cells import tiny_cell
 
 from dragoman.base.errors import DragomanError
-from dragoman.catalogue import Recipe, Run
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.shared.evaluation import corpus_like
 from dragoman.tasks.training import train
 

@@ -17,10 +17,10 @@ from command_line import Dragoman
 from native_levels import kernels_of
 from tiny_recipe import TINY
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.cli import app
 from dragoman.engine import ways
 from dragoman.models.catalogue import fastest
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator
 from dragoman.training.fastest_way import Timing

@@ -17,7 +17,6 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
 from dragoman.base.errors import DataError, DragomanError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.cluster import command
 from dragoman.cluster.driver import ProgressConsole
 from dragoman.cluster.prepare import command as prepare_command
@@ -28,6 +27,7 @@ from dragoman.stores import objects
 from dragoman.stores.objects import ObjectStore
 from dragoman.stores.opened import opened
 from dragoman.stores.store import StoreError
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 
 ADDRESS = f"s3://{BUCKET}/prepared"

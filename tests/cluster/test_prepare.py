@@ -22,7 +22,6 @@ from tiny_recipe import TINY
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.base.errors import DragomanError
-from dragoman.catalogue import Recipe, Run
 from dragoman.cluster import command
 from dragoman.cluster.driver import ProgressConsole
 from dragoman.cluster.prepare import command as prepare_command
@@ -41,6 +40,7 @@ from dragoman.runs.corpora import (
 from dragoman.runs.prepared import recipe_of_prepared
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
+from dragoman.tasks.catalogue import Recipe, Run
 
 SETTINGS = """
 name = "small"

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from every_task import run_of_cell
 
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 
 
 @pytest.fixture(scope="session")

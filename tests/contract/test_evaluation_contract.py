@@ -13,8 +13,8 @@ from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
 from dragoman.base.errors import DragomanError
-from dragoman.catalogue import RUNTIMES, Run
 from dragoman.runs.run import SCORES
+from dragoman.tasks.catalogue import RUNTIMES, Run
 from dragoman.tasks.shared.evaluation import EvaluationReport, RunEvaluation
 
 

@@ -14,9 +14,9 @@ import pytest
 from every_task import CELLS, given_of
 
 from dragoman.base.errors import DataError, DragomanError, SearchError
-from dragoman.catalogue import RUNTIMES, Run
 from dragoman.engine.predictor import Predictor, SearchingPredictor
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.tasks.catalogue import RUNTIMES, Run
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 UNREADABLE = {

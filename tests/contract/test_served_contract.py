@@ -18,10 +18,10 @@ from row_files import tone, write_wav
 from sent_files import in_base64
 from serving_echo import client_of, echo_run, meters_of, open_run, post
 
-from dragoman import program
-from dragoman.catalogue import Run
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
+from dragoman.tasks import program
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation.served import ServedTranslator
 
 pytestmark = pytest.mark.system

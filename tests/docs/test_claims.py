@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dragoman import program
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.tasks import program
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"

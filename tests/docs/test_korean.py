@@ -78,7 +78,6 @@ def test_one_style(what: str, pattern: str) -> None:
 
 def said_of_runs() -> list[str]:
     """What a server says of runs in English: facts, limits, names of curves, filters, tables."""
-    from dragoman.catalogue import TASKS
     from dragoman.data.cleaning import CleaningSettings
     from dragoman.data.split import Overlap
     from dragoman.demo.corpus import NOTICE
@@ -87,6 +86,7 @@ def said_of_runs() -> list[str]:
     from dragoman.sources.frames.settings import FramesSource
     from dragoman.sources.line.settings import LineSource
     from dragoman.sources.picture.settings import PictureSource
+    from dragoman.tasks.catalogue import TASKS
 
     read = FramesSource(), LineSource(), PictureSource()
     tasks = [*TASKS.values()]

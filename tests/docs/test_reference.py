@@ -17,7 +17,7 @@ import dragoman
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
 from dragoman.insight.figures.catalogue import FIGURES
-from dragoman.program import TRAINED_AS
+from dragoman.tasks.program import TRAINED_AS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -19,8 +19,8 @@ import dragoman
 from dragoman.base.errors import RecipeError
 from dragoman.base.help_texts import help_texts
 from dragoman.base.settings import Settings
-from dragoman.catalogue import Recipe
 from dragoman.recipe.recipe_text import settings_in
+from dragoman.tasks.catalogue import Recipe
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from tiny_cells import MODELS, tiny_cell, told_cells
 from trained_run import trained_run
 
-from dragoman import program
 from dragoman.data.files.corpora import read_pairs
 from dragoman.runs.run import Run
+from dragoman.tasks import program
 
 _OF_THE_SHELL = ("translation", "picture")
 """A task and a source that the server does not take together."""

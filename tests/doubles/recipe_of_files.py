@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.catalogue import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import Run
-from dragoman.sizing import from_files
 from dragoman.sizing.options import TrainOptions
+from dragoman.tasks import from_files
+from dragoman.tasks.catalogue import Recipe
 
 
 def recipe_of(

@@ -24,7 +24,6 @@ from refusal_kinds import KINDS
 from torch import Tensor
 from warm_server import WarmProcess, warm_process
 
-from dragoman import program
 from dragoman.engine.engine import Engine
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
@@ -44,6 +43,7 @@ from dragoman.serving.operate.settings import ServeSettings, bind, parse_setting
 from dragoman.serving.server import serve_app
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
+from dragoman.tasks import program
 from dragoman.tasks.translation.served import ServedTranslator
 
 Served = Callable[..., contextlib.AbstractAsyncContextManager[httpx.AsyncClient]]

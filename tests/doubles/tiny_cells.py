@@ -10,7 +10,7 @@ from row_files import write_bars, write_tones
 from tiny_scenes import write_scenes
 from tiny_tasks import tiny_recipe_of
 
-from dragoman.catalogue import TASKS, Recipe
+from dragoman.tasks.catalogue import TASKS, Recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "sources.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dragoman.catalogue import Recipe, Run
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 
 

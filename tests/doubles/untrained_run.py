@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from tiny_treebank import treebank
 
-from dragoman.catalogue import Recipe
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
@@ -17,6 +16,7 @@ from dragoman.forms.tree_form import TreeForm
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.runs.model import build_model
 from dragoman.runs.run import vocabulary_name
+from dragoman.tasks.catalogue import Recipe
 from dragoman.training.weights import save_weights
 
 TOPICS = ("animals", "food", "weather")

@@ -1,5 +1,5 @@
 """Imports what serves each task. Not a test: ``warm_server.py`` has it imported beforehand."""
 
-from dragoman import program
+from dragoman.tasks import program
 
 program.served()

@@ -12,12 +12,12 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.catalogue import Recipe
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.subwords.text import Text
 from dragoman.runs.model import build_model
 from dragoman.runs.run import load_forms
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.catalogue import Recipe
 from dragoman.tasks.translation.translator import TranslatorSettings
 from dragoman.training.weights import save_weights
 

@@ -12,8 +12,8 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.catalogue import Run
 from dragoman.forms.subwords.text import Text
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 from dragoman.tasks.language_model.form import NoSource

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import Recipe
 from dragoman.engine.search_settings import for_test_set, parse_search, search_of, with_beams
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.tasks.catalogue import Recipe
 
 
 @pytest.mark.parametrize("parse", [search_of, for_test_set])

@@ -14,10 +14,10 @@ from recipe_of_files import recipe_of
 from safetensors.torch import load_file
 from tiny_recipe import TINY
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.runs.run import WAYS
 from dragoman.studies.records import BASE
 from dragoman.tasks import training
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import count_updates, resume, train
 from dragoman.training import fastest_way
 from dragoman.training.checkpoint import Checkpoints

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.catalogue import TASKS
 from dragoman.pictures.chart import chart_svg, compact_number, thinned
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import Chart, Series
+from dragoman.tasks.catalogue import TASKS
 
 SVG = "{http://www.w3.org/2000/svg}"
 numbers = st.floats(-1e12, 1e12, allow_subnormal=False)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import Recipe
 from dragoman.recipe.recipe import OPTIONAL
 from dragoman.recipe.recipe_text import shipped_recipes
+from dragoman.tasks.catalogue import Recipe
 
 
 @pytest.mark.parametrize("name", shipped_recipes())

@@ -11,11 +11,11 @@ import pytest
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.settings import Settings
-from dragoman.catalogue import Recipe
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
+from dragoman.tasks.catalogue import Recipe
 
 SENTENCES = [f"L'homme isn't the dog's {n}, qu'il said: «don't». Isn't it?" for n in range(14)]
 

@@ -25,7 +25,6 @@ from trained_run import trained_run
 import dragoman as package
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import DataError, FileError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.forms.form import Pair
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.runs.evaluation_set import EvaluationSet, nothing_to_measure, own_test_set
@@ -36,6 +35,7 @@ from dragoman.search.offline import Searcher
 from dragoman.sizing.minutes import with_updates
 from dragoman.sizing.start_from import for_fine_tuning, gently
 from dragoman.tasks import new_run
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.validation import TranslationValidation
 from dragoman.training.checkpoint import Checkpoints

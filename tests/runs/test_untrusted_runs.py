@@ -28,7 +28,6 @@ from safetensors.numpy import save_file
 from untrained_run import untrained_run
 
 from dragoman.base.errors import DragomanError, RunError, TrainingError
-from dragoman.catalogue import Run
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.forms.form import Pair
@@ -38,6 +37,7 @@ from dragoman.native.measured import NAME, microseconds
 from dragoman.runs.model import build_model
 from dragoman.runs.run import load_shortlist
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.report import summarise
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 from dragoman.training.checkpoint import Checkpoints, TrainingState

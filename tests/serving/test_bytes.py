@@ -10,7 +10,7 @@ import pytest
 from serving_echo import serves
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 
 TINY = (
     "model.model_dim=32", "model.ffn_dim=32", "model.attention.num_heads=2", "text.vocabulary=330",

@@ -16,13 +16,13 @@ from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
 from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest
+from dragoman.tasks.catalogue import Run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
 WORDS = "the animal eats a soup because it sleeps"

@@ -9,7 +9,7 @@ import pytest
 from every_task import SERVED_CELLS, run_of_every_task
 from serving_echo import serves
 
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 
 pytestmark = pytest.mark.system
 

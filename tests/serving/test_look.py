@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from serving_echo import client_of, open_run
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.forms.text_form import MosesText
 from dragoman.insight.experiments import order_experiment
 from dragoman.insight.subject import Subject
@@ -25,6 +24,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look import inspector
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 Open = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]

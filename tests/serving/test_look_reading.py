@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from serving_echo import post, refused, serves
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.engine.predictor import Predictor
 from dragoman.insight.session import InspectionRequest, InspectionSession
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.parsing.parser import Parser

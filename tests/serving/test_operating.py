@@ -31,13 +31,13 @@ from serving_echo import (
     until,
 )
 
-from dragoman import program
 from dragoman.base.errors import DataError, RunError
 from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.server import Renewal
+from dragoman.tasks import program
 
 pytestmark = pytest.mark.system
 

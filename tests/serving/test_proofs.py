@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, client_of, echo_run, open_run
 
-from dragoman.catalogue import Run
 from dragoman.forms.passage import Piece
 from dragoman.runs.run import LEXICON, NOTES, SCORES
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun, knowledge_of
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation import served as served_translator
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 from dragoman.tasks.translation.served import Proofs, ServedTranslator

@@ -13,9 +13,9 @@ from fastapi.routing import APIRoute
 from serving_echo import at, client_of, create_app, detector, echo_run, open_run
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks.catalogue import Run
 
 ALIKE = {
     "/docs": "serving.app.docs_html",

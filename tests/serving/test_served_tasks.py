@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, client_of, create_app, detector, echo_run, post
 
-from dragoman import program
-from dragoman.catalogue import TASKS
 from dragoman.forms.form import Form
 from dragoman.forms.text_form import TextForm
 from dragoman.search.request import Request
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks import program
+from dragoman.tasks.catalogue import TASKS
 
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:

@@ -17,13 +17,13 @@ from serving_echo import ADDRESS, at, client_of, create_app, detector, echo_run,
 from starlette.requests import ClientDisconnect
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.serving.http import connection
 from dragoman.serving.http.clients import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.tasks.catalogue import Run
 
 pytestmark = pytest.mark.system
 

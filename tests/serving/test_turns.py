@@ -21,7 +21,6 @@ from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.documents import placing
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
@@ -41,6 +40,7 @@ from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service import served_run
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation import endpoint, libretranslate
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"

@@ -15,11 +15,11 @@ from tiny_shapes import write_blocks
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import TASKS
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import TransformerSettings
 from dragoman.sizing import budget
 from dragoman.sizing.size import FAMILIES, settings_of
+from dragoman.tasks.catalogue import TASKS
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.sizes import TABLE
 

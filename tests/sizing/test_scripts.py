@@ -8,11 +8,11 @@ import pytest
 from recipe_of_files import recipe_of
 from scripts import ENGLISH, SCRIPTS, numbers, tree, written
 
-from dragoman.catalogue import TASKS, Run
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.sizing import budget
 from dragoman.sizing.size import Size
+from dragoman.tasks.catalogue import TASKS, Run
 from dragoman.tasks.training import train
 
 pytestmark = pytest.mark.system

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from recipe_of_files import recipe_of
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
@@ -27,6 +26,7 @@ from dragoman.sizing.languages import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.size import Size
 from dragoman.sizing.text_alone import TEXT_TABLE
+from dragoman.tasks.catalogue import TASKS, Recipe, Run
 from dragoman.tasks.translation.sizes import TABLE, rows_for
 from dragoman.training.fastest_way import Throughput
 from dragoman.training.minutes import VALIDATIONS

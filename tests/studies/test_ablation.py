@@ -13,12 +13,12 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
 from dragoman.base.errors import DragomanError
-from dragoman.catalogue import Recipe
 from dragoman.recipe.recipe_text import shipped_recipes
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation, estimate
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
 from dragoman.studies.ablation_table import table, write
+from dragoman.tasks.catalogue import Recipe
 
 SHORT = ("training.updates=10", "training.average_last=0")  # validated once
 

@@ -10,11 +10,11 @@ import pytest
 from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 
-from dragoman.catalogue import TASKS, Recipe
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, scores_of
 from dragoman.studies.records import judged_by
 from dragoman.studies.sweep import Sweep
+from dragoman.tasks.catalogue import TASKS, Recipe
 
 pytestmark = pytest.mark.system
 

@@ -13,7 +13,6 @@ from command_line import Dragoman
 from torch.utils.flop_counter import FlopCounterMode
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import GatedConvolution
@@ -22,6 +21,7 @@ from dragoman.studies import records
 from dragoman.studies.report import LAYER_OF, LAYERS, operations_per_token
 from dragoman.studies.sweep import SweepPlan
 from dragoman.studies.verdict import FAMILY_NAMES
+from dragoman.tasks.catalogue import Run
 
 SMALL = (
     "model.model_dim=32", "model.ffn_dim=48", "model.encoder_layers=2", "model.decoder_layers=1",

@@ -9,8 +9,8 @@ import pytest
 from command_line import Dragoman
 from tiny_recipe import TINY
 
-from dragoman.catalogue import Recipe
 from dragoman.studies.seeds import summary
+from dragoman.tasks.catalogue import Recipe
 
 pytestmark = pytest.mark.system
 

@@ -13,10 +13,10 @@ from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.base.errors import DragomanError
-from dragoman.catalogue import Recipe
 from dragoman.studies import records
 from dragoman.studies.sweep import Range, Sweep, SweepPlan, check_space, draw, parse_over, usual
 from dragoman.tasks import training
+from dragoman.tasks.catalogue import Recipe
 from dragoman.training.fastest_way import Throughput
 from dragoman.training.trainer import Outcome
 

@@ -9,9 +9,9 @@ import pytest
 from tiny_cells import MODELS, SOURCES, tiny_cell, told_cells
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import TASKS
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
+from dragoman.tasks.catalogue import TASKS
 from dragoman.tasks.training import train
 
 pytestmark = pytest.mark.system

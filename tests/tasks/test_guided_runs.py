@@ -16,13 +16,13 @@ from torch import Tensor
 import dragoman
 from dragoman.base.errors import DataError, RecipeError, RunError
 from dragoman.base.tensor_file import open_tensors
-from dragoman.catalogue import Recipe, Run
 from dragoman.data.batches import Batch
 from dragoman.data.word_links import WordLinks, word_starts, words_of
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.metrics.alignment import Gold
 from dragoman.runs.links import FILE
 from dragoman.runs.prepare import prepare
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.aligner import Aligner, TextAligner
 from dragoman.training.losses.guided import GuidedAlignment

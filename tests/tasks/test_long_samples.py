@@ -12,10 +12,10 @@ from untrained_run import untrained_run
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON
-from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS, SCORES
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.shared.evaluation import keep_scores, samples
 from dragoman.training.records import MAX_SHOWN
 

@@ -14,7 +14,6 @@ from tiny_cells import tiny_cell
 from torch import Tensor
 from training_toy import as_rank, free_port, start
 
-from dragoman.catalogue import Run, runtime_of
 from dragoman.data.plan import Plan
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
@@ -22,6 +21,7 @@ from dragoman.runs.files import read_metrics
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, prepare
 from dragoman.runs.run import METRICS, RECIPE
+from dragoman.tasks.catalogue import Run, runtime_of
 from dragoman.tasks.classification.evaluation import ClassificationValidation
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.tasks.training import resume, train

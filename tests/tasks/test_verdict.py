@@ -16,9 +16,9 @@ from serving_echo import open_run
 from tiny_cells import tiny_cell
 from untrained_run import untrained_run
 
-from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sizing.minutes import min_tokens, too_short, with_updates
+from dragoman.tasks.catalogue import TASKS, Recipe, Run
 from dragoman.tasks.report import write_report
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train

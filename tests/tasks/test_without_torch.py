@@ -15,7 +15,6 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.base.errors import RunError
-from dragoman.catalogue import Run
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.on_torch import OnTorch
@@ -25,6 +24,7 @@ from dragoman.native import library, loader, measured
 from dragoman.runs.run import SHORTLIST, WEIGHTS
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.translator import Translator
 from dragoman.training.weights import load_weights, save_weights

@@ -15,7 +15,7 @@ from rich.console import Console
 from training_toy import Toy, toy_batches, toy_trainer
 
 from dragoman.base.errors import TrainingError
-from dragoman.catalogue import TASKS
+from dragoman.tasks.catalogue import TASKS
 from dragoman.training.minutes import seconds_to_fill
 from dragoman.training.progress import (
     LiveDisplay,

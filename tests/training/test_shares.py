@@ -24,7 +24,6 @@ from training_toy import (
 )
 
 from dragoman.base.errors import TrainingError
-from dragoman.catalogue import Recipe, Run
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
@@ -35,6 +34,7 @@ from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState

@@ -29,11 +29,11 @@ from training_toy import (
 )
 
 from dragoman.base.errors import RunError, TrainingError
-from dragoman.catalogue import TASKS
 from dragoman.data.batches import Batch
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.sources.frames.settings import FramesSource
+from dragoman.tasks.catalogue import TASKS
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.fastest_way import measure_throughput

@@ -17,8 +17,8 @@ from playwright.sync_api import Browser, Page, Route, expect
 from untrained_run import untrained_run
 from warm_server import serving
 
-from dragoman.catalogue import Recipe
 from dragoman.demo.corpus import demo_corpus
+from dragoman.tasks.catalogue import Recipe
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LOOK = f"#look?text={quote(SENTENCE)}&word=none"

@@ -1,7 +1,7 @@
 """A task as plain data: what its examples are called, what is measured, what people are told.
 
 ``tasks/NAME/spec.py`` has that of each task, with all else of it that needs no torch, and
-``catalogue.py`` lists them. The rest of a task lies in the same folder.
+``tasks/catalogue.py`` lists them. The rest of a task lies in the same folder.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from dragoman import program
 from dragoman.base.errors import DragomanError
 from dragoman.cli import compare, data, demo, evaluate, look, prepare, score, serve, studies, train
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
 from dragoman.native.processor import keep_to_quota
+from dragoman.tasks import program
 
 _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ import typer
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.cli.console import log_to_stderr, prepare_process, say
 from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
-from dragoman.program import NOT_COMPARED
+from dragoman.tasks.program import NOT_COMPARED
 
 
 @arguments
@@ -129,8 +129,8 @@ def _are_compared_by_texts(paths: Sequence[Path]) -> bool:
     Errors: ``RunError`` for a folder without a run, ``DragomanError`` for runs of a task without
     a significance test.
     """
-    from dragoman.catalogue import runtime_of
     from dragoman.studies.seeds import runs_of
+    from dragoman.tasks.catalogue import runtime_of
 
     folder = next((path for path in paths if path.is_dir()), None)
     if folder is None or (task := runs_of(folder)[0].task).writes_text:

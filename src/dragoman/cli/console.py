@@ -182,7 +182,7 @@ def refuse_processes(several: str) -> None:
 def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
     """Open a run for use, and log one line if it has hardly learned its task. Errors:
     ``RunError``, also for a run of another ``task``; ``lacks`` names what it lacks."""
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     run = catalogue.Run.open(folder)
     if said := run.verdict():
@@ -198,8 +198,8 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
-    from dragoman import catalogue
     from dragoman.runs.corpora import has_test_set
+    from dragoman.tasks import catalogue
     from dragoman.tasks.report import write_report
     from dragoman.tasks.verdict import seen_little, verdict
 

@@ -49,7 +49,7 @@ def show(args: ShowArguments) -> None:
     """
     import json
 
-    from dragoman.sizing.from_files import recipe_of
+    from dragoman.tasks.from_files import recipe_of
     from dragoman.tasks.inspection import inspect_data
 
     given = {name: value for name, value in vars(args).items() if name != "json"}

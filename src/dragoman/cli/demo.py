@@ -12,7 +12,7 @@ from dragoman.base.errors import RecipeError, RunError
 from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 from dragoman.cli.demo_files import Demo, is_read_by, reading, write_files
 from dragoman.cli.options import arguments, option
-from dragoman.program import demos
+from dragoman.tasks.program import demos
 
 if TYPE_CHECKING:
     from dragoman.recipe.recipe import Recipe
@@ -59,9 +59,9 @@ def demo(args: DemoArguments) -> None:
 
     from rich.console import Console
 
-    from dragoman import catalogue
     from dragoman.demo.corpus import NOTICE
     from dragoman.runs.lock import locked
+    from dragoman.tasks import catalogue
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
@@ -111,8 +111,8 @@ def next_steps(chosen: Demo, to: Path) -> list[str]:
 
 
 def _is_demo(folder: Path) -> bool:
-    from dragoman import catalogue
     from dragoman.runs.run import RECIPE
+    from dragoman.tasks import catalogue
 
     if not (folder / RECIPE).is_file():
         return False

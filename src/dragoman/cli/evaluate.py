@@ -80,8 +80,8 @@ def evaluate(args: EvaluateArguments) -> None:
     Moses-tokenised text), BLEU by that protocol is printed too, with an explanation of the
     difference.
     """
-    from dragoman import catalogue
     from dragoman.base.atomic import check_is_file, write_text
+    from dragoman.tasks import catalogue
 
     if args.output is not None:  # checked before minutes of translating
         check_is_file(args.output)

@@ -184,8 +184,8 @@ def _mapper(
     make: Callable[[Any, Run, str], LineWork], args: Any, reads: int, precision: str
 ) -> LineMapper:
     """Return a worker's function for rows."""
-    from dragoman import catalogue
     from dragoman.cluster.lines import LineMapper
+    from dragoman.tasks import catalogue
 
     predictor, outputs, seen, _ = make(args, catalogue.Run.open(args.run), precision)
     way = predictor.precision, predictor.level, predictor.description
@@ -234,9 +234,9 @@ _OF_RUN = (
 
 def run_fingerprint(folder: Path) -> str:
     """Return a hash of everything that a run computes with. Errors: ``RunError``."""
-    from dragoman import catalogue
     from dragoman.base.reading import hash_of_file
     from dragoman.cluster.plan import fingerprint
+    from dragoman.tasks import catalogue
 
     found = [("weights", catalogue.Run.open(folder).weights_hash)]
     for name in _OF_RUN:

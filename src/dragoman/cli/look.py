@@ -66,7 +66,7 @@ def look(args: LookArguments) -> None:
     log_to_stderr(quiet=True)
     from rich.console import Console
 
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: write .html, .svg or .csv")

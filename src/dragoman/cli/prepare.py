@@ -45,9 +45,9 @@ def prepare(args: PrepareArguments) -> None:
 
       dragoman train prepared
     """
-    from dragoman import catalogue
     from dragoman.cluster.command import Command
     from dragoman.cluster.prepare.command import run
+    from dragoman.tasks import catalogue
 
     if args.to is None:
         raise DragomanError("name the folder or bucket for the prepared text: --to FOLDER")

@@ -59,7 +59,7 @@ def score(args: ScoreArguments) -> None:
     written to standard error. With --words, a language model's texts are printed with each word
     coloured by its surprisal in bits.
     """
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     # Wrong arguments are reported before torch is imported.
     run = catalogue.Run.open(args.run)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import DragomanError
 from dragoman.cli.console import log_to_stderr
 from dragoman.cli.options import Quiet, Verbose, argument, arguments, option, setting, values_of
-from dragoman.program import served
+from dragoman.tasks.program import served
 
 if TYPE_CHECKING:
     from dragoman.serving.operate.settings import ServeSettings
@@ -50,7 +50,7 @@ def serve(args: ServeArguments) -> None:
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     for run in args.runs:  # a wrong folder is reported before torch is imported
         catalogue.Run.open(run)

@@ -69,8 +69,8 @@ def sweep(args: SweepArguments) -> None:
       dragoman sweep demo --search-space model.dropout=0.1,0.3 --search-space model.ffn_dim=256,512
     """
     prepare_process()
-    from dragoman import catalogue
     from dragoman.studies.sweep import begin_sweep
+    from dragoman.tasks import catalogue
 
     log_to_stderr()
     refuse_processes("the trials of a sweep are")
@@ -139,10 +139,10 @@ def ablate(args: AblateArguments) -> None:
       dragoman ablate multi30k-en-de --list
     """
     prepare_process()
-    from dragoman import catalogue
     from dragoman.studies.ablation import begin_ablation
     from dragoman.studies.ablation_rows import chosen, rows_of
     from dragoman.studies.seeds import parse_seeds
+    from dragoman.tasks import catalogue
 
     log_to_stderr()
     wanted = [name.strip() for name in args.rows.split(",") if name.strip()] if args.rows else []

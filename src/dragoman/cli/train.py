@@ -20,8 +20,8 @@ from dragoman.cli.console import (
     say,
 )
 from dragoman.cli.options import RunFolder, argument, arguments, option
-from dragoman.program import TRAINED_AS
 from dragoman.sizing.options import TrainOptions
+from dragoman.tasks.program import TRAINED_AS
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
@@ -74,9 +74,9 @@ def train(args: TrainArguments) -> None:
     """
     prepare_process()
     from dragoman.runs.run import refuse_occupied, refuse_run
-    from dragoman.sizing.from_files import languages_read, name_of, recipe_of
     from dragoman.sizing.start_from import part_named
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
+    from dragoman.tasks.from_files import languages_read, name_of, recipe_of
 
     log_to_stderr()
     part = part_named(args.init_part, args.from_ is not None)
@@ -152,9 +152,9 @@ def resume(args: ResumeArguments) -> None:
     several seeds, a sweep or an ablation, all missing runs are trained.
     """
     prepare_process()
-    from dragoman import catalogue
     from dragoman.runs.run import RECIPE
     from dragoman.studies.seeds import seeds_in
+    from dragoman.tasks import catalogue
 
     log_to_stderr()
     if args.text and args.run.is_dir() and not (args.run / RECIPE).is_file():
@@ -195,9 +195,9 @@ def _is_several(folder: Path) -> bool:
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train the missing ``seeds`` of a group, then print the scores of all."""
-    from dragoman import catalogue
     from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
+    from dragoman.tasks import catalogue
     from dragoman.tasks.training import begin_or_resume
 
     base = catalogue.Run.open(group.start_from) if group.start_from else None
@@ -233,7 +233,7 @@ def average(args: AverageArguments) -> None:
 
     The mean replaces the run's weights atomically. The snapshots are kept.
     """
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     from dragoman.tasks.training import average_run

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import torch
 
-from dragoman import catalogue
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
@@ -22,6 +21,7 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks import catalogue
 
 DEMO = Path("runs/demo")
 """The run folder of ``dragoman demo``, which figures use by default."""

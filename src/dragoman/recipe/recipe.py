@@ -1,8 +1,8 @@
 """A recipe is one TOML file with all settings of a run.
 
 Each section is the settings of one component, defined next to it; here they are only composed,
-checked and written. A recipe has the sections of its task. The class in ``catalogue.py`` knows
-all tasks, and loaded recipes are of that class. Paths in a recipe file are relative to that
+checked and written. A recipe has the sections of its task. The class in ``tasks/catalogue.py``
+knows all tasks, and loaded recipes are of that class. Paths in a recipe file are relative to that
 file; in a recipe that ships with the program, to the current folder.
 """
 

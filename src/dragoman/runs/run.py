@@ -81,7 +81,7 @@ SEVERAL_SENTENCES = "several_sentences"
 
 class Run:
     """A run folder, opened. Parts are read when first asked for. ``Run.open`` is of the class in
-    ``catalogue.py``, whose recipes know all tasks."""
+    ``tasks/catalogue.py``, whose recipes know all tasks."""
 
     recipes: ClassVar[type[Recipe]] = Recipe
 

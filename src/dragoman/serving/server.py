@@ -23,7 +23,6 @@ import torch
 import uvicorn
 from fastapi import FastAPI
 
-from dragoman import catalogue
 from dragoman.base.errors import DragomanError
 from dragoman.serving.app import create_app
 from dragoman.serving.http import page
@@ -35,6 +34,7 @@ from dragoman.serving.service.catalogue import Catalogue, LanguageDetector
 from dragoman.serving.service.endpoints import ServedTasks
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
+from dragoman.tasks import catalogue
 
 logger = logging.getLogger("dragoman")
 

@@ -1,7 +1,7 @@
 """The options of ``dragoman train``, some of which ``dragoman data show`` shares.
 
-A recipe follows from them (``from_files.py``). The docstring under a field is its help text. No
-heavy module is imported here: the command line reads these classes as it starts.
+A recipe follows from them (``tasks/from_files.py``). The docstring under a field is its help text.
+No heavy module is imported here: the command line reads these classes as it starts.
 """
 
 from __future__ import annotations

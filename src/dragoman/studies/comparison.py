@@ -9,7 +9,6 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.wording import plural, shortened
-from dragoman.catalogue import runtime_of
 from dragoman.forms.form import Pair
 from dragoman.forms.text_form import MosesText
 from dragoman.metrics.significance import (
@@ -31,6 +30,7 @@ from dragoman.studies.systems import (
     seen_by,
     systems_at,
 )
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import (
     TrainingSummary,
     chance_of_translations,

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dragoman import catalogue
 from dragoman.base.atomic import remove_folder, write_text
 from dragoman.base.errors import DragomanError, RunError, UntrainableError
 from dragoman.base.reading import read_json
@@ -34,6 +33,7 @@ from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import RECIPE, load_forms, refuse_run
+from dragoman.tasks import catalogue
 from dragoman.tasks.shared.progress_made import has_learned
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def _done(folder: Path, asked: Future[Answer]) -> Answer:
 def _warm_up(folder: str, sentences: list[str]) -> str:
     """Translate once, in a process of its own, so that ``_translate`` is timed warm. Returns a
     description of the implementation."""
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     translator = open_translator(catalogue.Run.open(folder))
     list(translator.stream(sentences))

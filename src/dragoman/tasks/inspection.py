@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.catalogue import runtime_of
 from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
 from dragoman.data.split import side_of_pair
@@ -21,6 +20,7 @@ from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base, count_spaceless
 from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
+from dragoman.tasks.catalogue import runtime_of
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)

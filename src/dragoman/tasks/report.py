@@ -11,7 +11,6 @@ from pathlib import Path
 from dragoman.base.atomic import write_text
 from dragoman.base.measure import BLEU
 from dragoman.base.wording import plural
-from dragoman.catalogue import runtime_of
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
 from dragoman.pictures.curves import charts_of
@@ -28,6 +27,7 @@ from dragoman.pictures.records import (
 )
 from dragoman.recipe.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.verdict import verdict
 

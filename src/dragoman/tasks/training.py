@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import torch
 
-from dragoman import catalogue
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
 from dragoman.base.task import ModelPart
@@ -41,6 +40,7 @@ from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
+from dragoman.tasks import catalogue
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 
 from dragoman.base.measure import LOSS
 from dragoman.base.wording import plural, shortened
-from dragoman.catalogue import runtime_of
 from dragoman.runs.run import Run
 from dragoman.sizing.minutes import min_tokens
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, TrainingSummary
 
 _ALIKE, _MORE_ALIKE = 0.4, 0.25

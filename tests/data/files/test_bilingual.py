@@ -16,8 +16,8 @@ from dragoman.base.errors import DataError
 from dragoman.data.files.bilingual import read_tmx
 from dragoman.data.files.corpora import CorpusSettings, read_pairs
 from dragoman.formats.units.document import OutputOptions
-from dragoman.sizing.from_files import name_of
 from dragoman.sizing.options import TrainOptions
+from dragoman.tasks.from_files import name_of
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">

@@ -9,11 +9,11 @@ import pytest
 from tiny_cells import tiny_cell
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import Recipe, runtime_of
 from dragoman.data.plan import Plan
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.sources.frames.augment import SpecAugmentSettings, masked, stretched
+from dragoman.tasks.catalogue import Recipe, runtime_of
 from dragoman.tasks.shared.examples import TrainingBatches
 
 ROWS = np.ones((100, 20), np.float16)

@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import runtime_of
 from dragoman.data.labelled import LabelledBatch
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.sources.picture.augment import mixing
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.examples import LabelledTexts
 from dragoman.training.losses.loss import mixed_cross_entropy, smoothed_cross_entropy
 

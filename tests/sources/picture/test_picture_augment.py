@@ -12,11 +12,11 @@ from tiny_tasks import tiny_recipe_of
 from torch.nn import functional as F
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import runtime_of
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.sources.picture.augment import PictureAugmentSettings, _places, read_at, varied
 from dragoman.sources.picture.form import patches_of, pixels_from
+from dragoman.tasks.catalogue import runtime_of
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (13, 9, 3), dtype=np.uint8)
 ALL = {

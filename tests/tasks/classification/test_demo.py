@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import pytest
 from command_line import Dragoman
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.demo import shapes
 from dragoman.demo.corpus import Split
 from dragoman.demo.shapes import SHAPES
 from dragoman.forms.form import Pair
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.classification.demo import LOOKED_AT_PICTURE, rollout_sheet
 
 TINY: dict[Split, int] = {"train": 32, "dev": 8, "test": 16}

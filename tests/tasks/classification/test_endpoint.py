@@ -14,11 +14,11 @@ from serving_echo import Served, client_of, meters_of, post, refused, serves, un
 from slow_work import SlowWork
 from untrained_run import TOPICS, untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.forms.subwords.text import Text
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification import served as served_classifier
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons

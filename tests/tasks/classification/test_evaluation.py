@@ -18,10 +18,10 @@ from tiny_recipe import TINY
 from trained_run import trained_run
 
 from dragoman.base.errors import DataError, RecipeError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.records import words as words_of
 from dragoman.sizing.start_from import for_fine_tuning, for_part, part_named, serve_context
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.classification.evaluation import ClassificationEvaluation
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons

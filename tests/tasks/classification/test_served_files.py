@@ -23,7 +23,6 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.serving.http import connection, uploads
 from dragoman.serving.http.limits import LimitSettings, Places
 from dragoman.serving.http.refusals import Refusal
@@ -32,6 +31,7 @@ from dragoman.sources.frames import form as frames_form
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.log_mel import LogMel
 from dragoman.sources.shared.files import InMemory
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.classification import endpoint
 from dragoman.tasks.classification.labeller import Labeller
 

@@ -11,12 +11,12 @@ import pytest
 from command_line import Dragoman
 from PIL import Image
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.demo import scenes
 from dragoman.demo.corpus import Split
 from dragoman.demo.scenes import MOST, SHAPES, SIDE, coverage, drawn_demo, write_drawn
 from dragoman.forms.boxes import Box, scene_of
 from dragoman.sources.picture.coco import read_coco
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.detection.demo import SCENES_PICTURE, sheet
 from dragoman.tasks.detection.detector import DetectedPicture, Detection
 

@@ -16,10 +16,10 @@ from recipe_of_files import recipe_of
 from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.catalogue import Run
 from dragoman.forms.box_form import PER_BOX, BoxSymbols, Read
 from dragoman.forms.boxes import Box, Scene, scene_of
 from dragoman.sources.picture.coco import read_coco
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionEvaluation, DetectionValidation
 from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled, measured

@@ -15,13 +15,13 @@ from tiny_cells import tiny_cell
 from tiny_scenes import write_scenes
 
 from dragoman.base.errors import DataError, RecipeError
-from dragoman.catalogue import Recipe, Run
 from dragoman.forms.box_form import PER_BOX, BoxRules, BoxSymbols, Read
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.layout import Sequences
 from dragoman.sources.picture.coco import read_coco
 from dragoman.sources.picture.settings import PictureSource
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionEvaluation
 from dragoman.tasks.detection.head import FoundSet, SetPredictor, SetState

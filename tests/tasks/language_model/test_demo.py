@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from command_line import Dragoman
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.runs.run import RECIPE
+from dragoman.tasks.catalogue import Recipe, Run
 
 SHORT = (
     "model.model_dim=32", "model.ffn_dim=32", "model.layers=1", "plan.tokens_per_update=512",

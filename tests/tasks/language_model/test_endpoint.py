@@ -32,7 +32,6 @@ from serving_echo import (
 from slow_work import SlowWork
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
@@ -45,6 +44,7 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.look import inspector
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.served_run import ServedRun
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.language_model import endpoint
 from dragoman.tasks.language_model import served as served_language_model
 from dragoman.tasks.language_model.form import NoSource

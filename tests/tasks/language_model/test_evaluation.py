@@ -17,7 +17,6 @@ from serving_echo import client_of, echo_run, open_run
 from trained_run import on_texts, trained_run
 
 from dragoman.base.errors import DragomanError, RecipeError, RunError
-from dragoman.catalogue import TASKS, Recipe, Run, runtime_of
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Pair
@@ -26,6 +25,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
+from dragoman.tasks.catalogue import TASKS, Recipe, Run, runtime_of
 from dragoman.tasks.language_model.evaluation import (
     LanguageModelEvaluation,
     LanguageModelValidation,

@@ -12,12 +12,12 @@ import pytest
 from serving_echo import Served, client_of, meters_of, post, refused, serves, until
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service import served_run
 from dragoman.serving.service.served_run import knowledge_of
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.masked.endpoint import FillRequest, ServedFillMask
 from dragoman.tasks.masked.filler import Filler
 

@@ -17,7 +17,6 @@ from trained_run import on_texts, trained_run
 
 import dragoman as package
 from dragoman.base.errors import DragomanError, RecipeError, RunError
-from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.batches import Tokens
 from dragoman.data.chunks import CorpusRange
 from dragoman.data.windows import TextPieces
@@ -25,6 +24,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.nn.layout import Sequences
 from dragoman.runs.prepare import prepare
+from dragoman.tasks.catalogue import TASKS, Recipe, Run
 from dragoman.tasks.language_model.writer import Writer
 from dragoman.tasks.masked.evaluation import MaskedEvaluation, MaskedSums, with_blanks
 from dragoman.tasks.masked.filler import Filler

@@ -11,8 +11,8 @@ import pytest
 from command_line import Dragoman
 from PIL import Image
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.demo import captioned_shapes
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.painting import demo
 from dragoman.tasks.painting.demo import PAINTED_PICTURE
 

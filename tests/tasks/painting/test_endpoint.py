@@ -25,13 +25,13 @@ from trained_run import trained_run
 from warm_server import serving
 
 from dragoman.base.errors import RunError
-from dragoman.catalogue import Run
 from dragoman.forms.lexicon import Lexicon
 from dragoman.runs.run import LEXICON
 from dragoman.search.settings import SamplingSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sources.picture.codes_form import WEIGHTS, CodesForm
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.painting import endpoint as served_painter
 from dragoman.tasks.painting.painter import PaintedPicture, Painter
 

@@ -17,7 +17,6 @@ from tiny_shapes import SIDE, write_blocks
 from trained_run import trained_run
 
 from dragoman.base.errors import DataError, RecipeError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.forms.form import Pair
 from dragoman.pictures.bitmaps import png_of
@@ -26,6 +25,7 @@ from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.sources.picture.picture_file import pixels_of
 from dragoman.sources.picture.settings import PictureSource
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.codes.evaluation import CodesEvaluation, CodesTally
 from dragoman.tasks.painting.evaluation import PaintingEvaluation, code_scores, judged_right
 from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row

@@ -14,11 +14,11 @@ from tiny_treebank import treebank, write_treebank
 from untrained_run import untrained_run
 
 from dragoman.base.errors import DataError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.forms.tree import Tree
 from dragoman.metrics.significance import compare_statistics
 from dragoman.studies.comparison import compare_runs
 from dragoman.studies.systems import ComparisonRequest
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.parsing import evaluation
 from dragoman.tasks.parsing.evaluation import ParsingEvaluation, parse_statistics, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, ScoredSentence, score_parse

@@ -10,9 +10,9 @@ import pytest
 from command_line import Dragoman
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import Recipe, Run
 from dragoman.demo.trees import SHOWN
 from dragoman.forms.tree_form import tree_of
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.parsing.demo import PICTURES, attached
 
 SHORT = (

@@ -11,11 +11,11 @@ import pytest
 from serving_echo import Served, meters_of, post, refused, serves
 from untrained_run import untrained_run
 
-from dragoman.catalogue import Run
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.parsing.endpoint import ServedParser
 from dragoman.tasks.parsing.parser import Parser
 

@@ -16,7 +16,6 @@ from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.catalogue import TASKS, Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.word_links import word_starts, words_of
@@ -28,6 +27,7 @@ from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.records import merged_to_words
 from dragoman.runs.prepare import prepare
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.tasks.catalogue import TASKS, Recipe, Run
 from dragoman.tasks.parsing.evaluation import ParsingEvaluation, score_each, trees_in
 from dragoman.tasks.parsing.metrics import Parseval, score_parse
 from dragoman.tasks.parsing.parser import Parser

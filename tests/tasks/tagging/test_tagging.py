@@ -18,7 +18,6 @@ from trained_run import trained_run
 
 import dragoman as package
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.catalogue import Recipe, Run, runtime_of
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.labelled import WordCutter
 from dragoman.forms.form import Pair
@@ -26,6 +25,7 @@ from dragoman.runs.run import LEXICON
 from dragoman.sizing.start_from import for_part
 from dragoman.studies.comparison import compare_runs
 from dragoman.studies.systems import ComparisonRequest
+from dragoman.tasks.catalogue import Recipe, Run, runtime_of
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.inspection import inspect_data
 from dragoman.tasks.report import write_report

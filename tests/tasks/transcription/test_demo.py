@@ -11,10 +11,10 @@ import pytest
 from command_line import Dragoman
 from tiny_cells import tiny_cell
 
-from dragoman.catalogue import Recipe, Run
 from dragoman.demo.corpus import Split
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.terminal import rows_text
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription import demo_corpus as spoken
 from dragoman.tasks.transcription.demo import PICTURE

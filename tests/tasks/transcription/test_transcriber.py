@@ -13,12 +13,12 @@ from tiny_cells import tiny_cell
 
 import dragoman as package
 from dragoman.base.errors import DataError, RunError
-from dragoman.catalogue import Run
 from dragoman.engine.settings import EngineSettings
 from dragoman.sources.frames import recording_file
 from dragoman.sources.frames.cutting import CuttingSettings, RecordingCutter
 from dragoman.studies.comparison import compare
 from dragoman.studies.systems import ComparisonRequest
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import Transcriber
 from dragoman.tasks.translation import lines

@@ -16,12 +16,12 @@ from recipe_of_files import recipe_of
 from row_files import write_tones
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import Recipe
 from dragoman.cluster import command
 from dragoman.forms.form import Pair
 from dragoman.runs import corpora
 from dragoman.sources.frames import synthetic_voices
 from dragoman.sources.frames.synthetic_voices import Speaker
+from dragoman.tasks.catalogue import Recipe
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 SMALL = (

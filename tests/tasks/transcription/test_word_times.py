@@ -12,8 +12,8 @@ from row_files import tone, write_wav
 from tiny_cells import tiny_cell
 
 from dragoman.base.errors import RunError
-from dragoman.catalogue import Run
 from dragoman.sources.frames.cutting import Span
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import HeardWord, Transcriber, best_rows, timed
 

@@ -15,11 +15,11 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.base.errors import DataError, DragomanError
-from dragoman.catalogue import Run
 from dragoman.engine.alignment_head import MOMENTS, AligningHead, AlignmentScores, HeadLinks
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.corpora import plain_pairs
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation.aligner import Aligner, TextAligner, agreement, better_aligner
 from dragoman.training.weights import load_weights, save_weights
 

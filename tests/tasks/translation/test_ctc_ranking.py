@@ -10,7 +10,6 @@ import torch
 from tiny_cells import tiny_cell
 
 from dragoman.base.errors import RecipeError, RunError
-from dragoman.catalogue import Run
 from dragoman.engine import ctc_ranking
 from dragoman.engine.ctc_ranking import (
     CtcRanking,
@@ -20,6 +19,7 @@ from dragoman.engine.ctc_ranking import (
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import Transcriber
 from dragoman.tasks.translation.translator import Translator

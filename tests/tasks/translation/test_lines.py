@@ -13,13 +13,13 @@ from tiny_cells import tiny_cell
 
 from dragoman import load
 from dragoman.base.errors import RecipeError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
 from dragoman.sources.line.form import DRAWN, drawn
 from dragoman.sources.line.settings import DrawingSettings
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.evaluation import TranslationEvaluation
 

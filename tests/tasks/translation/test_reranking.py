@@ -16,11 +16,11 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.base.errors import RunError
-from dragoman.catalogue import Run
 from dragoman.forms.form import Pair
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.corpora import plain_pairs
 from dragoman.search.hypothesis import length_penalty
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.shared.surprisal import Scorer
 from dragoman.tasks.translation.reranking import Reranker, choose_weight, doubts_of, reordered
 from dragoman.tasks.translation.result import Translation

@@ -19,7 +19,6 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError, SearchError
-from dragoman.catalogue import Run
 from dragoman.engine.search_settings import parse_search
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.engine.streaming import parts, windows
@@ -31,6 +30,7 @@ from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import NOTES, SEVERAL_SENTENCES
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.shortlist import learn_shortlist
 from dragoman.tasks.translation.translator import Translator

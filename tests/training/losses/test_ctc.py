@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.base.errors import RecipeError
-from dragoman.catalogue import Recipe, Run
 from dragoman.data.batches import Batch, make_batch
 from dragoman.models.interface import Memory, Network
 from dragoman.nn.layout import Layout
@@ -26,6 +25,7 @@ from dragoman.runs.run import WEIGHTS
 from dragoman.sources.frames.settings import FramesSource
 from dragoman.sources.line.settings import LineSource
 from dragoman.sources.shared.settings import RowsSource
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
 from dragoman.training.losses.ctc import JointCtc, ctc_loss, rows_needed, targets_of, without_room
 from dragoman.training.losses.objectives import Sums

@@ -17,7 +17,7 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.catalogue import Run
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.catalogue import Recipe
 from dragoman.cluster.command import Command
 from dragoman.cluster.plan import stored_plan
 from dragoman.cluster.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_plan
@@ -58,6 +57,7 @@ from dragoman.runs.corpora import learn_vocabularies, sides_of_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
 from dragoman.stores.store import Store
+from dragoman.tasks.catalogue import Recipe
 
 _SAMPLED = 128
 """The most parts of a corpus that are checked for problems."""

@@ -13,7 +13,6 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from dragoman.base.errors import RecipeError, RunError
-from dragoman.catalogue import Recipe
 from dragoman.cluster.files import File, files_of
 from dragoman.cluster.kinds import KINDS, check_count, cut_together, kind_of
 from dragoman.cluster.plan import VERSION
@@ -26,6 +25,7 @@ from dragoman.data.files.lines import far_too_long
 from dragoman.forms.form import Pair
 from dragoman.runs.corpora import moses_of
 from dragoman.stores.store import InputChanged
+from dragoman.tasks.catalogue import Recipe
 
 _BY_LINES = ("lines", "tsv", "jsonl")
 """The formats that are cut; a corpus of any other format is one part."""

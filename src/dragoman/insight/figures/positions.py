@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman import catalogue
 from dragoman.base.wording import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.needs import transformer_of
@@ -22,6 +21,7 @@ from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
+from dragoman.tasks import catalogue
 from dragoman.tasks.training import train
 
 Array = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """The base class of all runs that the server holds: the engine, the queue, the limits, and the
 notes on its training.
 
-Each task has a class of its own in its folder, with its endpoint; ``program.py`` lists them.
+Each task has a class of its own in its folder, with its endpoint; ``tasks/program.py`` lists them.
 """
 
 from __future__ import annotations

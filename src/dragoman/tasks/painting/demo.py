@@ -64,7 +64,7 @@ def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
     codes."""
     import typer
 
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
     from dragoman.tasks.training import train
 
     coder = reading(catalogue.Recipe.load("demo-codes", CODES_CHANGES), folder)

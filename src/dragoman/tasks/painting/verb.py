@@ -100,7 +100,7 @@ def paint(args: PaintArguments) -> None:
     _tell_unknown(unknown_words(run.lexicon(), captions))
     judge, made = None, args.count
     if args.judge is not None:
-        from dragoman import catalogue
+        from dragoman.tasks import catalogue
 
         judge, made = Judge(catalogue.Run.open(args.judge)), max(args.count, args.best_of)
     painter = Painter(run)

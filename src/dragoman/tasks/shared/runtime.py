@@ -1,7 +1,7 @@
 """The behaviour of a task: training, evaluation, prediction and reports.
 
-Each task has a ``tasks/NAME/runtime.py`` next to its spec; ``catalogue.py`` lists them. Modules
-that need torch are imported when they are used, so that mistakes are reported before.
+Each task has a ``tasks/NAME/runtime.py`` next to its spec; ``tasks/catalogue.py`` lists
+them. Modules that need torch are imported when they are used, so that mistakes are reported before.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def align(args: AlignArguments) -> None:
     """
     from functools import partial
 
-    from dragoman import catalogue
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
+    from dragoman.tasks import catalogue
 
     log_to_stderr(args.quiet)
     # Mistakes in the arguments are reported before torch is imported.
@@ -209,7 +209,7 @@ def shortlist(args: ShortlistArguments) -> None:
 
     Example: dragoman shortlist runs/demo
     """
-    from dragoman import catalogue
+    from dragoman.tasks import catalogue
 
     log_to_stderr()
     settings = shortlist_settings()(**values_of(args, shortlist_settings))

@@ -334,9 +334,9 @@ def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
 
 def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     """Open the translator of the arguments, and the function that reranks its candidates."""
-    from dragoman import catalogue
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks import catalogue
     from dragoman.tasks.translation.translator import Translator
 
     language_model = None if args.rerank is None else catalogue.Run.open(args.rerank)

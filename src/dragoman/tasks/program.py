@@ -1,8 +1,7 @@
 """What the program makes of each task: its verbs, demos, endpoints and public names.
 
-``catalogue.py`` names what trains, measures and opens a run of each task. It lies below the
-studies, the server and the command line, which go by it. What lies above these is named here:
-in one file with the rest, an endpoint would lead by way of the server and the catalogue to itself.
+``catalogue.py`` names what trains, measures and opens a run of each task, and verbs open runs by
+it. In one file with it, a verb would lead by way of the catalogue to itself.
 
 Each function imports when it is called: ``dragoman --help`` waits for no endpoint.
 """

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from dragoman import catalogue
 from dragoman.base.errors import RecipeError
 from dragoman.base.task import ModelPart
 from dragoman.data.files.columns import listed_corpus
@@ -36,6 +35,7 @@ from dragoman.sizing.start_from import (
 )
 from dragoman.sizing.vocabulary_size import fit_vocabulary
 from dragoman.sources.file_examples import advice_for
+from dragoman.tasks import catalogue
 
 _OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
 """The options that go only with files."""
@@ -56,7 +56,7 @@ class Chosen:
 
 def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -> Chosen:
     """Make the recipe from the options. ``learns``: True if a vocabulary will be learned, whose
-    size then depends on the text (``vocabulary_size.py``).
+    size then depends on the text (``sizing/vocabulary_size.py``).
 
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``RunError`` for a run
     that cannot be opened, ``DataError`` for files that cannot be used.

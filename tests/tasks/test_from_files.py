@@ -12,17 +12,17 @@ from row_files import write_idx
 from untrained_run import untrained_run
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.catalogue import Recipe, Run
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.languages import CODES, COUNTRIES
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import TEST
-from dragoman.sizing.from_files import name_of
 from dragoman.sizing.languages import given_language, given_languages, languages_of
 from dragoman.sizing.options import TrainOptions
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.studies.systems import System, require_one_test_set
+from dragoman.tasks.catalogue import Recipe, Run
+from dragoman.tasks.from_files import name_of
 from dragoman.tasks.inspection import inspect_data
 
 
