@@ -57,7 +57,7 @@ test-gpu: $(DEV) ## training on the GPU of this machine beside its CPU (two minu
 	@DRAGOMAN_TEST_GPU=on $(BIN)/python -m pytest tests/training/test_gpu.py $(ARGS)
 
 test-cluster: $(DEV) ## work in parts while workers and drivers are killed and a store fails (four minutes)
-	@$(BIN)/python -m pytest tests/cluster $(TWO) $(ARGS)
+	@$(BIN)/python -m pytest tests/cluster tests/prepare $(TWO) $(ARGS)
 	@$(BIN)/python -W ignore tests/cluster/recovery.py
 
 check: $(DEV) ## format, lint and types, as CI does

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dragoman.serving.app import create_app
+from dragoman.server.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.tasks.program import served

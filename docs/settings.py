@@ -12,8 +12,8 @@ from pydantic.fields import FieldInfo
 
 from dragoman.base.help_texts import help_texts
 from dragoman.models.settings import KINDS
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.recipe_text import settings_in
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe_text import settings_in
 from dragoman.sources.known import SOURCES
 
 _HEAD = """\

@@ -148,7 +148,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     come first, so that several processes end together."""
     in_browser, places = Counter[Path](), dict[Path, int]()
     for item in items:
-        waits = item.path.parent.name in ("cluster", "serving") or item.path.stem == "test_endpoint"
+        folder = item.path.parent.name
+        waits = folder in ("cluster", "prepare", "serving") or item.path.stem == "test_endpoint"
         place = 0 if waits else 1
         if needs(item, "chromium", "demo"):
             item.add_marker(pytest.mark.system)

@@ -51,7 +51,7 @@ MUTATED = (
     "engine/*.py",
     "sizing/*.py",
     "serving/queue/*.py",
-    "cli/options.py",
+    "console/options.py",
 )
 """What is mutated."""
 

@@ -122,7 +122,7 @@ def take_out(copy: Path, task: str) -> list[str]:
     for name in TABLES:
         path = copy / "src/dragoman" / name
         path.write_text(without(task, path.read_text(encoding="utf-8")) + "\n", encoding="utf-8")
-    for recipe in copy.glob("src/dragoman/recipe/shipped/*.toml"):
+    for recipe in copy.glob("src/dragoman/runs/recipe/shipped/*.toml"):
         named = re.search('^task = "(.+)"', recipe.read_text(encoding="utf-8"), re.M)
         if (named[1] if named else _USUAL) == task.replace("_", "-"):
             recipe.unlink()

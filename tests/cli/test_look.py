@@ -68,7 +68,7 @@ def test_the_verbs_have_one_translation(
     assert f"Alone, the plain model writes: {plain}" in out
     said = dragoman("look", tiny_run, SENTENCE, "--target", translated)
     assert "Alone" not in said.out, "what is given is looked at, whoever would write it"
-    subject = Subject.open(tiny_run, SENTENCE)
+    subject = Subject.open(Run.open(tiny_run), SENTENCE)
     assert subject.output.text == translated
     assert subject.plain.shown(SENTENCE).text == plain
 

@@ -540,7 +540,7 @@ def test_a_reader_that_goes_away_is_no_error(tiny_run: Path) -> None:
 def test_of_many_processes_the_first_speaks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dragoman.cli.console import say
+    from dragoman.console.output import say
 
     for rank in ("0", "1"):
         monkeypatch.setenv("RANK", rank)

@@ -19,8 +19,8 @@ from tiny_recipe import TINY
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.cluster import command
 from dragoman.cluster.driver import ProgressConsole
-from dragoman.cluster.prepare import command as prepare_command
 from dragoman.data import store_writer
+from dragoman.prepare import command as prepare_command
 from dragoman.runs import prepared
 from dragoman.runs.prepared import local_folder
 from dragoman.stores import objects

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dragoman.base.errors import DataError
 from dragoman.data.chunks import ChunkSums, CorpusRange
 from dragoman.data.plan import MicroBatchPlan, Plan, PlanSettings, _roughly
-from dragoman.recipe.recipe_text import without_gone
+from dragoman.runs.recipe.recipe_text import without_gone
 
 
 @dataclass

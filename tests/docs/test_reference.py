@@ -171,7 +171,7 @@ def test_the_korean_help_has_every_view_too() -> None:
 
 
 def test_every_task_and_recipe_and_figure_is_named() -> None:
-    recipes = [path.stem for path in (ROOT / "src/dragoman/recipe/shipped").glob("*.toml")]
+    recipes = [path.stem for path in (ROOT / "src/dragoman/runs/recipe/shipped").glob("*.toml")]
     for name in recipes:
         assert f"\n| `{name}` |" in page("recipes"), name
     for name in TRAINED_AS:

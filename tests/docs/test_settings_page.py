@@ -19,7 +19,7 @@ import dragoman
 from dragoman.base.errors import RecipeError
 from dragoman.base.help_texts import help_texts
 from dragoman.base.settings import Settings
-from dragoman.recipe.recipe_text import settings_in
+from dragoman.runs.recipe.recipe_text import settings_in
 from dragoman.tasks.catalogue import Recipe
 
 ROOT = Path(__file__).parents[2]

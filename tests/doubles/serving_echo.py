@@ -36,11 +36,11 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import app as application
+from dragoman.server import app as application
+from dragoman.server.server import serve_app
 from dragoman.serving.operate.log import set_up
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
-from dragoman.serving.server import serve_app
 from dragoman.serving.service.catalogue import LanguageDetector
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks import program

@@ -11,7 +11,7 @@ from tiny_shapes import write_blocks, write_codes
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.demo.corpus import demo_corpus
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 
 _STACK = (
     "text.vocabulary=400", "model.model_dim=32", "model.ffn_dim=32",

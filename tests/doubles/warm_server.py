@@ -15,7 +15,7 @@ from pathlib import Path
 from told_address import address_told
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["dragoman.cli.serve", "dragoman.serving.server", "warm_tasks"])
+_CONTEXT.set_forkserver_preload(["dragoman.cli.serve", "dragoman.server.server", "warm_tasks"])
 
 Main = Callable[[list[str]], None]
 """What a process does with its arguments; a function of a module."""

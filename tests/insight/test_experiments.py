@@ -10,8 +10,9 @@ import torch
 
 import dragoman
 from dragoman.base.errors import DragomanError
+from dragoman.engine.attention import OpenedCell, open_cell
 from dragoman.insight.experiments import head_importance
-from dragoman.insight.head import OpenedCell, by_hand, open_attention, open_cell
+from dragoman.insight.head import by_hand, open_attention
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.what_if import Change, find_words, name_heads, parse_heads, what_if
 from dragoman.models.interface import Part

@@ -16,6 +16,7 @@ from dragoman.insight.figures.catalogue import FIGURES, checked, make_figure, sl
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 from dragoman.search.hypothesis import hypothesis_of
+from dragoman.tasks.catalogue import Run
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], dict[str, Rows]]
@@ -24,7 +25,7 @@ SENTENCE = "The small man eats the dinosaur."
 
 @pytest.fixture(scope="module")
 def subject(tiny_run: Path) -> Subject:
-    return Subject.open(tiny_run, SENTENCE)
+    return Subject.open(Run.open(tiny_run), SENTENCE)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from dragoman.insight.figures import run as figures_of_run
 from dragoman.insight.figures.catalogue import make_figure
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
+from dragoman.tasks.catalogue import Run
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], dict[str, Rows]]
@@ -40,7 +41,7 @@ def read(name: str, subject: Subject) -> dict[str, Rows]:
 
 @pytest.fixture(scope="module")
 def subject(tiny_run: Path) -> Subject:
-    return Subject.open(tiny_run, SENTENCE)
+    return Subject.open(Run.open(tiny_run), SENTENCE)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_every_weight_of_every_layer_and_head(plain: PlainTransformer, subject: 
 
 def test_order(tiny_run: Path, plain: PlainTransformer) -> None:
     sentence = "the dog sees the cat"
-    subject = Subject.open(tiny_run, sentence)
+    subject = Subject.open(Run.open(tiny_run), sentence)
     rows = read("order", subject)[""]
     first, second = (
         subject.predictor.source_ids(text)
@@ -190,7 +191,7 @@ def test_sizes_along_the_stream(plain: PlainTransformer, subject: Subject) -> No
 
 def test_error_rates_of_an_alignment(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against links made up here: AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)."""
-    subject = Subject.open(tiny_run, SENTENCE)
+    subject = Subject.open(Run.open(tiny_run), SENTENCE)
     # Its own translation has few words; this one has as many as the source.
     (given,) = subject.predictor.score([(SENTENCE, "Der kleine Mann isst den Dinosaurier.")])
     vars(subject)["output"] = given
@@ -251,7 +252,7 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 def test_learned_positions_are_those_of_the_run(untrained: Callable[..., Path]) -> None:
     folder = untrained("model.positions.kind=learned", "model.positions.maximum=64")
-    subject = Subject.open(folder, SENTENCE)
+    subject = Subject.open(Run.open(folder), SENTENCE)
     tables = read("position-learned", subject)
     table = PlainTransformer(folder, HEADS).weights["source_positions.table"][:32]
     found = np.array([[float(v) for v in list(row.values())[1:]] for row in tables[""]])
@@ -270,7 +271,7 @@ def test_both_hops(
         given = [[replace(p, decider=p.antecedent) for p in pair] for pair in pronoun_probes()]
         monkeypatch.setattr("dragoman.insight.pronoun.pronoun_probes", lambda: given)
     folder = untrained()
-    subject = Subject.open(folder)
+    subject = Subject.open(Run.open(folder))
     plain = PlainTransformer(folder, HEADS)
     text = subject.run.source_text
 

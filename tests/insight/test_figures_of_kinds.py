@@ -15,6 +15,7 @@ from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.insight.needs import WRITES
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
+from dragoman.tasks.catalogue import Run
 
 SENTENCE = "The small man eats the dinosaur."
 LAYERS = {"recurrent": 1, "convolutional": 2}
@@ -24,7 +25,7 @@ LAYERS = {"recurrent": 1, "convolutional": 2}
 def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Subject:
     folder: Path = tmp_path_factory.mktemp(request.param)
     run = untrained_run(folder, "search.max_length=8", recipe_name=f"demo-{request.param}")
-    return Subject.open(run, SENTENCE)
+    return Subject.open(Run.open(run), SENTENCE)
 
 
 def test_every_attention_to_the_source_is_drawn(subject: Subject) -> None:

@@ -18,6 +18,7 @@ from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.sources.picture.idx import read_idx
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.training import train
 
 PICTURE = "bars-images-idx3-ubyte.gz#3"
@@ -36,7 +37,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def test_rollout_follows_attention_through_the_layers(run: Path) -> None:
     picture = str(run.parent / PICTURE)
-    subject = Subject.open(run, picture)
+    subject = Subject.open(Run.open(run), picture)
     made = make_figure("picture-rollout", subject)
     token = subject.attention.source[0] == "▁class"
     through = np.eye(4 + token)
@@ -63,7 +64,7 @@ def test_rollout_follows_attention_through_the_layers(run: Path) -> None:
 
 def test_a_picture_is_followed_from_its_patches_to_its_label(run: Path) -> None:
     picture = str(run.parent / PICTURE)
-    subject = Subject.open(run, picture)
+    subject = Subject.open(Run.open(run), picture)
     made = make_figure("picture-reading", subject)
     pixels = read_idx(Path(picture.split("#")[0]))[3] / 255
     cut, in_rows, embedded, first, last, labels = (
@@ -80,7 +81,7 @@ def test_a_picture_is_followed_from_its_patches_to_its_label(run: Path) -> None:
     )
     assert embedded.shape == (4 + token, 32) and first.shape == last.shape == embedded.shape
     # What is beside the linear map is the same for every picture: a bias and positions.
-    other = make_figure("picture-reading", Subject.open(run, picture.replace("#3", "#4")))
+    other = make_figure("picture-reading", Subject.open(Run.open(run), picture.replace("#3", "#4")))
     of_other = [panel.values for panel in other.panels if isinstance(panel, MatrixPicture)][2]
     other_values = np.asarray(subject.predictor.source_values(picture.replace("#3", "#4")))
     change = (values.astype(float) - other_values.astype(float)) @ linear.T
@@ -99,7 +100,7 @@ def test_rollout_without_attention_to_others_is_the_residual() -> None:
 
 
 def test_likeness_of_places(run: Path) -> None:
-    subject = Subject.open(run)
+    subject = Subject.open(Run.open(run))
     made = make_figure("picture-positions", subject)
     model = subject.predictor.plain
     assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
@@ -121,12 +122,12 @@ def test_likeness_of_places(run: Path) -> None:
 
 def test_what_they_lack_is_told(run: Path, tiny_run: Path) -> None:
     with pytest.raises(DragomanError, match="this figure shows one: --sentence FILE"):
-        make_figure("picture-rollout", Subject.open(run))
-    text = Subject.open(tiny_run, "the dog sees the cat")
+        make_figure("picture-rollout", Subject.open(Run.open(run)))
+    text = Subject.open(Run.open(tiny_run), "the dog sees the cat")
     for name in ("picture-rollout", "picture-positions"):
         with pytest.raises(DragomanError, match="this transformer model"):
             make_figure(name, text)
-    model = Subject.open(run).predictor.plain
+    model = Subject.open(Run.open(run)).predictor.plain
     assert missing("picture-positions", model) is None
     assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
     model.body.source_positions.table = None

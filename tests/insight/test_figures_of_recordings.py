@@ -16,6 +16,7 @@ from dragoman.insight.figures.recordings import BLANK, band_attention
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import figure_svg
 from dragoman.pictures.matrix import MatrixPicture
+from dragoman.tasks.catalogue import Run
 from dragoman.tasks.training import train
 
 
@@ -31,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_spikes_are_what_ctc_says(run: Path) -> None:
     recording = str(sorted((run.parent / "tones").rglob("*.wav"))[0])
-    subject = Subject.open(run, recording)
+    subject = Subject.open(Run.open(run), recording)
     made = make_figure("ctc-spikes", subject)
     (values,) = subject.predictor.engine.source.read([recording])
     known = ctc_log_probabilities(subject.predictor.engine, values).double().exp().numpy()
@@ -64,7 +65,7 @@ def test_band_heads_are_shown_as_they_attend(tmp_path: Path) -> None:
     )
     train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     recording = str(sorted((tmp_path / "tones").rglob("*.wav"))[0])
-    subject = Subject.open(tmp_path / "run", recording)
+    subject = Subject.open(Run.open(tmp_path / "run"), recording)
     made = make_figure("band-heads", subject)
     (values,) = subject.predictor.engine.source.read([recording])
     weights = band_attention(subject, values)
@@ -85,8 +86,8 @@ def test_band_heads_are_shown_as_they_attend(tmp_path: Path) -> None:
 
 def test_what_it_lacks_is_told(run: Path, tiny_run: Path) -> None:
     with pytest.raises(DragomanError, match="reads recordings, and this figure shows one: --sent"):
-        make_figure("ctc-spikes", Subject.open(run))
-    subject = Subject.open(run, "x.wav")
+        make_figure("ctc-spikes", Subject.open(Run.open(run)))
+    subject = Subject.open(Run.open(run), "x.wav")
     for name in ("heads", "attention-cross", "length-penalty"):
         with pytest.raises(DragomanError, match="this model reads recordings"):
             make_figure(name, subject)
@@ -98,4 +99,4 @@ def test_what_it_lacks_is_told(run: Path, tiny_run: Path) -> None:
     lacks = missing("ctc-spikes", subject.predictor.plain)
     assert lacks is not None and "has not learned it" in lacks.english
     with pytest.raises(DragomanError, match="has not learned it"):
-        make_figure("ctc-spikes", Subject.open(tiny_run, "the dog sees the cat"))
+        make_figure("ctc-spikes", Subject.open(Run.open(tiny_run), "the dog sees the cat"))

@@ -17,6 +17,8 @@ from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Figure, csv_files
+from dragoman.tasks.catalogue import Run
+from dragoman.tasks.training import small_model
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], dict[str, Rows]]
@@ -26,7 +28,7 @@ SENTENCE = "The small man eats the dinosaur."
 
 @pytest.fixture(scope="module")
 def subject(tiny_run: Path) -> Subject:
-    return Subject.open(tiny_run, SENTENCE)
+    return Subject.open(Run.open(tiny_run), SENTENCE, train=small_model)
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +229,7 @@ def test_without_a_head_is_without_its_columns(subject: Subject, tables: Read) -
 
 
 def test_without_positions_order_is_nothing(tiny_run: Path) -> None:
-    subject = Subject.open(tiny_run, "the dog sees the cat")
+    subject = Subject.open(Run.open(tiny_run), "the dog sees the cat")
     (name,) = (one for one in FIGURES if one == "order")
     made = make_figure(name, subject)
     rows = list(csv.DictReader(io.StringIO(csv_files(made)["order.csv"])))
@@ -280,13 +282,13 @@ def test_learned_positions_are_trained_where_a_run_has_none(tables: Read) -> Non
 def test_a_sentence_that_was_asked_for_is_the_one_that_is_shown(tiny_run: Path, name: str) -> None:
     """Up to 24 tokens whole; of a longer one the beginning, and a note says so."""
     fits = "The animal didn't cross the street because it was too tired."
-    subject = Subject.open(tiny_run, fits)
+    subject = Subject.open(Run.open(tiny_run), fits)
     assert 14 < len(subject.predictor.source_ids(fits)) <= 24
     shown = [note.english for note in make_figure(name, subject).notes]
     assert any(fits in note for note in shown) and not any("tokens; this" in note for note in shown)
 
     too_long = f"{fits[:-1]} and {fits[0].lower()}{fits[1:]}"
-    notes = make_figure(name, Subject.open(tiny_run, too_long)).notes
+    notes = make_figure(name, Subject.open(Run.open(tiny_run), too_long)).notes
     assert "this figure shows 24" in notes[0].english and "24개까지" in notes[0].korean
     beginning = notes[0].english.partition("“")[2].rstrip("”")
     assert beginning and too_long.startswith(beginning)

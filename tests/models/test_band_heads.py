@@ -7,9 +7,10 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from dragoman.models.encoding import front_end
+from dragoman.models.front_ends import BAND_WEIGHTS, BandHeads
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.sources.frames.front_end import BAND_WEIGHTS, BandHeads
 from dragoman.sources.frames.settings import FramesSource
 
 LENGTHS = (5, 9, 1)
@@ -70,8 +71,9 @@ def test_a_head_attends_by_its_own_bands_alone(heads: BandHeads) -> None:
 
 
 def test_there_is_none_unless_it_is_asked_for() -> None:
-    assert not FramesSource().front_end(16).attention_names
-    assert FramesSource(band_heads=4).front_end(16).attention_names
+    plain, heads = (front_end(FramesSource(band_heads=count), 16) for count in (0, 4))
+    assert plain is not None and not plain.attention_names
+    assert heads is not None and heads.attention_names
 
 
 @pytest.mark.parametrize(

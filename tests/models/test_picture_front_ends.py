@@ -7,9 +7,10 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional as F
 
+from dragoman.models.encoding import front_end
+from dragoman.models.front_ends import StemFrontEnd
 from dragoman.nn.layout import Sequences
 from dragoman.sources.picture.form import patches_of
-from dragoman.sources.picture.front_end import StemFrontEnd
 from dragoman.sources.picture.settings import PictureSource
 
 STEM = PictureSource(height=8, width=12, channels=3, patch=4, stem="convolutions", stem_channels=5)
@@ -18,7 +19,7 @@ STEM = PictureSource(height=8, width=12, channels=3, patch=4, stem="convolutions
 def test_convolutions_go_over_the_whole_picture() -> None:
     """A picture that is put together again from its patches is the picture."""
     torch.manual_seed(0)
-    made = STEM.front_end(16)
+    made = front_end(STEM, 16)
     assert isinstance(made, StemFrontEnd) and len(made.convolutions) == 2
     pictures = torch.randint(0, 256, (2, 8, 12, 3), dtype=torch.uint8)
     patches = [torch.from_numpy(patches_of(one.numpy(), 4)) for one in pictures]
@@ -34,7 +35,8 @@ def test_convolutions_go_over_the_whole_picture() -> None:
 
 def test_patches_that_are_not_read_change_nothing() -> None:
     torch.manual_seed(0)
-    made = STEM.front_end(16)
+    made = front_end(STEM, 16)
+    assert made is not None
     patches = torch.randint(0, 256, (6, 48), dtype=torch.uint8)
     with torch.no_grad():
         whole = made(Sequences.of([patches])).values

@@ -13,9 +13,9 @@ from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
 from dragoman.base.errors import RunError
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.lineage import learned_itself, record_learned
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.comparison import compare
 from dragoman.studies.systems import ComparisonRequest
 from dragoman.tasks.catalogue import Run

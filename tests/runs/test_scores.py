@@ -11,7 +11,7 @@ from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
-from dragoman.serving.server_info import view_of
+from dragoman.server.info import view_of
 from dragoman.tasks.catalogue import TASKS
 from dragoman.tasks.report import write_report
 

@@ -14,7 +14,7 @@ from serving_echo import post, refused, serves
 from untrained_run import untrained_run
 
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.session import InspectionRequest, InspectionSession
+from dragoman.engine.session import InspectionRequest, InspectionSession
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord

@@ -32,11 +32,11 @@ from serving_echo import (
 )
 
 from dragoman.base.errors import DataError, RunError
+from dragoman.server.server import Renewal
 from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, LogLines, error_summary
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.server import Renewal
 from dragoman.tasks import program
 
 pytestmark = pytest.mark.system

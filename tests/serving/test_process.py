@@ -23,9 +23,9 @@ from serving_echo import create_app, detector, echo_run, server_process
 from warm_server import serving
 
 from dragoman.base.errors import DragomanError, RecipeError
+from dragoman.server.server import run_names, serve_app, torch_threads
 from dragoman.serving.http.messages import IMAGES, MODELS, TRANSCRIPTIONS
 from dragoman.serving.operate.settings import ServeSettings, bind, parse_settings
-from dragoman.serving.server import run_names, serve_app, torch_threads
 
 pytestmark = pytest.mark.system
 
@@ -275,7 +275,7 @@ def test_threads_of_torch(
     for run, count in zip(runs, workers, strict=True):
         monkeypatch.setattr(type(run.engine), "workers", count)
     monkeypatch.setattr("torch.set_num_threads", said.append)
-    monkeypatch.setattr("dragoman.serving.server.listen", stop)
+    monkeypatch.setattr("dragoman.server.server.listen", stop)
     if len(workers) == 1:
         application = create_app(runs, settings, detector())
         with bind(ServeSettings(port=0)) as listener, pytest.raises(KeyboardInterrupt):

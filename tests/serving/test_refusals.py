@@ -24,7 +24,11 @@ def made() -> list[tuple[str, str, set[str] | None]]:
     """Place, code and names of values of every refusal in the code; None where the values are
     put together beforehand."""
     found: list[tuple[str, str, set[str] | None]] = []
-    for path in sorted([*SOURCE.glob("serving/**/*.py"), *SOURCE.glob("tasks/*/*.py")]):
+    for path in sorted(
+        path
+        for places in ("server/*.py", "serving/**/*.py", "tasks/*/*.py")
+        for path in SOURCE.glob(places)
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue

@@ -18,11 +18,11 @@ from dragoman.serving.operate.settings import ServeSettings
 from dragoman.tasks.catalogue import Run
 
 ALIKE = {
-    "/docs": "serving.app.docs_html",
+    "/docs": "server.app.docs_html",
     "/openapi.json": "serving.http.messages.get_openapi",
-    "/v1/info": "serving.server_info.version",
-    "/v1/figures": "serving.figures.FigureList",
-    "/v1/runs/tiny": "serving.server_info.view_of",
+    "/v1/info": "server.info.version",
+    "/v1/figures": "server.figures.FigureList",
+    "/v1/runs/tiny": "server.info.view_of",
     "/languages": "tasks.translation.libretranslate._languages",
     "/frontend/settings": "tasks.translation.libretranslate.FrontendSettings",
 }

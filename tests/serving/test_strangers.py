@@ -231,7 +231,7 @@ def test_of_a_list_that_is_wrong_the_first_mistake_is_enough(
 ) -> None:
     """In every body: a megabyte of mistakes, all listed, would hold up everybody for seconds."""
     bodies: list[type[BaseModel]] = []
-    monkeypatch.setattr("dragoman.serving.app.describe", lambda _, every: bodies.extend(every))
+    monkeypatch.setattr("dragoman.server.app.describe", lambda _, every: bodies.extend(every))
     create_app((echo_run(),), ServeSettings(), detector())
     lists = {
         body.__name__: [
@@ -542,7 +542,7 @@ def test_figures_wait_in_no_pool_that_texts_are_cut_in(monkeypatch: pytest.Monke
         gate.wait(30)
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dragoman.serving.figures.make_figure", slow)
+    monkeypatch.setattr("dragoman.insight.figures.catalogue.make_figure", slow)
 
     async def check() -> None:
         app = create_app((echo_run(),), ServeSettings(), detector())

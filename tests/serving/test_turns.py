@@ -24,12 +24,12 @@ from untrained_run import untrained_run
 from dragoman.documents import placing
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
+from dragoman.engine.session import Inspection
 from dragoman.formats.html.text import HtmlDocument
 from dragoman.forms.subwords.text import Text
-from dragoman.insight.session import Inspection
 from dragoman.models.transformer.model import Transformer
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import look_endpoints, server, server_info
+from dragoman.server import info, look, server
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -64,10 +64,10 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (LanguageDetector, "rank"), (BaseModel, "model_dump_json"),
-        (Engine, "cut"), (outputs, "words_of"), (look_endpoints, "look_answer"),
+        (Engine, "cut"), (outputs, "words_of"), (look, "look_answer"),
         (placing, "project"), (AligningHead, "weights"), (inspector, "weights_message"),
         (endpoint, "_start"), (endpoint, "_event"), (libretranslate, "_answer"),
-        (connection, "_parsed"), (server_info, "view_of"),
+        (connection, "_parsed"), (info, "view_of"),
     ]  # fmt: skip
     of_folder = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)

@@ -12,9 +12,9 @@ from row_files import write_wav
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError
-from dragoman.cli.options import filled
-from dragoman.recipe.recipe import Recipe
+from dragoman.console.options import filled
 from dragoman.runs.corpora import plain_pairs
+from dragoman.runs.recipe.recipe import Recipe
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from dragoman.base.errors import RecipeError
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import side_of
-from dragoman.recipe.recipe_text import shipped_recipes
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe_text import shipped_recipes
+from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing import budget
 from dragoman.sizing.languages import languages_of
 from dragoman.sizing.minutes import for_minutes, too_short, with_updates

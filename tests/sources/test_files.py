@@ -16,6 +16,7 @@ import pytest
 from row_files import RATE, tone, write_bars, write_idx, write_wav
 
 from dragoman.base.errors import DataError
+from dragoman.models.encoding import front_end
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.frames.form import FramesForm
 from dragoman.sources.frames.recording_file import standard_input
@@ -282,7 +283,8 @@ def test_every_row_is_labelled_with_the_second_at_which_it_begins(
     subsample: Literal[2, 4],
 ) -> None:
     form = FramesForm(FramesSource(rate=RATE, bands=20, subsample=subsample))
-    front = form.settings.front_end(8)
+    front = front_end(form.settings, 8)
+    assert front is not None
     for frames in range(1, 41):
         labels = form.row_labels(np.zeros((frames, 20)), front.length(frames))
         assert labels == [f"▁{at / 100:.2f}s" for at in range(0, frames, subsample)], frames

@@ -13,7 +13,7 @@ from recipe_of_files import recipe_of
 from tiny_recipe import TINY
 
 from dragoman.base.errors import DragomanError
-from dragoman.recipe.recipe_text import shipped_recipes
+from dragoman.runs.recipe.recipe_text import shipped_recipes
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation, estimate
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of

@@ -15,8 +15,8 @@ from tiny_treebank import treebank
 from trained_run import trained_run
 
 from dragoman.data.files.corpora import read_lines
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_pairs
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.studies.comparison import compare, compare_runs
 from dragoman.studies.systems import ComparisonRequest

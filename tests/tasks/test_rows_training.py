@@ -15,11 +15,11 @@ from torch import Tensor
 from training_toy import as_rank, free_port, start
 
 from dragoman.data.plan import Plan
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.files import read_metrics
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, prepare
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import METRICS, RECIPE
 from dragoman.tasks.catalogue import Run, runtime_of
 from dragoman.tasks.classification.evaluation import ClassificationValidation

@@ -20,8 +20,8 @@ from training_toy import Toy, toy_batch, toy_objective
 
 from dragoman import load
 from dragoman.nn import dropout
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.files import read_metrics
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import METRICS, WAYS, Run
 from dragoman.tasks.training import resume, train
 from dragoman.training import distributed, trainer

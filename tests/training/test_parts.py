@@ -425,7 +425,7 @@ def test_onednn_keeps_the_code_of_few_shapes() -> None:
     asked = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024"}
     allocator.keep_few_primitives(asked)
     assert asked == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024"}
-    code = "import os; from dragoman.cli.console import prepare_process; prepare_process(); "
+    code = "import os; from dragoman.console.output import prepare_process; prepare_process(); "
     code += "print(os.environ['ONEDNN_PRIMITIVE_CACHE_CAPACITY'])"
     unset = {name: value for name, value in os.environ.items() if "ONEDNN" not in name}
     done = subprocess.run([sys.executable, "-c", code], env=unset, capture_output=True, text=True)
@@ -443,6 +443,6 @@ def test_torch_gets_no_more_threads_than_a_quota_has_cores(monkeypatch: pytest.M
 
 
 def test_a_process_is_prepared_before_torch_is_there() -> None:
-    code = "import sys; from dragoman.cli.console import prepare_process; prepare_process(); "
+    code = "import sys; from dragoman.console.output import prepare_process; prepare_process(); "
     code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -17,8 +17,8 @@ from typer.core import TyperGroup
 
 from dragoman.base.errors import DragomanError
 from dragoman.cli import compare, data, demo, evaluate, look, prepare, score, serve, studies, train
-from dragoman.cli.console import UNREADABLE
-from dragoman.cli.options import commands
+from dragoman.console.options import commands
+from dragoman.console.output import UNREADABLE
 from dragoman.native.processor import keep_to_quota
 from dragoman.tasks import program
 

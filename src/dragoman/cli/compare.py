@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.cli.console import log_to_stderr, prepare_process, say
-from dragoman.cli.options import AsJson, Verbose, argument, arguments, option
+from dragoman.console.options import AsJson, Verbose, argument, arguments, option
+from dragoman.console.output import log_to_stderr, prepare_process, say
 from dragoman.tasks.program import NOT_COMPARED
 
 

@@ -9,9 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.base.wording import plural
-from dragoman.cli.console import command, prepare_process, say
-from dragoman.cli.options import argument, arguments, commands, option
 from dragoman.cli.train import TaskName
+from dragoman.console.options import argument, arguments, commands, option
+from dragoman.console.output import command, prepare_process, say
 from dragoman.sizing.options import FilesOptions, TrainOptions
 
 
@@ -86,7 +86,7 @@ def get(args: GetArguments) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     from dragoman.data.download import fetch, named_download
-    from dragoman.recipe.recipe_text import shipped_recipes
+    from dragoman.runs.recipe.recipe_text import shipped_recipes
 
     download = named_download(args.name)
     folder = args.to or Path("data") / args.name

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.base.errors import RecipeError, RunError
-from dragoman.cli.console import command, log_to_stderr, prepare_process, program
-from dragoman.cli.demo_files import Demo, is_read_by, reading, write_files
-from dragoman.cli.options import arguments, option
+from dragoman.console.demo_files import Demo, is_read_by, reading, write_files
+from dragoman.console.options import arguments, option
+from dragoman.console.output import command, log_to_stderr, prepare_process, program
 from dragoman.tasks.program import demos
 
 if TYPE_CHECKING:
-    from dragoman.recipe.recipe import Recipe
+    from dragoman.runs.recipe.recipe import Recipe
 
 
 @arguments

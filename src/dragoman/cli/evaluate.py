@@ -9,8 +9,7 @@ from typing import Any
 import typer
 
 from dragoman.base.errors import DragomanError, FileError
-from dragoman.cli.console import log_to_stderr
-from dragoman.cli.options import (
+from dragoman.console.options import (
     AsJson,
     RunFolder,
     Verbose,
@@ -22,6 +21,7 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
+from dragoman.console.output import log_to_stderr
 
 
 @arguments

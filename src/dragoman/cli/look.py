@@ -6,13 +6,17 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr
-from dragoman.cli.given import tell_of_file
-from dragoman.cli.options import RunFolder, argument, arguments, option
+from dragoman.console.given import tell_of_file
+from dragoman.console.options import RunFolder, argument, arguments, option
+from dragoman.console.output import log_to_stderr
+
+if TYPE_CHECKING:
+    from dragoman.insight.subject import Subject
 
 
 @arguments
@@ -81,7 +85,7 @@ def look(args: LookArguments) -> None:
         head=args.head, hide=tuple(args.hide), heads_off=tuple(args.head_off), prefix=args.prefix,
         importance=args.importance, gold=args.gold, gold_base=args.gold_base, pieces=args.pieces,
     )  # fmt: skip
-    result = look_at_sentence(args.run, options)
+    result = look_at_sentence(opened, options)
     console = Console(highlight=False)
     console.print(result.output.text, style="bold", markup=False)
     console.print()
@@ -167,7 +171,6 @@ def _write_one(name: str, args: FigureArguments) -> None:
 
     check_name(name)
     from dragoman.insight.figures.catalogue import checked, make_figure, needs_run
-    from dragoman.insight.subject import Subject
     from dragoman.pictures.figure import csv_files, figure_png, figure_svg
 
     if args.sentence is not None and not needs_run(name):
@@ -175,7 +178,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
     path = args.to or Path(f"{name}.svg")
     if path.suffix not in (".svg", ".png"):
         raise DragomanError(f"--to {path}: a figure is written as .svg or .png")
-    subject = Subject.open(args.run, args.sentence) if needs_run(name) else None
+    subject = _subject(args.run, args.sentence) if needs_run(name) else None
     made = make_figure(name, subject, checked(name, subject, _sliders(args.set_)))
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":
@@ -195,6 +198,15 @@ def _write_one(name: str, args: FigureArguments) -> None:
     typer.echo(f"Written: {', '.join(map(str, written))}")
 
 
+def _subject(run: Path, sentence: str | None) -> Subject:
+    """Open a run to make figures of. Errors: as ``Subject.open``."""
+    from dragoman.insight.subject import Subject
+    from dragoman.tasks import catalogue
+    from dragoman.tasks.training import small_model
+
+    return Subject.open(catalogue.Run.open(run), sentence, train=small_model)
+
+
 def _sliders(changes: list[str]) -> dict[str, float]:
     """Parse ``SLIDER=VALUE`` arguments of a figure. Errors: ``DragomanError``."""
     found: dict[str, float] = {}
@@ -211,11 +223,11 @@ def _sliders(changes: list[str]) -> dict[str, float]:
 
 def _write_all(folder: Path, run: Path, sentence: str | None) -> None:
     from dragoman.insight.figures.catalogue import write_book
-    from dragoman.insight.subject import DEMO, Subject
+    from dragoman.insight.subject import DEMO
 
     subject = None
     try:
-        subject = Subject.open(run, sentence)
+        subject = _subject(run, sentence)
     except DragomanError as error:
         if run != DEMO:
             raise

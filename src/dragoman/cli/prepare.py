@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr, progress_console
-from dragoman.cli.options import Quiet, argument, arguments, option
+from dragoman.console.options import Quiet, argument, arguments, option
+from dragoman.console.output import log_to_stderr, progress_console
 
 
 @arguments
@@ -46,7 +46,7 @@ def prepare(args: PrepareArguments) -> None:
       dragoman train prepared
     """
     from dragoman.cluster.command import Command
-    from dragoman.cluster.prepare.command import run
+    from dragoman.prepare.command import run
     from dragoman.tasks import catalogue
 
     if args.to is None:

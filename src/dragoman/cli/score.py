@@ -14,7 +14,7 @@ import typer
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import perplexity
 from dragoman.base.wording import decimals, plural
-from dragoman.cli.lines import (
+from dragoman.console.lines import (
     Into,
     LineVerb,
     LineWork,
@@ -24,14 +24,12 @@ from dragoman.cli.lines import (
     wants_parts,
     write_lines,
 )
-from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.console.options import RunFolder, argument, arguments
 from dragoman.engine.streaming import parts
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from dragoman.runs.run import Run
-    from dragoman.tasks.shared.surprisal import Scorer, SurprisalWord
+    from dragoman.tasks.shared.surprisal import Scorer
 
 
 @arguments
@@ -76,7 +74,7 @@ def score(args: ScoreArguments) -> None:
         verb = LineVerb("score", scoring, unfit=("words",), inputs=("source", "target"))
         languages = run.recipe.languages
         language = languages.target if is_alone else languages.source
-        in_parts(verb, args, language, reads=1 if is_alone else 2)
+        in_parts(verb, args, run, language, reads=1 if is_alone else 2)
         return
     if args.to is not None and args.words:
         raise DragomanError("--words draws on a terminal: leave --to out")
@@ -175,15 +173,14 @@ def _scorer(run: Run) -> Scorer:
     return Scorer(run, *windows_of(run))
 
 
-_STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
-"""The bits below which a word has each colour."""
-LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
 _BATCH_SIZE = 64
 
 
 def _show_words(run: Run, texts: Iterable[str]) -> None:
     """Print each word of the texts in the colour of its surprisal."""
     from rich.console import Console
+
+    from dragoman.tasks.shared.surprisal import LEGEND, coloured
 
     scorer, console, whole = _scorer(run), Console(highlight=False), _Sum()
     plain = console.color_system is None
@@ -193,16 +190,3 @@ def _show_words(run: Run, texts: Iterable[str]) -> None:
             console.print(coloured(found.words, plain=plain), soft_wrap=True)
     typer.echo(LEGEND, err=True)
     whole.tell()
-
-
-def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> Text:
-    """Return a text with each word in the colour of its surprisal; without colours, the bits
-    follow the word: cat[7.3]."""
-    from rich.text import Text
-
-    out = Text()
-    for word in words:
-        out.append(word.before)
-        style = next(style for most, style in _STEPS if word.bits < most)
-        out.append(f"{word.text}[{decimals(word.bits, 1)}]" if plain else word.text, style=style)
-    return out

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr
-from dragoman.cli.options import Quiet, Verbose, argument, arguments, option, setting, values_of
+from dragoman.console.options import Quiet, Verbose, argument, arguments, option, setting, values_of
+from dragoman.console.output import log_to_stderr
 from dragoman.tasks.program import served
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def serve(args: ServeArguments) -> None:
     ApiKeys.load(settings.api_keys, settings.limits)
     with bind(settings) as listener:
         try:
-            from dragoman.serving.server import serve as serve_runs
+            from dragoman.server.server import serve as serve_runs
 
             tasks = served()
         except ModuleNotFoundError as error:

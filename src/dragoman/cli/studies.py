@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dragoman.cli.console import command, log_to_stderr, prepare_process, refuse_processes, say
-from dragoman.cli.options import argument, arguments, option
+from dragoman.console.options import argument, arguments, option
+from dragoman.console.output import command, log_to_stderr, prepare_process, refuse_processes, say
 
 if TYPE_CHECKING:
     from dragoman.studies.ablation import Ablation

@@ -3,6 +3,7 @@ from several snapshots of a training."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.console import (
-    command,
-    finish_run,
-    log_to_stderr,
-    prepare_process,
-    program,
-    refuse_processes,
-    say,
-)
-from dragoman.cli.options import RunFolder, argument, arguments, option
+from dragoman.console.options import RunFolder, argument, arguments, option
+from dragoman.console.output import command, log_to_stderr, prepare_process, refuse_processes, say
 from dragoman.sizing.options import TrainOptions
 from dragoman.tasks.program import TRAINED_AS
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
+    from dragoman.training.trainer import Outcome
 
 
 TaskName = Annotated[
@@ -241,4 +235,34 @@ def average(args: AverageArguments) -> None:
     path, used = average_run(args.run, args.last, args.to)
     typer.echo(f"{path} now holds the mean of updates {', '.join(f'{u:,}' for u in used)}")
     if args.to is None:
-        typer.echo(f"How good it is: {program()} evaluate {args.run}")
+        typer.echo(f"How good it is: {command('evaluate', args.run)}")
+
+
+def finish_run(folder: Path, outcome: Outcome) -> None:
+    """Evaluate on the test set after training, write the report, and print the next commands."""
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    if os.environ.get("RANK", "0") != "0":
+        return  # torchrun's other processes leave the rest to the first
+    from dragoman.runs.corpora import has_test_set
+    from dragoman.tasks import catalogue
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.verdict import seen_little, verdict
+
+    run = catalogue.Run.open(folder)
+    runtime = catalogue.runtime_of(run.task)
+    if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
+        typer.echo(runtime.evaluate(run, (), ()).table())
+    else:
+        files = runtime.test_files(run.recipe)
+        typer.echo(
+            f"The run has no {run.task.noun} to be measured on. Others do it: "
+            + command("evaluate", folder, *files)
+        )
+    found = verdict(run)
+    page = write_report(run, found=found)
+    for sentence in (*found, *seen_little(run, outcome.epochs)):
+        say(f"\n{sentence}")
+    longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
+    steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]
+    typer.echo("\n".join([f"\nreport: {page}\n\nNext:", *steps]))

@@ -3,6 +3,5 @@
 ``files.py``, ``rows.py`` and ``kinds.py`` find the inputs and cut them; ``stores/`` reads and
 writes them. ``plan.py`` describes the parts, and ``work.py`` is the interface between the driver
 and the workers. ``driver.py`` gives parts to workers (``workers.py``) until all are done.
-``lines.py`` does a verb's work on lines, with a ``LineMapper`` that the command line makes;
-``prepare/`` prepares the training text of a recipe.
+``lines.py`` does a verb's work on lines, with a ``LineMapper`` that the command line makes.
 """

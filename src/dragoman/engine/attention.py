@@ -1,22 +1,32 @@
 """Where a model looks while it reads a source and writes an output that are given: every attention
-weight of one pair, and how the tokens of many pairs align. Always by the network itself; kernels
-keep no weights.
+weight of one pair, the parts of a single weight, and how the tokens of many pairs align. Always by
+the network itself; kernels keep no weights.
 
-Shapes: L layers, H heads, S tokens of the source, T of the output.
+    weight = softmax(q · k / √d_k) over the keys,   adds = weight · v W_i^O       (paper, §3.2)
+
+W_i^O are the rows of W^O that belong to head i: Concat(head_1, ..., head_h) W^O is the sum of
+head_i W_i^O, and head_i the sum of weight · v, so the parts of single cells sum to the output of
+the attention (without its bias).
+
+Shapes: L layers, H heads, S tokens of the source, T of the output; D model width, K key width, Kv
+value width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from dragoman.engine.alignment_head import AligningHead, Alignment, TokenPair
 from dragoman.forms.form import Form, Values
-from dragoman.models.interface import Network, writing
+from dragoman.models.interface import AttentionLayer, Network, writing
+from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.records import AttentionRecord
@@ -136,3 +146,75 @@ class AttentionReader:
             longest = length
         if batch:
             yield batch
+
+
+@dataclass(frozen=True)
+class OpenedCell:
+    """One cell of an attention map."""
+
+    query: Tensor
+    """The query (K,) of the token that looks."""
+    key: Tensor
+    """The key (K,) of the token that is looked at."""
+    value: Tensor
+    """The value (Kv,) of the token that is looked at."""
+    product: float
+    """The product q · k."""
+    scale: float
+    """The factor of the product: 1 / √d_k, or 1 for a model without it."""
+    weight: float
+    """The weight, as the model computed it."""
+    adds: Tensor
+    """(D,) the part of this cell in the row of the token that looks."""
+    head_adds: Tensor
+    """(D,) the part of the whole head in that row."""
+
+
+def attention_of(model: Network, layer: AttentionLayer) -> MultiHeadAttention | None:
+    """Return the module that computes an attention; None if it has no queries and keys."""
+    every = (one for one in model.modules() if isinstance(one, MultiHeadAttention))
+    return next((one for one in every if one.name == layer.name), None)
+
+
+def open_cell(
+    model: Network,
+    attention: AttentionLayer,
+    head: int,
+    row: int,
+    column: int,
+    source: Tensor,
+    target: Tensor,
+    *,
+    heads_off: Collection[tuple[str, int]] = (),
+    hidden: Collection[int] = (),
+) -> OpenedCell:
+    """Run a text and open one cell of an attention that has queries and keys (``attention_of``).
+    ``source`` (S,) and ``target`` (T,), the latter with the start symbol, are tokens; ``heads_off``
+    and ``hidden`` as ``Probe`` takes them."""
+    computes = attention_of(model, attention)
+    assert computes is not None, "an attention with queries and keys"
+    probe = Probe(heads_off=heads_off, hidden=hidden, points=("query", "key", "value", "heads"))
+    with torch.inference_mode(), probe:
+        memory = model.encode(Sequences.of([source]))
+        if attention.part != "encoder":
+            writing(model).decode(Sequences.of([target]), memory)
+    taken = {
+        point: probe.taken[attention.name, point][0, head]
+        for point in ("query", "key", "value", "heads")
+    }
+    query, key, value = taken["query"][row], taken["key"][column], taken["value"][column]
+    weight = float(probe.attention[attention.name][0, head, row, column])
+    width = len(value)
+    part = computes.output.weight.detach()[:, head * width : (head + 1) * width]  # W_i^O, (D, Kv)
+    is_off = (attention.name, head) in heads_off
+    at_work = 0.0 if is_off else 1.0
+    return OpenedCell(
+        query,
+        key,
+        value,
+        product=float(query @ key),
+        scale=attention.scale,
+        weight=weight,
+        adds=at_work * weight * (part @ value),
+        head_adds=at_work * (part @ taken["heads"][row]),
+    )

@@ -16,7 +16,7 @@ import numpy as np
 
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Values
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis, rank
 from dragoman.search.settings import SearchSettings
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from dragoman.base.errors import RecipeError
 from dragoman.base.settings import Settings
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.recipe_text import explain, merge
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe_text import explain, merge
 from dragoman.search.settings import SearchSettings
 
 _WHERE = "how to search"

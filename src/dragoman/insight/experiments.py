@@ -26,9 +26,9 @@ from torch import Tensor
 from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
+from dragoman.engine.session import InspectionSession, Intervention, begin_part, teacher_forced
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.session import InspectionSession, Intervention, begin_part, teacher_forced
 from dragoman.models.transformer.model import Sublayer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe

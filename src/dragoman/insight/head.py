@@ -1,33 +1,27 @@
-"""This module computes the queries, keys, values, scores, weights and output of one head of an
-attention, or the parts of a single weight.
+"""This module computes the queries, keys, values, scores, weights and output of all heads of an
+attention.
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                             (paper, equation 1)
-    weight = softmax(q · k / √d_k) over the keys,   adds = weight · v W_i^O       (paper, §3.2)
 
-Paper to code: Q ``queries``, K ``keys``, V ``values``, d_k ``key_width``. W_i^O are the rows of W^O
-that belong to head i: Concat(head_1, ..., head_h) W^O is the sum of head_i W_i^O, and head_i the
-sum of weight · v, so the parts of single cells sum to the output of the attention (without its
-bias). T tokens look, S are looked at; D model width, K key width, Kv value width.
+Paper to code: Q ``queries``, K ``keys``, V ``values``, d_k ``key_width``. T tokens look, S are
+looked at; D model width, K key width. ``engine/attention.py`` opens a single weight.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from dragoman.base.errors import DragomanError
 from dragoman.engine.predictor import Predictor
+from dragoman.engine.session import begin_part, teacher_forced
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.session import begin_part, teacher_forced
-from dragoman.models.interface import AttentionLayer, Network, Part, writing
-from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.layout import Sequences
+from dragoman.models.interface import AttentionLayer, Part
 from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.labels import labels
 
@@ -147,75 +141,3 @@ def shown(pieces: Sequence[str]) -> tuple[str, ...]:
 
 def _array(rows: torch.Tensor) -> Array:
     return rows.double().numpy()
-
-
-@dataclass(frozen=True)
-class OpenedCell:
-    """One cell of an attention map."""
-
-    query: Tensor
-    """The query (K,) of the token that looks."""
-    key: Tensor
-    """The key (K,) of the token that is looked at."""
-    value: Tensor
-    """The value (Kv,) of the token that is looked at."""
-    product: float
-    """The product q · k."""
-    scale: float
-    """The factor of the product: 1 / √d_k, or 1 for a model without it."""
-    weight: float
-    """The weight, as the model computed it."""
-    adds: Tensor
-    """(D,) the part of this cell in the row of the token that looks."""
-    head_adds: Tensor
-    """(D,) the part of the whole head in that row."""
-
-
-def attention_of(model: Network, layer: AttentionLayer) -> MultiHeadAttention | None:
-    """Return the module that computes an attention; None if it has no queries and keys."""
-    every = (one for one in model.modules() if isinstance(one, MultiHeadAttention))
-    return next((one for one in every if one.name == layer.name), None)
-
-
-def open_cell(
-    model: Network,
-    attention: AttentionLayer,
-    head: int,
-    row: int,
-    column: int,
-    source: Tensor,
-    target: Tensor,
-    *,
-    heads_off: Collection[tuple[str, int]] = (),
-    hidden: Collection[int] = (),
-) -> OpenedCell:
-    """Run a text and open one cell of an attention that has queries and keys (``attention_of``).
-    ``source`` (S,) and ``target`` (T,), the latter with the start symbol, are tokens; ``heads_off``
-    and ``hidden`` as ``Probe`` takes them."""
-    computes = attention_of(model, attention)
-    assert computes is not None, "an attention with queries and keys"
-    probe = Probe(heads_off=heads_off, hidden=hidden, points=("query", "key", "value", "heads"))
-    with torch.inference_mode(), probe:
-        memory = model.encode(Sequences.of([source]))
-        if attention.part != "encoder":
-            writing(model).decode(Sequences.of([target]), memory)
-    taken = {
-        point: probe.taken[attention.name, point][0, head]
-        for point in ("query", "key", "value", "heads")
-    }
-    query, key, value = taken["query"][row], taken["key"][column], taken["value"][column]
-    weight = float(probe.attention[attention.name][0, head, row, column])
-    width = len(value)
-    part = computes.output.weight.detach()[:, head * width : (head + 1) * width]  # W_i^O, (D, Kv)
-    is_off = (attention.name, head) in heads_off
-    at_work = 0.0 if is_off else 1.0
-    return OpenedCell(
-        query,
-        key,
-        value,
-        product=float(query @ key),
-        scale=attention.scale,
-        weight=weight,
-        adds=at_work * weight * (part @ value),
-        head_adds=at_work * (part @ taken["heads"][row]),
-    )

@@ -41,6 +41,7 @@ from dragoman.pictures.records import (
     Heatmap,
     merged_to_words,
 )
+from dragoman.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ class LookResult:
         )
 
 
-def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
-    """Open a run and examine a sentence. Errors: ``DragomanError`` for options that do not fit."""
+def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
+    """Examine a sentence with a run. Errors: ``DragomanError`` for options that do not fit."""
     if options.kind not in (*KINDS, None):
         raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(KINDS)}")
     if not options.sentence.strip():
@@ -172,8 +173,8 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     if options.importance:
         if not subject.pairs:
             raise DragomanError(
-                f"{run} has no held-out pairs to measure on; evaluate it first: "
-                f"dragoman evaluate {run}"
+                f"{run.folder} has no held-out pairs to measure on; evaluate it first: "
+                f"dragoman evaluate {run.folder}"
             )
         importance = head_importance(predictor, subject.pairs)
         lines += _importance_lines(importance)
@@ -243,7 +244,7 @@ def _aligned(
     ]
 
 
-def _refuse_without_meaning(run: Path, predictor: Predictor[object], options: LookOptions) -> None:
+def _refuse_without_meaning(run: Run, predictor: Predictor[object], options: LookOptions) -> None:
     """Raise ``DragomanError`` for options that do not apply to a run, unless it reads one text
     and writes another."""
     if not predictor.reads:
@@ -275,7 +276,7 @@ def _refuse_without_meaning(run: Path, predictor: Predictor[object], options: Lo
         return
     wrong = [f"--{name}" for name in names if getattr(options, name) not in (None, "", (), False)]
     if wrong:
-        raise DragomanError(f"{', '.join(wrong)}: {run} {why}")
+        raise DragomanError(f"{', '.join(wrong)}: {run.folder} {why}")
 
 
 def _likeliest(record: AttentionRecord) -> AttentionKind:

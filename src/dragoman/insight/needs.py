@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dragoman.base.errors import DragomanError
 from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.encoder import Encoder
+from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.models.interface import Network
 from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.figure import Words
-from dragoman.sources.frames.front_end import BAND_WEIGHTS
 
 INSIDE = "inside"
 """The need of a Transformer, whose queries, keys, values, positions and norms can be read."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from dragoman.demo.corpus import PronounProbe, order_probes, pronoun_probes
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.session import begin_part
+from dragoman.engine.session import begin_part
 from dragoman.pictures.records import AttentionRecord, Hops, Weights, merged_to_words
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,18 +12,19 @@ import torch
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
+from dragoman.engine.session import begin_part, teacher_forced
 from dragoman.engine.settings import EngineSettings
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
-from dragoman.insight.session import begin_part, teacher_forced
+from dragoman.models.interface import Network
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.settings import InferencePrecision
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks import catalogue
 
+TrainSmall = Callable[[Sequence[str]], Network]
 DEMO = Path("runs/demo")
 """The run folder of ``dragoman demo``, which figures use by default."""
 
@@ -45,8 +47,8 @@ def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predic
             f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
             f"fill it in. What it does: {run.use}"
         )
-    parts = catalogue.runtime_of(run.task).parts()
-    return parts.predictor(run, EngineSettings(precision=precision))
+    predictor: Predictor[object] = run.predictor(EngineSettings(precision=precision))
+    return predictor
 
 
 @dataclass(frozen=True)
@@ -60,24 +62,27 @@ class Subject:
     """Sources and references that training did not see; sources are "" for models without input."""
     is_given: bool = False
     """True if the user gave this sentence."""
+    train: TrainSmall | None = None
+    """Trains a small model on the demo's sentences, by changes of the recipe ``demo``; None where
+    no figure may train one."""
 
     @classmethod
     def open(
         cls,
-        folder: Path,
+        run: Run,
         sentence: str | None = None,
         *,
         looking: bool = False,
         precision: InferencePrecision = "auto",
+        train: TrainSmall | None = None,
     ) -> Subject:
-        """Open a run. ``sentence``: given, or the demo's own, or a sample of the run's
+        """Open a run's predictor. ``sentence``: given, or the demo's own, or a sample of the run's
         evaluation of medium length. ``looking``: it is examined even if the figures cannot be
-        made. ``precision``: that of the computation of its output.
+        made. ``precision``: that of the computation of its output. ``train``: see the field.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
         is_given = bool(sentence)
-        run = catalogue.Run.open(folder)
         predictor = _predictor(run, looking, precision)
         reads = predictor.reads
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
@@ -94,9 +99,9 @@ class Subject:
             sentence = ""  # some figures show no file
         elif not sentence:
             raise DragomanError(
-                f"{folder} has no sentences of its own to show yet; give one: --sentence TEXT"
+                f"{run.folder} has no sentences of its own to show yet; give one: --sentence TEXT"
             )
-        return cls(predictor, sentence, tuple(pairs), is_given)
+        return cls(predictor, sentence, tuple(pairs), is_given, train)
 
     @property
     def run(self) -> Run:

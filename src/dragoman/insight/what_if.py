@@ -2,7 +2,7 @@
 translate again.
 
 A hidden word keeps its place, but no attention of encoder or decoder may look at it; the output
-of a head that is switched off is zero (``session.py``).
+of a head that is switched off is zero (``engine/session.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 from dragoman.engine.predictor import Output, Predictor
-from dragoman.insight.session import InspectionSession, Intervention
+from dragoman.engine.session import InspectionSession, Intervention
 from dragoman.models.interface import Network
 from dragoman.pictures.records import words
 

@@ -1,5 +1,5 @@
 """How networks read a batch of sources, of tokens or of rows: an embedding of tokens, or the front
-end that the source of the rows makes (``sources/NAME/front_end.py``), then encoder layers (paper
+end that the source of the rows names (``RowsSource.front_end``), then encoder layers (paper
 §3.1), the same alone or below a decoder.
 
 ``ClassToken`` puts a learned row before the rows of another front end (Dosovitskiy et al., 2021,
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
 from dragoman.models.interface import Memory
 from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
 from dragoman.nn import probes
@@ -27,7 +28,6 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
-from dragoman.sources.shared.front_end import FrontEnd
 from dragoman.sources.shared.settings import RowsSource
 
 SourceInput = int | RowsSource
@@ -56,8 +56,12 @@ class ClassToken(FrontEnd):
 
 
 def front_end(source: SourceInput, width: int) -> FrontEnd | None:
-    """The front end of a network of that width; None: an embedding stands there."""
-    return None if isinstance(source, int) else source.front_end(width)
+    """The front end of a network of that width, with weights from torch's generator; None: an
+    embedding stands there."""
+    if isinstance(source, int):
+        return None
+    name, sizes = source.front_end
+    return FRONT_ENDS[name](width, **sizes)
 
 
 def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:

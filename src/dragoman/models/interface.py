@@ -29,7 +29,7 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 
 if TYPE_CHECKING:
-    from dragoman.sources.shared.front_end import FrontEnd
+    from dragoman.models.front_ends import FrontEnd
 
 Adjust = Callable[[Tensor], Tensor]
 """Constraints of a search: log-probabilities (N, V) in and out; -inf forbids a token.

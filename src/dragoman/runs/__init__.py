@@ -1,1 +1,1 @@
-"""A run folder: its files, its data and its vocabularies."""
+"""A run: its recipe (``recipe/``), its folder, its data and its vocabularies."""

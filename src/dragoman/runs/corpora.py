@@ -21,8 +21,8 @@ from dragoman.data.store_writer import WeightedPairs
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import vocabulary_name
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames.synthetic_voices import spoken

@@ -17,8 +17,8 @@ from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.data.files.file_kinds import check_is_read
 from dragoman.forms.form import Pair
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import has_test_set, plain_pairs
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import TEST, Run
 from dragoman.sources.frames.spoken import places_of
 

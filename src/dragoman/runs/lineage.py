@@ -31,9 +31,9 @@ from dragoman.base.task import ModelPart
 from dragoman.base.wording import plural
 from dragoman.data.split import find_overlaps, hash_of
 from dragoman.forms.form import Pair
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sources.file_examples import content_of
 

@@ -21,7 +21,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 
 FILE = "alignment.safetensors"
 """In the training folder of a run."""

@@ -16,7 +16,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.nn.linear import Linear
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.training.weights import open_weights, weights_in
 
 _BYTES_TO_TRAIN = 16

@@ -40,7 +40,7 @@ from dragoman.base.wording import plural
 from dragoman.data.store import TokenStore
 from dragoman.data.store_writer import alone
 from dragoman.forms.form import Pair
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.stores.opened import is_remote, opened, whole_address
 from dragoman.stores.store import Stat, Store

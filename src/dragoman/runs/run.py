@@ -46,10 +46,10 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.models.catalogue.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
 from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.user_cache import packed_folder
 from dragoman.sources.file_examples import rows_form
 
@@ -129,6 +129,10 @@ class Run:
 
     def opened(self, settings: Any = None, ensemble: Sequence[Run] = ()) -> Any:
         """Ready to be asked, as ``catalogue.Run`` has it: see ``Runtime.open``."""
+        raise NotImplementedError
+
+    def predictor(self, settings: Any = None) -> Any:
+        """The predictor of its task, as ``catalogue.Run`` has it."""
         raise NotImplementedError
 
     def require_task(self, name: str, other: str) -> None:

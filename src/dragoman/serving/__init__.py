@@ -1,1 +1,1 @@
-"""The server: a web page and an API over runs that its operators trained."""
+"""This package serves a run of any task: requests, limits, queues and endpoints."""

@@ -22,8 +22,8 @@ from dragoman.data.batches import make_batch
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
-from dragoman.recipe.spec import Spec
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
 from dragoman.sizing.size import Size, learned_by, settings_of
 from dragoman.training.distributed import Ranks, own_device, processes

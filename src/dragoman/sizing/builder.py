@@ -27,9 +27,9 @@ from dragoman.data.split import SplitSettings, decided_by
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.languages import given_language, known_of
 from dragoman.sizing.options import TrainOptions, absolute
 from dragoman.sizing.size import DEFAULT, Size, check_family, learned_by, row_of, shape_of

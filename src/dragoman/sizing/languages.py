@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.base.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
-from dragoman.recipe.sections import LanguageSettings
+from dragoman.runs.recipe.sections import LanguageSettings
 
 _KANURI = " (kr is Kanuri, which is given as kau)"
 

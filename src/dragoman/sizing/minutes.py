@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.base.task import Task
 from dragoman.base.wording import plural
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from dragoman.base.errors import RecipeError
 from dragoman.models.settings import KINDS, ModelSettings
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dragoman.models.settings import (
     ModelSettings,
     TransformerSettings,
 )
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.sections import LanguageSettings
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.sections import LanguageSettings
 from dragoman.sizing.languages import known_of
 from dragoman.training.schedule import make_schedule
 

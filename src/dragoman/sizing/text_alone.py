@@ -20,7 +20,7 @@ from dragoman.data.files.corpora import files_of, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import ALONE, CorpusSettings
 from dragoman.data.files.file_kinds import NotLines, check_is_lines
 from dragoman.data.split import SplitSettings
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, data_of
 from dragoman.sizing.size import DEFAULT, Size
 

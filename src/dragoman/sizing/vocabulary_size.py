@@ -18,10 +18,10 @@ from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text_settings import LEAST_COVERAGE, TextSettings
 from dragoman.forms.subwords.vocabulary_learning import largest_size, normalised
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.recipe_text import sets
 from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe_text import sets
 
 _SHARE = 2 / 3
 """The largest share of the tokens for single characters, except in a vocabulary of characters."""

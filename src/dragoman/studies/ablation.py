@@ -23,8 +23,8 @@ from pydantic import Field
 
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
 from dragoman.studies.records import (
     Record,

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from dragoman.base.errors import DragomanError, RecipeError
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.known import SOURCES
 from dragoman.studies.records import other_dev
 

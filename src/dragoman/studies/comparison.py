@@ -18,8 +18,8 @@ from dragoman.metrics.significance import (
 )
 from dragoman.metrics.word_errors import chance_of_word_errors, compare_word_errors
 from dragoman.pictures.labels import visible
-from dragoman.recipe.sections import writes_what_it_reads
 from dragoman.runs.evaluation_set import EvaluationSet
+from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.sources.file_examples import content_of
 from dragoman.studies.systems import (
     ComparisonRequest,

@@ -29,9 +29,9 @@ from dragoman.base.atomic import remove_folder, write_text
 from dragoman.base.errors import DragomanError, RunError, UntrainableError
 from dragoman.base.reading import read_json
 from dragoman.base.wording import plural
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, load_forms, refuse_run
 from dragoman.tasks import catalogue
 from dragoman.tasks.shared.progress_made import has_learned

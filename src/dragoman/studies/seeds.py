@@ -17,7 +17,7 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.task import ModelPart
 from dragoman.base.wording import plural
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, Run, refuse_run
 from dragoman.studies.records import Stored, read_stored
 from dragoman.tasks import catalogue

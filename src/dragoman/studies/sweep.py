@@ -33,8 +33,8 @@ from dragoman.pictures.figure import Cell, DataTable, Figure, Words, write_figur
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.prepare import Say
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.records import (
     Record,
     Stored,

@@ -3,12 +3,14 @@ recipes and runs that know them all."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
-from dragoman.recipe import recipe
-from dragoman.recipe.spec import Spec
 from dragoman.runs import run
+from dragoman.runs.recipe import recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.tasks.classification.runtime import ClassificationRuntime
 from dragoman.tasks.codes.runtime import CodesRuntime
 from dragoman.tasks.detection.runtime import DetectionRuntime
@@ -65,3 +67,18 @@ class Run(run.Run):
     def opened(self, settings: Any = None, ensemble: Sequence[run.Run] = ()) -> Any:
         """The predictor of the run, as ``dragoman.load`` gives it."""
         return runtime_of(self.task).open(self, settings, ensemble)
+
+    def predictor(self, settings: Any = None) -> Any:
+        """The predictor of the run as its task opens it, without what ``opened`` adds."""
+        return runtime_of(self.task).parts().predictor(self, settings)
+
+
+def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
+    """Open a run for use, and log one line if it has hardly learned its task. Errors:
+    ``RunError``, also for a run of another ``task``; ``lacks`` names what it lacks."""
+    run = Run.open(folder)
+    if said := run.verdict():
+        logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
+    if task is not None:
+        run.require_task(task, lacks)
+    return run

@@ -15,10 +15,10 @@ from dragoman.data.files.corpora import read_lines, read_pairs
 from dragoman.data.files.corpus_settings import format_by_name
 from dragoman.data.files.file_kinds import check_is_lines, check_is_read
 from dragoman.forms.identification import language_of
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.recipe_text import sets
 from dragoman.runs.prepare import Say
 from dragoman.runs.prepared import is_prepared, recipe_of_prepared
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe_text import sets
 from dragoman.runs.run import Run, vocabulary_name
 from dragoman.sizing.builder import FOR_FEW, RecipeBuilder
 from dragoman.sizing.languages import given_languages

@@ -18,8 +18,8 @@ from dragoman.data.split import side_of_pair
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify
 from dragoman.forms.languages import base, count_spaceless
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.tasks.catalogue import runtime_of
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)

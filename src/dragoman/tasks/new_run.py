@@ -30,13 +30,13 @@ from dragoman.base.wording import plural
 from dragoman.data.files.corpora import naming_lines
 from dragoman.data.hashing import torch_seed
 from dragoman.models.interface import Network
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, learn_vocabularies, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
 from dragoman.runs.lineage import record_learned
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
 from dragoman.runs.prepared import take_learned
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.training.distributed import own_machine

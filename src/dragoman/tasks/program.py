@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.cli.demo_files import Demo
+    from dragoman.console.demo_files import Demo
     from dragoman.serving.service.endpoints import ServedTasks
     from dragoman.tasks.classification.labeller import ClassifiedText as ClassifiedText
     from dragoman.tasks.classification.labeller import Labeller as Labeller

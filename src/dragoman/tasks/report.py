@@ -25,7 +25,7 @@ from dragoman.pictures.records import (
     Table,
     merged_to_words,
 )
-from dragoman.recipe.recipe_text import read_text
+from dragoman.runs.recipe.recipe_text import read_text
 from dragoman.runs.run import RECIPE, VERDICT, Run
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TrainingSummary

@@ -31,12 +31,12 @@ from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.nn.linear import refresh
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.lock import LOCK, locked
 from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_occupied, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_updates
@@ -439,3 +439,11 @@ def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[in
         # "updates" tells the trainer that these weights were not validated, if the run is resumed.
         save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
     return path, updates
+
+
+def small_model(changes: Sequence[str]) -> Network:
+    """Train by the recipe ``demo`` with ``changes``, and return the model without its run."""
+    with TemporaryDirectory() as folder:
+        small = Path(folder) / "small"
+        train(catalogue.Recipe.load("demo", changes), small, say=lambda _: None, display=False)
+        return catalogue.Run.open(small).model()

@@ -11,7 +11,7 @@ from row_files import write_pictures
 from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import naming_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.tasks.training import train
 
 _SMALL = (

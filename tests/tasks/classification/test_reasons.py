@@ -18,7 +18,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import WARNING, Reasons, ReasonWord, reasons, table

@@ -33,9 +33,9 @@ from slow_work import SlowWork
 from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
+from dragoman.engine.session import InspectionSession
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
-from dragoman.insight.session import InspectionSession
 from dragoman.search import forced_decoding
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings

@@ -9,12 +9,11 @@ import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.cli.score import coloured
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.text_form import TextForm
 from dragoman.runs.corpora import plain_pairs
 from dragoman.tasks.catalogue import Run
-from dragoman.tasks.shared.surprisal import Scorer, SurprisalWord, words_of
+from dragoman.tasks.shared.surprisal import Scorer, SurprisalWord, coloured, words_of
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1", "plan.context=32")
 

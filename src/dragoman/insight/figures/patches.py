@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,6 @@ from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import HeadGrid
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.tasks.shared.examples import reading_of
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,8 @@ def reading_figure(subject: Subject) -> Drawn:
     layer, and the labels."""
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
     values = np.asarray(subject.predictor.source_values(subject.sentence))
-    read = reading_of(subject.run.recipe, subject.run.forms).texts([values])
+    labeller: Any = subject.predictor  # only a model that labels pictures has patches
+    read = labeller.reading.texts([values])
     ranked = _ranked(model, read, subject.run.forms.labels.names)
     panels, stages = reading(model, read, form, values, ranked)
     numbers, width = stages[0][2], stages[1][2]

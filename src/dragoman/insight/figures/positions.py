@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,8 +19,6 @@ from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.tasks import catalogue
-from dragoman.tasks.training import train
 
 Array = NDArray[np.float64]
 WIDTH = 512
@@ -204,17 +200,15 @@ have some 20 tokens."""
 
 def learned_figure(subject: Subject) -> Drawn:
     """Draw the learned positions of a run; a run without them gets a small model trained for the
-    figure."""
+    figure (``Subject.train``)."""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
     looks = subject.transformer.settings.positions.kind == "learned"
     if looks:
         table = _source_table(subject.transformer)
     else:
+        assert subject.train is not None, "whoever may not train makes no such figure"
         begin = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder:
-            small = Path(folder) / "learned"
-            train(catalogue.Recipe.load("demo", _LEARNED), small, say=lambda _: None, display=False)
-            table = _source_table(transformer_of(catalogue.Run.open(small).model()))
+        table = _source_table(transformer_of(subject.train(_LEARNED)))
         seconds = time.perf_counter() - begin
         note = Words(
             f"The run {subject.name} has fixed positions. For this figure a small model (one "

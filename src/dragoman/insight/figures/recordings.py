@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
+from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.sources.frames.form import FramesForm
-from dragoman.sources.frames.front_end import BAND_WEIGHTS
 
 Array = NDArray[np.float64]
 

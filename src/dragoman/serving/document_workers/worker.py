@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.documents.files import fitted
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
+from dragoman.formats.files import fitted
 from dragoman.formats.units.document import BadDocument, OutputOptions, Target
 from dragoman.native.allocator import peak_bytes
 from dragoman.serving.document_workers.frames import targets_read, units_written

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.engine.engine import Engine
-from dragoman.insight.session import Inspection
+from dragoman.engine.session import Inspection
 from dragoman.pictures.records import words
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.outputs import DetectedLanguage, hypothesis_message, texts_of

@@ -18,10 +18,10 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from dragoman.base.errors import DragomanError, TooLongError
+from dragoman.engine.attention import attention_of, open_cell
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
-from dragoman.insight.head import attention_of, open_cell
-from dragoman.insight.session import (
+from dragoman.engine.session import (
     PARTS,
     Inspection,
     InspectionRequest,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from torch import Tensor
 
-from dragoman.insight.head import OpenedCell
+from dragoman.engine.attention import OpenedCell
 from dragoman.models.interface import Part
 from dragoman.serving.http.messages import Message
 from dragoman.serving.look.outputs import DetectedLanguage, Hypothesis

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from dragoman.base.errors import DragomanError, RecipeError
 from dragoman.engine.settings import EngineSettings
-from dragoman.recipe.recipe_text import explain, merge
+from dragoman.runs.recipe.recipe_text import explain, merge
 from dragoman.serving.http.clients import Networks
 from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.operate.log import LogKind

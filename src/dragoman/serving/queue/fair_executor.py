@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from dragoman.insight.session import ended_by
+from dragoman.engine.session import ended_by
 from dragoman.serving.http.limits import Places
 from dragoman.serving.queue.queued_request import Turns
 

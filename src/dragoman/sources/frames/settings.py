@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.sources.shared.settings import RowsSource
-
-if TYPE_CHECKING:
-    from dragoman.sources.shared.front_end import FrontEnd
+from dragoman.sources.shared.settings import FrontEndKind, RowsSource
 
 COEFFICIENTS = 13
 """The numbers in a frame of CMU Sphinx."""
@@ -90,10 +87,10 @@ class FramesSource(RowsSource):
     def shortens(self) -> int:
         return self.subsample
 
-    def front_end(self, width: int) -> FrontEnd:
-        from dragoman.sources.frames.front_end import FramesFrontEnd
-
-        return FramesFrontEnd(width, self.row_width, self.channels, self.subsample, self.band_heads)
+    @property
+    def front_end(self) -> FrontEndKind:
+        sizes = {"channels": self.channels, "subsample": self.subsample, "heads": self.band_heads}
+        return FrontEndKind("frames", {"row_width": self.row_width, **sizes})
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

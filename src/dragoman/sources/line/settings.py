@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from dragoman.base.settings import Settings
-from dragoman.sources.shared.settings import RowsSource
-
-if TYPE_CHECKING:
-    from dragoman.sources.shared.front_end import FrontEnd
+from dragoman.sources.shared.settings import FrontEndKind, RowsSource
 
 
 class DrawingSettings(Settings):
@@ -89,9 +86,8 @@ class LineSource(RowsSource):
     def shortens(self) -> int:
         return self.subsample
 
-    def front_end(self, width: int) -> FrontEnd:
-        """Return the front end of frames, over columns of bytes from paper (0) to ink (255)."""
-        from dragoman.sources.frames.front_end import FramesFrontEnd
-        from dragoman.sources.shared.front_end import WHITE
-
-        return FramesFrontEnd(width, self.height, self.channels, self.subsample, scale=2 / WHITE)
+    @property
+    def front_end(self) -> FrontEndKind:
+        """The front end of frames, over columns of bytes from paper (0) to ink (255)."""
+        sizes = {"channels": self.channels, "subsample": self.subsample, "scale": 2 / 255}
+        return FrontEndKind("frames", {"row_width": self.height, **sizes})

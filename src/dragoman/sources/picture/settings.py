@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.sources.shared.settings import RowsSource
-
-if TYPE_CHECKING:
-    from dragoman.sources.shared.front_end import FrontEnd
+from dragoman.sources.shared.settings import FrontEndKind, RowsSource
 
 
 class PictureSource(RowsSource):
@@ -60,12 +57,12 @@ class PictureSource(RowsSource):
         """The number of patches from top to bottom, and from left to right."""
         return self.height // self.patch, self.width // self.patch
 
-    def front_end(self, width: int) -> FrontEnd:
-        from dragoman.sources.picture.front_end import PatchesFrontEnd, StemFrontEnd
-
+    @property
+    def front_end(self) -> FrontEndKind:
         if self.stem == "linear":
-            return PatchesFrontEnd(width, self.row_width, self.grid[1])
-        return StemFrontEnd(width, self.grid, self.patch, self.channels, self.stem_channels)
+            return FrontEndKind("patches", {"row_width": self.row_width, "across": self.grid[1]})
+        sizes = {"side": self.patch, "colours": self.channels, "channels": self.stem_channels}
+        return FrontEndKind("stem", {"grid": self.grid, **sizes})
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -10,14 +10,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from dragoman.base.settings import Settings
 from dragoman.base.task import Task
-
-if TYPE_CHECKING:
-    from dragoman.sources.shared.front_end import FrontEnd
-
 
 AnyTask = TypeVar("AnyTask", bound=Task)
 
@@ -122,6 +118,14 @@ class TextSource(SourceSettings):
             )
 
 
+class FrontEndKind(NamedTuple):
+    """The front end that reads rows: its name, and its sizes as ``models/front_ends.py`` has
+    them."""
+
+    name: Literal["frames", "patches", "stem"]
+    sizes: Mapping[str, Any]
+
+
 class RowsSource(SourceSettings):
     """Rows of numbers."""
 
@@ -139,9 +143,10 @@ class RowsSource(SourceSettings):
     def row_width(self) -> int:
         """F, the number of values in a row."""
 
+    @property
     @abstractmethod
-    def front_end(self, width: int) -> FrontEnd:
-        """Return the front end for a model of that width, with weights from torch's generator."""
+    def front_end(self) -> FrontEndKind:
+        """The front end of a model that reads these rows."""
 
     @property
     @abstractmethod

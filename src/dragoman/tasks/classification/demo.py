@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.cli.demo_files import PICTURES, Demo, DemoFiles
+from dragoman.console.demo_files import PICTURES, Demo, DemoFiles
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,7 +98,7 @@ def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]
     from dragoman.pictures.matrix import MatrixPicture
     from dragoman.tasks.classification.labeller import Labeller
 
-    subject = Subject.open(run.folder, pictures[0].source)
+    subject = Subject.open(run, pictures[0].source)
     labeller = subject.predictor
     assert isinstance(labeller, Labeller)
     panels: list[Panel] = []

@@ -10,9 +10,8 @@ import typer
 from dragoman.base.errors import DragomanError
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural
-from dragoman.cli.console import Failures, log_to_stderr, opened_run
-from dragoman.cli.given import files_given, named_files
-from dragoman.cli.lines import (
+from dragoman.console.given import files_given, named_files
+from dragoman.console.lines import (
     Into,
     LinesArguments,
     LineVerb,
@@ -21,7 +20,8 @@ from dragoman.cli.lines import (
     wants_parts,
     write_lines,
 )
-from dragoman.cli.options import argument, arguments
+from dragoman.console.options import argument, arguments
+from dragoman.console.output import Failures, log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -64,6 +64,8 @@ def classify(args: ClassifyArguments) -> None:
       dragoman classify runs/flowers garden.jpg photos/
     """
     log_to_stderr()
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "classification", "which does not label")
     verb = LineVerb("classify", labelling, unfit=("text", "explain"))
     if not run.task.reads_files:

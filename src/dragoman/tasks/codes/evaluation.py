@@ -27,7 +27,7 @@ from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation import (

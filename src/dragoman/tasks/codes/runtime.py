@@ -9,8 +9,8 @@ from dragoman.base.errors import RunError
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test

@@ -14,8 +14,8 @@ from dragoman.base.wording import plural
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import CodesSettings
-from dragoman.recipe.sections import Sections
-from dragoman.recipe.spec import Examples, Spec
+from dragoman.runs.recipe.sections import Sections
+from dragoman.runs.recipe.spec import Examples, Spec
 from dragoman.sources.picture.codes_form import CODES, CodesForm, CodeSymbols
 from dragoman.sources.picture.settings import PictureSource
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.demo_files import SCENES, Demo, DemoFiles
+from dragoman.console.demo_files import SCENES, Demo, DemoFiles
 from dragoman.tasks.detection.verb import drawn_box
 
 if TYPE_CHECKING:

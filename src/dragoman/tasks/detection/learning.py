@@ -22,7 +22,7 @@ from dragoman.data.store import TokenStore
 from dragoman.forms.box_form import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network, Scores, Writing
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.tasks.detection.head import SetPredictor
 from dragoman.tasks.detection.set_loss import IGNORED, SetLoss
 from dragoman.training.losses.loss import smoothed_cross_entropy

@@ -15,8 +15,8 @@ from dragoman.forms.boxes import scene_of
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import ModelSettings, TransformerSettings
-from dragoman.recipe.sections import Sections
-from dragoman.recipe.spec import Examples, Spec
+from dragoman.runs.recipe.sections import Sections
+from dragoman.runs.recipe.spec import Examples, Spec
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import input_of
 

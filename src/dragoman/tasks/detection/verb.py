@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.base.errors import DragomanError, FileError
 from dragoman.base.reading import NOT_UTF8, readable
-from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.given import files_given, named_files
-from dragoman.cli.options import RunFolder, argument, arguments, search_settings, setting
+from dragoman.console.given import files_given, named_files
+from dragoman.console.options import RunFolder, argument, arguments, search_settings, setting
+from dragoman.console.output import log_to_stderr, output_to
 
 if TYPE_CHECKING:
     from dragoman.tasks.detection.detector import DetectedPicture, Detection, Detector
@@ -66,6 +66,8 @@ def detect(args: DetectArguments) -> None:
     log_to_stderr()
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
     _check_drawings(args, names)

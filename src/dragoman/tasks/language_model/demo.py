@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.demo_files import Demo
+from dragoman.console.demo_files import Demo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,11 +24,10 @@ def show_texts(run: Run, measured: Any, console: Console) -> str:
     """Show texts of a character-level language model, and the surprisal of two sentences."""
     from rich.text import Text
 
-    from dragoman.cli.score import LEGEND, coloured
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.language_model.writer import Writer
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.surprisal import Scorer, windows_of
+    from dragoman.tasks.shared.surprisal import LEGEND, Scorer, coloured, windows_of
 
     console.print(f"\nTest: {measured.texts:,} sentences whose combinations were held out")
     scores = measured.scores

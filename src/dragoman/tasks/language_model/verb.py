@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.given import tell_of_file
-from dragoman.cli.options import (
+from dragoman.console.given import tell_of_file
+from dragoman.console.options import (
     RunFolder,
     argument,
     arguments,
@@ -20,6 +19,7 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
+from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     pass
@@ -77,6 +77,8 @@ def write(args: WriteArguments) -> None:
             "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
         )
     log_to_stderr()
+    from dragoman.tasks.catalogue import opened_run
+
     opened = opened_run(args.run, "language-model", "not a language model")
     from dragoman.engine.search_settings import parse_search
     from dragoman.tasks.language_model.writer import Writer

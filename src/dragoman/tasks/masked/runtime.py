@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.tasks.masked.spec import MASKED
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, entropy
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime

@@ -8,10 +8,18 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.given import Plain
-from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, To, do_lines, wants_parts
-from dragoman.cli.options import RunFolder, argument, arguments, option
+from dragoman.console.given import Plain
+from dragoman.console.lines import (
+    Into,
+    LineVerb,
+    LineWork,
+    PartsArguments,
+    To,
+    do_lines,
+    wants_parts,
+)
+from dragoman.console.options import RunFolder, argument, arguments, option
+from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -62,6 +70,8 @@ def fill(args: FillArguments) -> None:
     log_to_stderr()
     if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "masked", "which fills no blanks")
     if wants_parts(args) and not args.text and not args.json:
         raise DragomanError("tables have no place in parts: add --text or --json")

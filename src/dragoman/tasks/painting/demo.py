@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.demo_files import CAPTIONED, Demo, DemoFiles, reading
+from dragoman.console.demo_files import CAPTIONED, Demo, DemoFiles, reading
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe.recipe import Recipe
+    from dragoman.runs.recipe.recipe import Recipe
     from dragoman.runs.run import Run
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.painting.spec import PAINTING
 from dragoman.tasks.shared.progress_made import (

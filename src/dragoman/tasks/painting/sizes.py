@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, Sections
 from dragoman.sizing.options import absolute
 from dragoman.sizing.size import DEFAULT, Size

@@ -22,8 +22,8 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import hash_of
 from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
-from dragoman.recipe.sections import Sections
-from dragoman.recipe.spec import Examples, Spec
+from dragoman.runs.recipe.sections import Sections
+from dragoman.runs.recipe.spec import Examples, Spec
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.picture.codes_form import CODES, WEIGHTS, Coder, CodesForm, CodeSymbols
 

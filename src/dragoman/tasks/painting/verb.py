@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import DragomanError, FileError
-from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.options import (
+from dragoman.console.options import (
     RunFolder,
     argument,
     arguments,
@@ -19,6 +18,7 @@ from dragoman.cli.options import (
     setting,
     values_of,
 )
+from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
@@ -78,6 +78,8 @@ def paint(args: PaintArguments) -> None:
     from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     log_to_stderr()
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "painting", "which does not paint")
     drawn = values_of(args, sampling_settings)
     if not args.sample and drawn != sampling_settings()().model_dump():

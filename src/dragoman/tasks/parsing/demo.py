@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.demo_files import Demo
+from dragoman.console.demo_files import Demo
 
 if TYPE_CHECKING:
     from rich.console import Console

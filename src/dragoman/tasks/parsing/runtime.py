@@ -12,8 +12,8 @@ from dragoman.forms.sides import Forms
 from dragoman.forms.tree import read_trees
 from dragoman.forms.tree_form import tree_of
 from dragoman.pictures.records import ShownSample
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tasks.parsing.spec import PARSING

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.base.errors import RecipeError
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.tree import LABEL_ENDS
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections, checked_corpus
 from dragoman.sizing.size import Size
 

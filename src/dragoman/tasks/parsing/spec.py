@@ -16,8 +16,8 @@ from dragoman.forms.form import Form, Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
-from dragoman.recipe.sections import Sections
-from dragoman.recipe.spec import Examples, Spec
+from dragoman.runs.recipe.sections import Sections
+from dragoman.runs.recipe.spec import Examples, Spec
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.base.errors import DragomanError, FileError
-from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
-from dragoman.cli.options import argument, arguments, option, search_settings, setting
+from dragoman.console.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
+from dragoman.console.options import argument, arguments, option, search_settings, setting
+from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.forms.tree import Tree
@@ -62,6 +62,8 @@ def parse(args: ParseArguments) -> None:
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
     log_to_stderr()
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "parsing", "which does not parse")
     verb = LineVerb("parse", parsing, unfit=("text", "svg"), inputs=("sentence",))
     do_lines(verb, args, run, run.recipe.languages.source)

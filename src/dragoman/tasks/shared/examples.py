@@ -26,7 +26,7 @@ from dragoman.data.store import TokenStore
 from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.frames.augment import masked
 from dragoman.sources.picture.augment import mixed, mixing, varied
 from dragoman.sources.picture.form import patches_of, pixels_from

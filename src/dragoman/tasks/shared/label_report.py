@@ -20,9 +20,9 @@ from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import Heatmap, Table
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.tasks.shared.evaluation import (
     EvaluationReport,
     EvaluationRequest,

@@ -35,8 +35,8 @@ from dragoman.base.measure import LOSS, Measure, perplexity
 from dragoman.data.store import Tokens, TokenStore
 from dragoman.metrics.chrf import pairwise_chrf
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.recipe.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 
 _OF_GUESSING = 0.9

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Table
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.sources.picture.codes_form import CodesForm, CodeSymbols
 from dragoman.tasks.shared.evaluation import CompareRuns, RunEvaluation

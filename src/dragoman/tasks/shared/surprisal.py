@@ -13,21 +13,28 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.measure import perplexity
+from dragoman.base.wording import decimals
 from dragoman.data.store import Tokens
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import TextForm
-from dragoman.recipe.sections import EvaluationSettings
+from dragoman.runs.recipe.sections import EvaluationSettings
 from dragoman.runs.run import Run
+
+if TYPE_CHECKING:
+    from rich import text
 
 END = "</s>"
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
+_STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
+"""The bits below which a word has each colour."""
+LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
 
 
 class SurprisalWord(NamedTuple):
@@ -227,3 +234,16 @@ def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
     """The window and stride of the settings, for a model trained with ``context`` tokens."""
     window = evaluation.window or context
     return window, evaluation.stride or max(1, window // 2)
+
+
+def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> text.Text:
+    """Return a text with each word in the colour of its surprisal; without colours, the bits
+    follow the word: cat[7.3]."""
+    from rich import text
+
+    out = text.Text()
+    for word in words:
+        out.append(word.before)
+        style = next(style for most, style in _STEPS if word.bits < most)
+        out.append(f"{word.text}[{decimals(word.bits, 1)}]" if plain else word.text, style=style)
+    return out

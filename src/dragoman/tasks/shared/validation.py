@@ -19,7 +19,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.catalogue.fastest import fastest
 from dragoman.models.interface import Network, writing
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.shared.examples import in_batches

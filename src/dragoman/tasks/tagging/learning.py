@@ -11,7 +11,7 @@ from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
 from dragoman.data.store import TokenStore
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
-from dragoman.recipe.recipe import Recipe
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.tasks.shared.examples import reading_of
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.losses.objectives import Sums

@@ -11,8 +11,8 @@ from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Table
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.label_report import (
     SHARE,

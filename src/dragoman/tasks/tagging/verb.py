@@ -10,9 +10,9 @@ import typer
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cli.console import log_to_stderr, opened_run
-from dragoman.cli.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
-from dragoman.cli.options import argument, arguments
+from dragoman.console.lines import Into, LinesArguments, LineVerb, LineWork, do_lines
+from dragoman.console.options import argument, arguments
+from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -57,6 +57,8 @@ def tag(args: TagArguments) -> None:
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
     log_to_stderr()
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "tagging", "which does not tag words")
     do_lines(LineVerb("tag", tagging), args, run, run.recipe.languages.source)
 

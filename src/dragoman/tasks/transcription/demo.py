@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.demo_files import RECORDINGS, Demo, DemoFiles
+from dragoman.console.demo_files import RECORDINGS, Demo, DemoFiles
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,14 +60,14 @@ def show_heard(run: Run, found: Any, console: Console) -> str:
         console.print(f"  [bold]{heard.text}[/bold]")
         console.print(f"  {times.rstrip(';')}\n", markup=False, soft_wrap=True)
     recording, form = found.pairs[0].source, FramesForm.of(run.source)
-    looks = look_at_sentence(run.folder, LookOptions(sentence=recording, kind="cross")).heatmap
+    looks = look_at_sentence(run, LookOptions(sentence=recording, kind="cross")).heatmap
     seconds = len(looks.columns) * form.settings.subsample * form.settings.hop_ms / 1000
     console.print(
         f"Where it listens while it writes each word ({seconds:.1f} seconds from left to right):\n"
     )
     console.print(rows_text(looks, min(console.width, 100)))
     picture = run.folder / PICTURE
-    figure = make_figure("ctc-spikes", Subject.open(run.folder, recording))
+    figure = make_figure("ctc-spikes", Subject.open(run, recording))
     write_text(picture, figure_svg(figure))
     return f"The same over the filter bank: {picture}; the whole report: {write_report(run)}"
 

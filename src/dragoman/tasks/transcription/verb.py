@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import Failures, log_to_stderr, opened_run, progress_line
-from dragoman.cli.given import named_files
-from dragoman.cli.lines import Into, LineVerb, LineWork, PartsArguments, in_parts, wants_parts
-from dragoman.cli.options import (
+from dragoman.console.given import named_files
+from dragoman.console.lines import Into, LineVerb, LineWork, PartsArguments, in_parts, wants_parts
+from dragoman.console.options import (
     Quiet,
     RunFolder,
     Verbose,
@@ -26,6 +25,7 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
+from dragoman.console.output import Failures, log_to_stderr, progress_line
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -96,9 +96,11 @@ def transcribe(args: TranscribeArguments) -> None:
     from dragoman.sources.frames.recording_file import called
 
     log_to_stderr(args.quiet, args.verbose)
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run)
     if wants_parts(args):
-        _in_parts(args)
+        _in_parts(args, run)
         return
     recordings, to = named_files(args.given), None if args.to is None else Path(args.to)
     layout, several = _format_of(args, to), len(recordings) > 1
@@ -135,7 +137,7 @@ def transcribe(args: TranscribeArguments) -> None:
     failures.end("recording", "transcribed")
 
 
-def _in_parts(args: TranscribeArguments) -> None:
+def _in_parts(args: TranscribeArguments, run: Run) -> None:
     """Transcribe lists of recordings with several processes or machines."""
     for one in args.given:
         if os.path.isdir(one) or (os.path.isfile(one) and _is_sound(Path(one))):
@@ -147,7 +149,7 @@ def _in_parts(args: TranscribeArguments) -> None:
     folder = os.getcwd()
     make = partial(transcribing, folder=folder)
     verb = LineVerb("transcribe", make, unfit=("format", "words"))
-    in_parts(verb, args, "und", further={"folder": folder})
+    in_parts(verb, args, run, "und", further={"folder": folder})
 
 
 def _is_sound(path: Path) -> bool:

@@ -13,8 +13,16 @@ import typer
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural, shortened
-from dragoman.cli.console import log_to_stderr, output_to
-from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option, setting, values_of
+from dragoman.console.options import (
+    Quiet,
+    RunFolder,
+    argument,
+    arguments,
+    option,
+    setting,
+    values_of,
+)
+from dragoman.console.output import log_to_stderr, output_to
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cli.console import Failures, command, progress_line
+from dragoman.console.output import Failures, command, progress_line
 
 if TYPE_CHECKING:
     from dragoman.cluster.watch import Do
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> list[Path]:
     """Select the documents among the arguments: one, several, or a folder; none for lines or text.
     With ``asked``, plain text files count as documents too."""
-    from dragoman.documents.files import is_document
+    from dragoman.formats.files import is_document
 
     if len(given) == 1 and os.path.isdir(given[0]):
         is_run = os.path.isfile(os.path.join(given[0], "recipe.toml"))
@@ -41,7 +41,7 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
     """Pair each document with the path of its translation. Errors: ``DragomanError`` if a document
     has no valid target."""
-    from dragoman.documents.files import called_so, check_is_another, check_is_new, files_in
+    from dragoman.formats.files import called_so, check_is_another, check_is_new, files_in
 
     first = sources[0]
     if to is None:
@@ -79,7 +79,7 @@ def translate_documents(
 ) -> None:
     """Translate documents. If one of several fails, it is reported and the others are translated.
     Errors: ``DragomanError``, at the end, if any failed."""
-    from dragoman.documents.files import open_document, write_document
+    from dragoman.formats.files import open_document, write_document
 
     failures = Failures(len(pairs))
     for source, to in pairs:
@@ -151,8 +151,8 @@ def _translate(
     args: Any, translator: Any, lines: Lines, language: str, source: Path,
     output: Path,
 ) -> None:  # fmt: skip
-    from dragoman.cli.given import lines_given
-    from dragoman.documents.files import is_document, open_document
+    from dragoman.console.given import lines_given
+    from dragoman.formats.files import is_document, open_document
 
     if not args.plain and (args.document or is_document(source)):
         document = _in_columns(open_document(source), args.columns)

@@ -18,9 +18,9 @@ from dragoman.metrics.translation import (
     tokenised_bleu,
 )
 from dragoman.metrics.word_errors import WordErrors
-from dragoman.recipe.sections import writes_what_it_reads
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,

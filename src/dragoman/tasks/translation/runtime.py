@@ -9,8 +9,8 @@ from dragoman.base.measure import BLEU, WER
 from dragoman.engine.search_settings import parse_search
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.recipe.recipe import Recipe
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.progress_made import (
     TrainingSummary,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from dragoman.base.measure import BLEU, CER, CHRF, LOSS, PERPLEXITY, WER, Measure
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.spec import Spec
 from dragoman.sources.shared.settings import SourceSettings
 
 

@@ -232,7 +232,7 @@ class Translator(Predictor[Translation]):
         the number of texts that are done, and of all texts.
         Errors: ``BadDocument``, which names the file and the place; ``FileError``.
         """
-        from dragoman.documents.files import check_is_another, open_document, write_document
+        from dragoman.formats.files import check_is_another, open_document, write_document
         from dragoman.formats.units.document import Document
 
         if isinstance(source, Document):
@@ -258,8 +258,8 @@ class Translator(Predictor[Translation]):
         """Translate a document that has been read -> the document, and the number of changed texts.
         Doubts are logged. Errors: ``BadDocument``, also for a document in other languages than the
         run's."""
-        from dragoman.documents.files import fitted
         from dragoman.documents.translation import translated
+        from dragoman.formats.files import fitted
         from dragoman.formats.units.document import OutputOptions
 
         source, target = self.engine.source.language, self.engine.target.language

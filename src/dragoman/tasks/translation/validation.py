@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
-from dragoman.recipe.sections import writes_what_it_reads
+from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,

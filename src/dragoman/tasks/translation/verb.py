@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cli.console import log_to_stderr, opened_run, output_to
-from dragoman.cli.given import files_among, files_given, lines_given, named_files, running_text
-from dragoman.cli.lines import (
+from dragoman.console.given import files_among, files_given, lines_given, named_files, running_text
+from dragoman.console.lines import (
     Into,
     LinesArguments,
     LineVerb,
@@ -24,7 +23,7 @@ from dragoman.cli.lines import (
     wants_parts,
     write_lines,
 )
-from dragoman.cli.options import (
+from dragoman.console.options import (
     Quiet,
     Verbose,
     argument,
@@ -36,6 +35,7 @@ from dragoman.cli.options import (
     translator_settings,
     values_of,
 )
+from dragoman.console.output import log_to_stderr, output_to
 from dragoman.tasks.translation import documents_verb
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def translate(args: TranslateArguments) -> None:
     """
     log_to_stderr(args.quiet, args.verbose)
     _check_options(args)
+    from dragoman.tasks.catalogue import opened_run
+
     run = opened_run(args.run, "translation", "which does not translate")
     if args.watch:
         _translate_watched(args, run)
@@ -253,7 +255,7 @@ def _translate_in_parts(args: TranslateArguments, run: Run) -> None:
     language = run.recipe.languages.source
     verb = LineVerb("translate", translating, unfit=("text", "paragraphs", "warn"))
     with _told_after(PlainCheck(language, run.lexicon)) as check:
-        in_parts(verb, args, language, seen=check.add)
+        in_parts(verb, args, run, language, seen=check.add)
 
 
 def _translate_watched(args: TranslateArguments, run: Run) -> None:
@@ -271,7 +273,7 @@ def _files(args: TranslateArguments) -> list[Path]:
 
 
 def _check_is_new(args: TranslateArguments) -> None:
-    from dragoman.documents.files import check_is_new
+    from dragoman.formats.files import check_is_new
 
     if args.to is not None:
         check_is_new(Path(args.to), or_lines=True)

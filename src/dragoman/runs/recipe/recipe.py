@@ -19,7 +19,7 @@ from pydantic import ValidationError, field_validator, model_validator
 from dragoman.base.atomic import write_text
 from dragoman.base.errors import RecipeError
 from dragoman.data.plan import PlanSettings
-from dragoman.recipe.recipe_text import (
+from dragoman.runs.recipe.recipe_text import (
     explain,
     map_paths,
     merge,
@@ -28,8 +28,8 @@ from dragoman.recipe.recipe_text import (
     shipped,
     without_gone,
 )
-from dragoman.recipe.sections import FORMAT, Sections
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.sections import FORMAT, Sections
+from dragoman.runs.recipe.spec import Spec
 from dragoman.sources.known import SOURCES
 from dragoman.sources.shared.settings import TextSource
 

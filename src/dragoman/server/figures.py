@@ -13,18 +13,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from dragoman.base.errors import DataError, DragomanError, FileError, RecipeError, RunError
+from dragoman.insight.figures import catalogue
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.figures.catalogue import (
-    FIGURES,
-    Group,
-    Sentence,
-    Slider,
-    checked,
-    make_figure,
-    missing,
-    needs_run,
-    sliders_of,
-)
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
@@ -58,13 +48,13 @@ class FigureEntry(Message):
     caption: TwoLanguages
     source: TwoLanguages
     """Section and equation of the paper."""
-    group: Group
+    group: catalogue.Group
     """What it is about."""
     encoding: TwoLanguages | None = None
     """What the encoding of positions that it shows is called beside the others; left out of figures
     that show no encoding."""
     needs_run: bool
-    sentence: Sentence | None = None
+    sentence: catalogue.Sentence | None = None
     """Where another sentence may be given, which one is shown otherwise: the first that the run was
     measured on, or one that the figure chooses."""
     values: dict[str, list[float]]
@@ -165,9 +155,9 @@ class FigureMaker:
                 "no_figure_here", missing.en, figure=name, english=missing.en, korean=missing.ko
             )
         try:
-            subject = self._subject(request.sentence.strip()) if needs_run(name) else None
-            values = checked(name, subject, request.values)
-            made = make_figure(name, subject, values)
+            subject = self._subject(request.sentence.strip()) if catalogue.needs_run(name) else None
+            values = catalogue.checked(name, subject, request.values)
+            made = catalogue.make_figure(name, subject, values)
         except OF_OPERATORS:
             raise
         except DragomanError as error:
@@ -185,7 +175,7 @@ class FigureMaker:
             sentence="" if subject is None else subject.sentence,
             sliders=[
                 _slider(slider, values.get(slider.name, slider.start))
-                for slider in sliders_of(name, subject)
+                for slider in catalogue.sliders_of(name, subject)
             ],
             panels=[panel.to_dict() for panel in made.panels],
         )
@@ -197,7 +187,7 @@ class FigureMaker:
         if subject is None:
             # The run's own example would be a file of the machine on which it was trained.
             own = "" if self._takes_files else None
-            subject = Subject.open(self._run.folder, sentence or own, precision=self._precision)
+            subject = Subject.open(self._run, sentence or own, precision=self._precision)
         tokens = len(subject.predictor.given_ids(subject.sentence)) if subject.sentence else 0
         if tokens > MAX_SENTENCE:
             raise Refusal(
@@ -254,11 +244,11 @@ def _figures(run: ServedRun) -> bytes:
             title=_both(words.title),
             caption=_both(words.text),
             source=_both(words.source),
-            group=FIGURES[name].group,
+            group=catalogue.FIGURES[name].group,
             encoding=None if words.encoding is None else _both(words.encoding),
-            needs_run=needs_run(name),
-            sentence=FIGURES[name].sentence,
-            values={one.name: list(one.values) for one in sliders_of(name, None)},
+            needs_run=catalogue.needs_run(name),
+            sentence=catalogue.FIGURES[name].sentence,
+            values={one.name: list(one.values) for one in catalogue.sliders_of(name, None)},
             missing=(missing := _missing(name, run)),
             command=_command(name, run) if missing is not None else None,
         )
@@ -269,7 +259,7 @@ def _figures(run: ServedRun) -> bytes:
 
 def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     """The reason why this server cannot make a figure for a run, or None."""
-    if not needs_run(name):
+    if not catalogue.needs_run(name):
         return None
     if not run.has_figures:
         return TwoLanguages(
@@ -277,25 +267,25 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             ko=f"그림은 글을 쓰거나 빈칸을 채우는 모델만 들여다봅니다. {run.name} 모델은 다른 일을 "
             "합니다.",
         )
-    recipe, model = run.run.recipe, run.engine.network
-    needed = missing(name, model)
+    recipe, model, figure = run.run.recipe, run.engine.network, catalogue.FIGURES[name]
+    needed = catalogue.missing(name, model)
     if needed is not None:
         return _both(needed)
-    if run.takes_files and FIGURES[name].sentence is not None:
+    if run.takes_files and figure.sentence is not None:
         return TwoLanguages(
             en=f"This figure shows a file, and {run.name} reads {run.reads}: the view Label shows "
             "where it looks in yours, and how it reads it.",
             ko=f"이 그림은 파일을 보여 줍니다. {run.name} 모델이 파일에서 본 곳과 읽는 과정은 분류 "
             "화면에서 볼 수 있습니다.",
         )
-    if FIGURES[name].trains and transformer_of(model).settings.positions.kind != "learned":
+    if figure.trains and transformer_of(model).settings.positions.kind != "learned":
         return TwoLanguages(
             en=f"{run.name} has fixed positions, so a small model would have to be trained for "
             "this figure: some seconds of work, which a server does not take upon itself.",
             ko=f"{run.name} 모델은 위치 인코딩이 고정되어 있어, 이 그림을 그리려면 작은 모델을 "
             "몇 초 동안 새로 학습해야 합니다. 서버에서는 학습하지 않습니다.",
         )
-    if FIGURES[name].of_demo and recipe.data.embedded != "demo":
+    if figure.of_demo and recipe.data.embedded != "demo":
         return TwoLanguages(
             en="This figure needs a run of the embedded corpus: dragoman demo makes one.",
             ko="이 그림에는 데모 말뭉치로 학습한 모델이 필요합니다. dragoman demo 명령으로 만들 수 "
@@ -306,7 +296,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 def _command(name: str, run: ServedRun) -> str | None:
     """The command that makes the figure in a shell, or None."""
-    is_made = FIGURES[name].trains and missing(name, run.engine.network) is None
+    is_made = catalogue.FIGURES[name].trains and catalogue.missing(name, run.engine.network) is None
     return f"dragoman figure {name}" if is_made else None
 
 
@@ -314,7 +304,7 @@ def _both(words: Words) -> TwoLanguages:
     return TwoLanguages(en=words.english, ko=words.korean)
 
 
-def _slider(slider: Slider, value: float) -> SliderInfo:
+def _slider(slider: catalogue.Slider, value: float) -> SliderInfo:
     return SliderInfo(
         name=slider.name,
         title=_both(slider.title),

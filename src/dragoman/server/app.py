@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman.base.errors import DragomanError
-from dragoman.serving import figures, look_endpoints, server_info
+from dragoman.server import figures, info, look
 from dragoman.serving.http import page
 from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.connection import ClientGone
@@ -93,9 +93,9 @@ def create_app(
         ],
     )
     app.state.service, app.state.tasks = service, tasks
-    of_all = (look_endpoints.endpoints, figures.endpoints)
+    of_all = (look.endpoints, figures.endpoints)
     routes = [endpoints(service) for endpoints in (*tasks.endpoints, *of_all)]
-    for router in (*routes, server_info.endpoints(service, tasks)):
+    for router in (*routes, info.endpoints(service, tasks)):
         app.include_router(router)
     _add_page(app, service)
     _add_errors(app, service)

@@ -15,7 +15,7 @@ from command_line import Dragoman
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
-from dragoman.cli.console import UNREADABLE
+from dragoman.console.output import UNREADABLE
 from dragoman.tasks.translation.proofreading.plain import ProofWarning
 from dragoman.tasks.translation.verb import WarningsTold
 

@@ -21,7 +21,7 @@ from dragoman.forms.form import Form, Pair
 from dragoman.forms.languages import base
 from dragoman.forms.sides import Forms
 from dragoman.models.settings import KINDS, EncoderSettings
-from dragoman.recipe.sections import Sections
+from dragoman.runs.recipe.sections import Sections
 from dragoman.search.settings import SearchSettings
 from dragoman.sources.shared.rows_form import input_of
 from dragoman.sources.shared.settings import RowsSource, SourceSettings
@@ -50,7 +50,7 @@ class Spec(Task):
 
     sections: ClassVar[frozenset[str]] = frozenset()
     """The sections of its recipe that only some tasks have: ``OPTIONAL`` of
-    ``recipe/recipe.py``."""
+    ``runs/recipe/recipe.py``."""
     demo: ClassVar[str] = "demo"
     """The corpus that the program generates for it (``data.embedded``)."""
     never_generated: ClassVar[str] = ""

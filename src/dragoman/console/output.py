@@ -1,5 +1,4 @@
-"""The output of verbs for people, and the steps before and after training that several verbs
-share."""
+"""The output of verbs for people, and the steps before training that several verbs share."""
 
 from __future__ import annotations
 
@@ -15,15 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import typer
-
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
 
 if TYPE_CHECKING:
     from dragoman.cluster.driver import ProgressConsole
-    from dragoman.runs.run import Run
-    from dragoman.training.trainer import Outcome
 
 
 def _as_unreadable(error: UnicodeError) -> tuple[bytes, int]:
@@ -177,46 +172,3 @@ def refuse_processes(several: str) -> None:
             f"{several} trained one after another by one process; under torchrun give each run its "
             "own dragoman train, with its --seed, --set and --to"
         )
-
-
-def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
-    """Open a run for use, and log one line if it has hardly learned its task. Errors:
-    ``RunError``, also for a run of another ``task``; ``lacks`` names what it lacks."""
-    from dragoman.tasks import catalogue
-
-    run = catalogue.Run.open(folder)
-    if said := run.verdict():
-        logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
-    if task is not None:
-        run.require_task(task, lacks)
-    return run
-
-
-def finish_run(folder: Path, outcome: Outcome) -> None:
-    """Evaluate on the test set after training, write the report, and print the next commands."""
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-    if os.environ.get("RANK", "0") != "0":
-        return  # torchrun's other processes leave the rest to the first
-    from dragoman.runs.corpora import has_test_set
-    from dragoman.tasks import catalogue
-    from dragoman.tasks.report import write_report
-    from dragoman.tasks.verdict import seen_little, verdict
-
-    run = catalogue.Run.open(folder)
-    runtime = catalogue.runtime_of(run.task)
-    if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
-        typer.echo(runtime.evaluate(run, (), ()).table())
-    else:
-        files = runtime.test_files(run.recipe)
-        typer.echo(
-            f"The run has no {run.task.noun} to be measured on. Others do it: "
-            + command("evaluate", folder, *files)
-        )
-    found = verdict(run)
-    page = write_report(run, found=found)
-    for sentence in (*found, *seen_little(run, outcome.epochs)):
-        say(f"\n{sentence}")
-    longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
-    steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]
-    typer.echo("\n".join([f"\nreport: {page}\n\nNext:", *steps]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.base.reading import NOT_UTF8
-from dragoman.cli.console import command
+from dragoman.console.output import command
 
 if TYPE_CHECKING:
     from dragoman.data.files.lines import Check

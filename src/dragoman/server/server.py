@@ -24,7 +24,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dragoman.base.errors import DragomanError
-from dragoman.serving.app import create_app
+from dragoman.server.app import create_app
 from dragoman.serving.http import page
 from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.connection_limits import HEAD_BYTES, Guard, open_files

@@ -13,8 +13,8 @@ from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels
 from dragoman.models.settings import KINDS
-from dragoman.recipe.sections import Sections
-from dragoman.recipe.spec import Spec
+from dragoman.runs.recipe.sections import Sections
+from dragoman.runs.recipe.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli.console import output_to, progress_console
-from dragoman.cli.given import AsText, Plain, files_among, lines_given
-from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.console.given import AsText, Plain, files_among, lines_given
+from dragoman.console.options import RunFolder, argument, arguments
+from dragoman.console.output import output_to, progress_console
 
 if TYPE_CHECKING:
     from dragoman.cluster.lines import LineMapper
@@ -105,7 +105,7 @@ def do_lines(verb: LineVerb, args: Any, run: Run, language: str) -> None:
     """Process the lines of files, texts, or the lines of standard input, in parts if the options
     say so. ``language``: that of the text. Errors: ``DragomanError``."""
     if wants_parts(args):
-        in_parts(verb, args, language)
+        in_parts(verb, args, run, language)
         return
     (given,) = _inputs(verb, args) or [[]]
     takes_text = "text" in verb.unfit
@@ -137,6 +137,7 @@ def wants_parts(args: Any) -> bool:
 def in_parts(
     verb: LineVerb,
     args: Any,
+    run: Run,
     language: str,
     *,
     reads: int = 1,
@@ -145,11 +146,12 @@ def in_parts(
 ) -> None:
     """Do the work of a verb in parts.
 
-    ``language``: that of the text. ``reads``: the number of texts in a row. ``further``: what
-    the output depends on besides the options. ``seen``: gets what the work has seen in each
-    part. Errors: ``DragomanError``.
+    ``run``: the run of the arguments, whose class opens it again in each worker. ``language``:
+    that of the text. ``reads``: the number of texts in a row. ``further``: what the output depends
+    on besides the options. ``seen``: gets what the work has seen in each part. Errors:
+    ``DragomanError``.
     """
-    from dragoman.cluster.command import Command, run
+    from dragoman.cluster import command
 
     option = "--on" if args.on is not None else "--part"
     for name in verb.unfit:
@@ -168,10 +170,12 @@ def in_parts(
             f"{option} reads files, not standard input: name files, folders or patterns"
         )
     given = _absolute(args)
-    asked = _asked(verb, given, inputs, reads, language, further or {})
-    make = partial(_mapper, verb.make, given, reads)
-    command = Command(args.to, args.on, args.part, progress_console(getattr(args, "quiet", False)))
-    run(command, asked, make, mixed=args.mixed, seen=seen)
+    runs = type(run)
+    asked = _asked(verb, given, runs, inputs, reads, language, further or {})
+    make = partial(_mapper, verb.make, given, runs, reads)
+    console = progress_console(getattr(args, "quiet", False))
+    work = command.Command(args.to, args.on, args.part, console)
+    command.run(work, asked, make, mixed=args.mixed, seen=seen)
 
 
 def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:
@@ -181,21 +185,21 @@ def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:
 
 
 def _mapper(
-    make: Callable[[Any, Run, str], LineWork], args: Any, reads: int, precision: str
-) -> LineMapper:
+    make: Callable[[Any, Run, str], LineWork], args: Any, runs: type[Run], reads: int,
+    precision: str,
+) -> LineMapper:  # fmt: skip
     """Return a worker's function for rows."""
     from dragoman.cluster.lines import LineMapper
-    from dragoman.tasks import catalogue
 
-    predictor, outputs, seen, _ = make(args, catalogue.Run.open(args.run), precision)
+    predictor, outputs, seen, _ = make(args, runs.open(args.run), precision)
     way = predictor.precision, predictor.level, predictor.description
     given = outputs if reads == 2 else lambda rows: outputs([text for (text,) in rows])
     return LineMapper(given, *way, *([] if seen is None else [seen]))
 
 
 def _asked(
-    verb: LineVerb, args: Any, inputs: Sequence[Sequence[str]], reads: int, language: str,
-    further: Mapping[str, Any],
+    verb: LineVerb, args: Any, runs: type[Run], inputs: Sequence[Sequence[str]], reads: int,
+    language: str, further: Mapping[str, Any],
 ) -> Any:  # fmt: skip
     from dragoman.cluster.files import files_of
     from dragoman.cluster.lines import version
@@ -212,16 +216,16 @@ def _asked(
     if len({len(column) for column in columns}) > 1:
         counts = " and ".join(str(len(column)) for column in columns)
         raise DragomanError(f"there are {counts} files on the two sides; give as many on each")
-    runs, options = {}, {"dragoman": version("dragoman"), **further}
+    hashes, options = {}, {"dragoman": version("dragoman"), **further}
     for one in fields(args):
         value = getattr(args, one.name)
         if one.name in _RUNS:
             several = value if isinstance(value, list) else [value] if value is not None else []
-            runs.update({str(path): run_fingerprint(Path(path)) for path in several})
+            hashes.update({str(one): run_fingerprint(runs.open(one)) for one in several})
         elif one.name not in PLACES and one.name not in verb.inputs:
             options[one.name] = value
     return Asked(
-        verb.name, runs, options, args.lines, Fields(names, args.into),
+        verb.name, hashes, options, args.lines, Fields(names, args.into),
         tuple(zip(*columns, strict=True)), None if getattr(args, "plain", False) else language,
     )  # fmt: skip
 
@@ -232,16 +236,15 @@ _OF_RUN = (
 )  # fmt: skip
 
 
-def run_fingerprint(folder: Path) -> str:
+def run_fingerprint(run: Run) -> str:
     """Return a hash of everything that a run computes with. Errors: ``RunError``."""
     from dragoman.base.reading import hash_of_file
     from dragoman.cluster.plan import fingerprint
-    from dragoman.tasks import catalogue
 
-    found = [("weights", catalogue.Run.open(folder).weights_hash)]
+    found = [("weights", run.weights_hash)]
     for name in _OF_RUN:
-        if (folder / name).exists():
-            found.append((name, hash_of_file(folder / name)))
+        if (run.folder / name).exists():
+            found.append((name, hash_of_file(run.folder / name)))
     return fingerprint(found)
 
 

@@ -21,16 +21,16 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.cluster.prepare.data_plan import DataPlan, check_versions
 from dragoman.cluster.work import NOTES, Way, Work
 from dragoman.data.cleaning import Cleaner, pair_hash
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.split import Side, side_of_pair
 from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form, Pair
-from dragoman.recipe.recipe import Recipe
+from dragoman.prepare.data_plan import DataPlan, check_versions
 from dragoman.runs.corpora import lines_of_text, moses_of, sides_of_vocabularies
 from dragoman.runs.prepared import TOKENS, summed
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import load_forms
 from dragoman.stores.store import BLOCK, Content, Store, StoreError
 
@@ -205,6 +205,11 @@ def read_range(store: Store, name: str, start: int, length: int) -> bytes:
     if len(data) != length:
         raise StoreError(f"{store.place(name)} is damaged: it ends too early")
     return data
+
+
+def fingerprint_of(store: Store, corpus: int) -> str:
+    """Read the hash of a corpus that ``Fingerprints`` wrote."""
+    return read(store, object_name(FINGERPRINTS, corpus, "txt")).decode()
 
 
 def written(pairs: list[Pair]) -> bytes:

@@ -13,7 +13,7 @@ from dragoman.base.errors import RunError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe.recipe import Recipe
+    from dragoman.runs.recipe.recipe import Recipe
     from dragoman.runs.run import Run
 
 RECORDINGS, PICTURES, SCENES = "recordings", "pictures", "scenes"

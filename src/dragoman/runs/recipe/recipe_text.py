@@ -23,7 +23,7 @@ from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.models.settings import KINDS
 from dragoman.sources.known import SOURCES
 
-_SHIPPED = resources.files("dragoman") / "recipe" / "shipped"
+_SHIPPED = resources.files("dragoman") / "runs" / "recipe" / "shipped"
 """The folder of the recipes that come with the program."""
 _MAX_BYTES = 1 << 20
 """The most bytes of a recipe file."""

@@ -9,7 +9,7 @@ import torch
 
 import dragoman
 from dragoman.engine.engine import Engine
-from dragoman.insight.session import InspectionRequest, InspectionSession, Intervention, ended_by
+from dragoman.engine.session import InspectionRequest, InspectionSession, Intervention, ended_by
 from dragoman.models.catalogue.fastest import as_it_is
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 

@@ -20,30 +20,6 @@ from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
 from dragoman.cluster.command import Command
 from dragoman.cluster.plan import stored_plan
-from dragoman.cluster.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_plan
-from dragoman.cluster.prepare.stages import (
-    FINGERPRINTS,
-    HELD,
-    LINES,
-    READ,
-    VOCABULARIES,
-    Duplicates,
-    Encoding,
-    Fingerprints,
-    Forms,
-    Lines,
-    PartReading,
-    PlanStage,
-    Shards,
-    duplicates_of,
-    encoded,
-    examples,
-    forms_of,
-    kept,
-    object_name,
-    read,
-    sides_as_text,
-)
 from dragoman.cluster.work import NOTES
 from dragoman.data import store_writer
 from dragoman.data.checks.block_sampler import BlockSampler
@@ -53,6 +29,8 @@ from dragoman.data.cleaning import Cleaner, CleaningReport, nothing_left
 from dragoman.data.store import SUMS
 from dragoman.data.store_writer import ABOUT, NOTHING_LEFT, about_store, type_of
 from dragoman.forms.form import Pair
+from dragoman.prepare import stages
+from dragoman.prepare.data_plan import DATA_PLANS, DataPlan, check_same, make_plan
 from dragoman.runs.corpora import learn_vocabularies, sides_of_vocabularies
 from dragoman.runs.prepare import key_of
 from dragoman.runs.prepared import FILE, FORMAT, SUMS_OF_FILES, TOKENS, listed, summed
@@ -82,32 +60,32 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     if store.stat(FILE) is not None:
         say(f"{to} is prepared already: nothing to do")
         return
-    _do(command, Fingerprints(to, plan))
-    _do(command, PartReading(to, plan))
+    _do(command, stages.Fingerprints(to, plan))
+    _do(command, stages.PartReading(to, plan))
     if plan.partitions:
-        _do(command, Duplicates(to, plan))
+        _do(command, stages.Duplicates(to, plan))
     report = report_of(store, plan)
     say(f"kept {report.kept:,} of {plural(report.read, 'example')}: {report.summary()}")
-    if store.stat(VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
-        _do(command, Lines(to, plan))
+    if store.stat(stages.VOCABULARIES) is None and sides_of_vocabularies(plan.recipe):
+        _do(command, stages.Lines(to, plan))
     learn(store, plan, say)
-    _do(command, Encoding(to, plan))
-    counts = [*map(json.loads, encoded(store, len(plan.parts), Encoding.last))]
+    _do(command, stages.Encoding(to, plan))
+    counts = [*map(json.loads, stages.encoded(store, len(plan.parts), stages.Encoding.last))]
     examples = tuple(one["train"] for one in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
-    forms = forms_of(store, plan)
+    forms = stages.forms_of(store, plan)
     types = {side: type_of(form) for side, form in forms.items()}
-    shards = Shards(to, plan, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES)
+    shards = stages.Shards(to, plan, examples, tuple(types.items()), store_writer.SHARD_EXAMPLES)
     _do(command, shards)
     ranges = _ranges(plan, examples)
     about = about_store(types, ranges, {"cleaning": report.to_dict()})
     _finish(command, plan, forms, ranges, about, shards.sums())
-    held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in HELD)
+    held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in stages.HELD)
     say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
 
 
-def _do(command: Command, stage: PlanStage) -> None:
+def _do(command: Command, stage: stages.PlanStage) -> None:
     """Do all parts of a stage: those of this share first, then those that are still missing."""
     listed = {name for name, _ in stage.store.names(f"{NOTES}/{stage.folder}/")}
     missing = [number for number in range(stage.parts) if stage.name(number) not in listed]
@@ -131,16 +109,16 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
             if cleaner.report.kept == before:
                 raise nothing_left(cleaner.report, plan.names[corpus])
             corpus, before = part.corpus, cleaner.report.kept
-        found = json.loads(read(store, object_name(READ, number, "json")))
+        found = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
         cleaner.report.add(CleaningReport.from_dict(found))
-        again = duplicates_of(store, plan, number)
+        again = stages.duplicates_of(store, plan, number)
         if not len(again):
             continue
         dropped = cleaner.report.filters["duplicates"]
         cleaner.report.kept -= len(again)
         total = dropped.count + len(again)
         if dropped.has_room:
-            pairs = examples(store, number)
+            pairs = stages.examples(store, number)
             for place in again.tolist():
                 cleaner.drop("duplicates", pairs[place], plan.names[part.corpus])
                 if not dropped.has_room:
@@ -157,7 +135,7 @@ def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
 
     Errors: as ``learn_vocabularies``.
     """
-    if store.stat(VOCABULARIES) is not None:
+    if store.stat(stages.VOCABULARIES) is not None:
         return
     with TemporaryDirectory() as given:
         folder = Path(given)
@@ -169,13 +147,13 @@ def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
         files = sorted(path.name for path in folder.iterdir())
         for name in files:
             store.create(name, (folder / name).read_bytes())
-    store.create(VOCABULARIES, json.dumps(files).encode())
+    store.create(stages.VOCABULARIES, json.dumps(files).encode())
 
 
 def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
     """The training examples of all parts in order, each with the name of its corpus."""
     for number, part in enumerate(plan.parts):
-        for side, _, pair in kept(store, plan, number):
+        for side, _, pair in stages.kept(store, plan, number):
             if side == "train":
                 yield plan.names[part.corpus], pair
 
@@ -183,13 +161,13 @@ def named_examples(store: Store, plan: DataPlan) -> Iterator[tuple[str, Pair]]:
 def training_lines(store: Store, plan: DataPlan, name: str) -> Iterator[str]:
     """The lines from which a vocabulary is learned, as in ``runs.corpora``."""
     for number in range(len(plan.parts)):
-        data = read(store, object_name(LINES, number, name))
+        data = stages.read(store, stages.object_name(stages.LINES, number, name))
         yield from data.decode("utf-8", "surrogatepass").split("\n")[:-1]
 
 
 def _finish(
-    command: Command, plan: DataPlan, forms: Forms, ranges: Sequence[CorpusRange], about: bytes,
-    sums: dict[str, str],
+    command: Command, plan: DataPlan, forms: stages.Forms, ranges: Sequence[CorpusRange],
+    about: bytes, sums: dict[str, str],
 ) -> None:  # fmt: skip
     """Write what one process makes after all shards, ``FILE`` last. ``sums``: their checksums."""
     store, parts = command.store, len(plan.parts)
@@ -198,23 +176,23 @@ def _finish(
         store.create(name, summed(sums, name, blocks))
 
     for side in forms:
-        write(f"{TOKENS}/{side}.lengths", encoded(store, parts, f"{side}.lengths"))
+        write(f"{TOKENS}/{side}.lengths", stages.encoded(store, parts, f"{side}.lengths"))
     blocks = (
         np.stack([np.frombuffer(data, np.int32) for data in of_part])
         for of_part in zip(
-            *(encoded(store, parts, f"{side}.lengths") for side in forms), strict=True
+            *(stages.encoded(store, parts, f"{side}.lengths") for side in forms), strict=True
         )
     )
     write(f"{TOKENS}/{SUMS}", [ChunkSums.of(ranges, blocks).to_bytes()])
-    for side in sides_as_text(plan.recipe):
-        write(f"{side}.jsonl", encoded(store, parts, side))
+    for side in stages.sides_as_text(plan.recipe):
+        write(f"{side}.jsonl", stages.encoded(store, parts, side))
     write(f"{TOKENS}/{ABOUT}", [about])
-    learned = json.loads(read(store, VOCABULARIES))
+    learned = json.loads(stages.read(store, stages.VOCABULARIES))
     for name in learned:
-        write(name, [read(store, name)])
+        write(name, [stages.read(store, name)])
     store.create(SUMS_OF_FILES, listed(sums))
     corpora = [
-        (corpus.name, read(store, object_name(FINGERPRINTS, number, "txt")).decode(), corpus.weight)
+        (corpus.name, stages.fingerprint_of(store, number), corpus.weight)
         for number, corpus in enumerate(plan.recipe.data.train)
     ]
     doubts = _doubts(plan)

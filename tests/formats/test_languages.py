@@ -12,8 +12,8 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from made_office import packed, saved
 
-from dragoman.documents.files import fitted
 from dragoman.formats.catalogue import read_document
+from dragoman.formats.files import fitted
 from dragoman.formats.units.document import BadDocument
 
 

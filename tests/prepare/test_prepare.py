@@ -24,10 +24,10 @@ from tiny_tasks import tiny_recipe_of
 from dragoman.base.errors import DragomanError
 from dragoman.cluster import command
 from dragoman.cluster.driver import ProgressConsole
-from dragoman.cluster.prepare import command as prepare_command
-from dragoman.cluster.prepare.data_plan import make_plan
 from dragoman.data import store_writer
 from dragoman.forms.form import Pair
+from dragoman.prepare import command as prepare_command
+from dragoman.prepare.data_plan import make_plan
 from dragoman.runs import prepare as one_process
 from dragoman.runs.corpora import (
     corpora_of,
@@ -94,7 +94,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     of the same text in the cache."""
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(store_writer, "SHARD_EXAMPLES", 100)
-    monkeypatch.setattr("dragoman.cluster.prepare.data_plan._OF_PARTITION", 200)
+    monkeypatch.setattr("dragoman.prepare.data_plan._OF_PARTITION", 200)
 
 
 @pytest.fixture

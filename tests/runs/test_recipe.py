@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.base.errors import RecipeError
-from dragoman.recipe.recipe import OPTIONAL
-from dragoman.recipe.recipe_text import shipped_recipes
+from dragoman.runs.recipe.recipe import OPTIONAL
+from dragoman.runs.recipe.recipe_text import shipped_recipes
 from dragoman.tasks.catalogue import Recipe
 
 

@@ -12,8 +12,8 @@ from command_line import Dragoman
 
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
-from dragoman.cli.lines import PartsArguments
-from dragoman.cli.options import (
+from dragoman.console.lines import PartsArguments
+from dragoman.console.options import (
     VerbCommand,
     arguments,
     option,
