@@ -12,14 +12,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
-from functools import partial
+from collections.abc import Callable, Generator, Iterator
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from command_line import Dragoman, Said
 from tiny_recipe import TINY
+
+if TYPE_CHECKING:
+    from dragoman.tasks.catalogue import Run
 
 # Set before anything imports rich or torch. Tiny models lose time with many threads.
 os.environ["COLUMNS"] = "100"
@@ -106,6 +110,21 @@ def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPath
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
     train(recipe, folder, say=lambda _: None, display=False, measure=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+    """A run by its task, its source and the kind of its model, trained when it is first asked for.
+    Tests do not write into its folder."""
+    from every_task import run_of_cell
+
+    from dragoman.tasks.catalogue import Run
+
+    @cache
+    def trained(task: str, source: str, kind: str) -> Run:
+        return Run.open(run_of_cell(task, source, kind, tmp_path_factory.mktemp(kind)))
+
+    return trained
 
 
 @pytest.fixture(autouse=True)

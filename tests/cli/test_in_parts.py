@@ -14,13 +14,12 @@ import pytest
 from asked_parts import joined
 from command_line import Dragoman
 from inline_workers import InlineWorkers
-from tiny_tasks import tiny_recipe_of
 from tiny_treebank import treebank
-from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.cluster import command
 from dragoman.forms.tree import Tree
+from dragoman.tasks.catalogue import Run
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "search.max_length=12")
 ODD = [
@@ -37,7 +36,9 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def runs(
+    run_of: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
     """A run for each verb, made when it is asked for."""
     made: dict[str, Path] = {}
     recipes = {
@@ -46,14 +47,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     }  # fmt: skip
 
     def run(verb: str) -> Path:
+        if verb == "tag":
+            return run_of("tagging", "text", "encoder").folder
         if verb not in made:
             folder = tmp_path_factory.mktemp(verb)
-            if verb == "tag":
-                trained_run(tiny_recipe_of("tagging", folder), folder / "run")
-                folder /= "run"
-            else:
-                changes = SMALL[: 3 if verb in ("translate", "parse") else 2]
-                untrained_run(folder, *changes, recipe_name=recipes[verb])
+            changes = SMALL[: 3 if verb in ("translate", "parse") else 2]
+            untrained_run(folder, *changes, recipe_name=recipes[verb])
             made[verb] = folder
         return made[verb]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from serving_echo import EchoModel, client_of, echo_run, open_run, until
-from tiny_tasks import tiny_recipe_of
-from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.search.request import Request
@@ -46,12 +45,10 @@ def test_a_search_costs_its_rows_times_its_greatest_length() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(run_of: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     recipes = {"translate": "demo", "parse": "demo-trees", "fill": "demo-masked",
                "classify": "demo-labels", "write": "demo-letters"}  # fmt: skip
-    folder = tmp_path_factory.mktemp("tag")
-    tagger = trained_run(tiny_recipe_of("tagging", folder), folder / "run")
-    return {"tag": tagger} | {
+    return {"tag": run_of("tagging", "text", "encoder")} | {
         name: Run.open(untrained_run(tmp_path_factory.mktemp(name), *SMALL, recipe_name=recipe))
         for name, recipe in recipes.items()
     }

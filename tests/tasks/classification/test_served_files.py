@@ -8,6 +8,7 @@ import base64
 import io
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,6 @@ from row_files import RATE, tone
 from sent_files import damaged, in_base64, sent, told_once
 from serving_echo import Served, client_of, echo_run, open_run, post, serves, until
 from slow_work import SlowWork
-from tiny_cells import tiny_cell
-from trained_run import trained_run
 from untrained_run import untrained_run
 
 from dragoman.serving.http import connection, uploads
@@ -52,10 +51,9 @@ def recording(
 
 
 @pytest.fixture(scope="module")
-def tones(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run that tells rising tones from falling ones."""
-    folder = tmp_path_factory.mktemp("tones")
-    return trained_run(tiny_cell("classification", "encoder", "frames", folder), folder / "run")
+def tones(run_of: Callable[..., Run]) -> Run:
+    """A run that reads rising tones and falling ones."""
+    return run_of("classification", "frames", "encoder")
 
 
 @pytest.fixture

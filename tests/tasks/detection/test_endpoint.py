@@ -7,6 +7,7 @@ import base64
 import io
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,9 @@ from dragoman.tasks.detection.endpoint import FoundBox, ServedDetector
 
 
 @pytest.fixture(scope="module")
-def scenes(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def scenes(run_of: Callable[..., Run]) -> Run:
     """A run that has seen some pictures."""
-    folder = tmp_path_factory.mktemp("scenes")
-    return trained_run(tiny_recipe_of("detection", folder), folder / "run")
+    return run_of("detection", "picture", "transformer")
 
 
 @pytest.fixture

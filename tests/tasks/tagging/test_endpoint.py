@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 from serving_echo import Served, post, refused, serves
 from slow_work import SlowWork
-from tiny_tasks import tiny_recipe_of, tiny_tagger_of
+from tiny_tasks import tiny_tagger_of
 from trained_run import trained_run
 
 from dragoman.data import labelled
@@ -31,10 +32,9 @@ LONG = "cat bread dog soup " * 40
 
 
 @pytest.fixture(scope="module")
-def spans(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run that tags spans, trained for four updates."""
-    folder = tmp_path_factory.mktemp("tagged")
-    return trained_run(tiny_recipe_of("tagging", folder), folder / "spans")
+def spans(run_of: Callable[..., Run]) -> Run:
+    """A run that tags spans."""
+    return run_of("tagging", "text", "encoder")
 
 
 @pytest.fixture

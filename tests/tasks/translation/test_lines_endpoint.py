@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +158,8 @@ def test_errors_are_clear_and_bounds_hold(served: Served) -> None:
     asyncio.run(check())
 
 
-def test_lines_are_labelled_too(tmp_path: Path) -> None:
-    run = trained_run(tiny_cell("classification", "encoder", "line", tmp_path), tmp_path / "run")
+def test_lines_are_labelled_too(run_of: Callable[..., Run], tmp_path: Path) -> None:
+    run = run_of("classification", "line", "encoder")
     path = tmp_path / "a.png"
     path.write_bytes(line("blue 6 " * 9))  # wider than what is read
     (wanted,) = Labeller(run)([str(path)])
