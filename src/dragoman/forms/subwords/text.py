@@ -179,28 +179,25 @@ class Text:
         if len(batch) < _FEW:
             return [self.decode(ids) for ids in batch]
         listed = [[int(token) for token in ids] for ids in batch]
-        texts = map(self._whole, listed, self._processor.decode(listed))
-        return [self._tidy(text).replace("\n", " ") for text in texts]
+        texts = map(self._readable, listed, self._processor.decode(listed))
+        return [text.replace("\n", " ") for text in texts]
 
     def decode_exact(self, ids: Iterable[int]) -> str:
         """Return the exact text of some tokens; with ``lossless`` it is the encoded text."""
         listed = [int(token) for token in ids]
-        return self._tidy(self._whole(listed, self._processor.decode(listed)))
+        return self._readable(listed, self._processor.decode(listed))
 
-    def _whole(self, ids: Sequence[int], text: str) -> str:
+    def _readable(self, ids: Sequence[int], text: str) -> str:
         """Return the ``text`` of some tokens without the bytes that belong to no character: a
         model may write any bytes, and SentencePiece has U+FFFD for each that is not UTF-8."""
-        if _UNREADABLE not in text:
-            return text
-        kept: list[int] = []
-        for are_bytes, some in groupby(ids, key=self._byte_of.__contains__):
-            if are_bytes:
-                written = bytes(self._byte_of[token] for token in some)
-                some = map(self._byte_ids.__getitem__, written.decode(errors="ignore").encode())
-            kept += some
-        return str(self._processor.decode(kept))
-
-    def _tidy(self, text: str) -> str:
+        if _UNREADABLE in text:
+            kept: list[int] = []
+            for are_bytes, some in groupby(ids, key=self._byte_of.__contains__):
+                if are_bytes:
+                    written = bytes(self._byte_of[token] for token in some)
+                    some = map(self._byte_ids.__getitem__, written.decode(errors="ignore").encode())
+                kept += some
+            text = str(self._processor.decode(kept))
         if SPACE in text and not self.settings.lossless:
             # The bytes of an unknown word include the space before it, or a model wrote them.
             return text.removeprefix(SPACE).replace(SPACE, " ")
