@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from dragoman.models.ensemble import Ensemble
     from dragoman.models.interface import Network, Writing
     from dragoman.training.settings import GuidedSettings
-
-Made = TypeVar("Made")
 
 
 class Engine:
@@ -280,16 +278,14 @@ class Engine:
         rows = self.settings.rows + spare
         return Scheduler(self.path.searched, **self._batch | {"capacity_rows": rows})
 
-    def each(
-        self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]
-    ) -> Iterator[Made]:
-        """What ``then(n, hypotheses)`` makes of the answer to request n, in their order. The
-        answers of one call must be taken before the next begins."""
-        return self._searcher.each(requests, then)
+    @cached_property
+    def searcher(self) -> Searcher:
+        """Searches for any number of requests; its batches are kept."""
+        return Searcher(self.path.searched, workers=self.workers, **self._batch)
 
     def search(self, requests: Iterable[Request]) -> list[list[Hypothesis]]:
         """The n best hypotheses of each request."""
-        return list(self._searcher(requests))
+        return list(self.searcher(requests))
 
     # ---- scoring, by the network itself
 
@@ -353,10 +349,6 @@ class Engine:
         return [part.numpy() for part in found.split([len(some) for some in places])]
 
     # ---- inside
-
-    @cached_property
-    def _searcher(self) -> Searcher:
-        return Searcher(self.path.searched, workers=self.workers, **self._batch)
 
     @property
     def _alone(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from dragoman.formats.units.document import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
-from dragoman.serving.http.limits import LimitSettings, Places
+from dragoman.serving.http.limits import LimitSettings, Places, check_marks
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_response, written
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import EventStream, event_of, until
@@ -295,7 +295,7 @@ class _Work:
                 characters=read.characters,
                 most=most,
             )
-        checked = map(service.limiter.check_marks, ([one] for one in read.texts()))
+        checked = map(check_marks, ([one] for one in read.texts()))
         await service.documents.all(self.client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:

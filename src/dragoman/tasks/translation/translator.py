@@ -185,7 +185,7 @@ class Translator(Predictor[Translation]):
                 hypotheses = ranked[: settings.n_best]
             return Translation.of(spoken[n], hypotheses, self.engine.written)
 
-        found = self.engine.each(requests, made)
+        found = self.engine.searcher.each(requests, made)
         drawn = settings.sampling is not None and not risk
         for text, passage in zip(texts, passages, strict=True):
             parts = list(islice(found, len(passage.pieces)))
