@@ -132,7 +132,7 @@ def test_whoever_may_not_enter_keeps_the_turn() -> None:
         return QueuedRequest(client, asked, watched=False)
 
     def short(queued: Any) -> bool:
-        return bool(queued.next.kind == "short")
+        return bool(queued.requests[queued.taken].kind == "short")
 
     async def check() -> None:
         queue = FairQueue()

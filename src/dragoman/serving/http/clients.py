@@ -101,7 +101,8 @@ class ApiKeys:
         """``keys``: key -> its holder. If it is empty, no key is needed."""
         self.required = bool(keys)
         self._holders = {_digest(key): client for key, client in keys.items()}
-        self._limits = {client.name: client.limits for client in keys.values()}
+        self.limits = {client.name: client.limits for client in keys.values()}
+        """The limits that the file of keys sets for each holder, if any, by name."""
 
     @classmethod
     def load(cls, path: Path | None, limits: LimitSettings) -> ApiKeys:
@@ -159,10 +160,6 @@ class ApiKeys:
                 "key_unknown", "This API key is not known here. Ask the server's operator for one."
             )
         return client
-
-    def limits_of(self, name: str) -> LimitSettings | None:
-        """The limits that the file of keys sets for a client."""
-        return self._limits.get(name)
 
 
 def _own_limits(words: list[str], limits: LimitSettings, where: str) -> LimitSettings | None:

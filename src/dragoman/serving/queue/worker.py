@@ -21,7 +21,6 @@ from functools import partial
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.cost import is_costly
 from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
 
 COSTLY_SHARE = 0.25
@@ -76,10 +75,10 @@ class Batches:
         """The number of searches under way."""
         return len(self.little.running) + len(self.costly.running)
 
-    def submit(self, queued: QueuedRequest, number: int, *, is_costly: bool) -> None:
+    def submit(self, queued: QueuedRequest, number: int) -> None:
         """Begin the search of a sentence."""
         batch, other = self.little, self.costly
-        if is_costly:
+        if queued.costly[number]:
             batch, other = other, batch
         if not batch.running and other.running:
             # A batch does not make up for time that it left unused.
@@ -208,8 +207,7 @@ class Worker:
             ):
                 queued, number = following
                 waiting.sentences -= 1
-                request = queued.requests[number]
-                rows -= 0 if is_costly(request) else request.settings.rows
+                rows -= 0 if queued.costly[number] else queued.requests[number].settings.rows
                 self._hold(queued, number, 1)
                 taken.append(following)
         if departures != self._departures:
@@ -217,30 +215,30 @@ class Worker:
             for batch in (batches.little, batches.costly):
                 self._drop_unwanted(batch)
         for queued, number in taken:
-            batches.submit(queued, number, is_costly=is_costly(queued.requests[number]))
+            batches.submit(queued, number)
         return True
 
     def _may(self, joins: bool, rows: int, queued: QueuedRequest) -> bool:
         """True if the next sentence of a request may enter now. ``joins``: True if enough rows are
         free for clients that have some already; while many wait, rows are first left to gather.
         ``rows``: the free rows for searches that are not costly."""
-        request = queued.next
-        if is_costly(request):
-            if self._costly and self._costly + request.settings.rows > self._of_costly:
+        new = queued.requests[queued.taken].settings.rows
+        if queued.costly[queued.taken]:
+            if self._costly and self._costly + new > self._of_costly:
                 return False
         elif rows <= 0:
             return False
         held = self._held[queued.client]
-        return not held or (joins and held + request.settings.rows <= self._of_one)
+        return not held or (joins and held + new <= self._of_one)
 
     def _hold(self, queued: QueuedRequest, number: int, sign: int) -> None:
         """Count the rows of a sentence that begins (1) or ends (-1)."""
-        request = queued.requests[number]
-        self._held[queued.client] += sign * request.settings.rows
+        rows = sign * queued.requests[number].settings.rows
+        self._held[queued.client] += rows
         if not self._held[queued.client]:
             del self._held[queued.client]
-        if is_costly(request):
-            self._costly += sign * request.settings.rows
+        if queued.costly[number]:
+            self._costly += rows
 
     def _count(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters

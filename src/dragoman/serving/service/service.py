@@ -175,7 +175,7 @@ class Service:
         """The texts of a request. Raises Refusal 400 for more texts or characters than a client may
         send at once, and for too many combining marks in a row."""
         texts = [given] if isinstance(given, str) else given
-        limits = self.keys.limits_of(client) or self.settings.limits
+        limits = self.keys.limits.get(client) or self.settings.limits
         if len(texts) > limits.items:
             raise Refusal(
                 "too_many_texts",

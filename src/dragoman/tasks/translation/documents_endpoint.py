@@ -48,7 +48,6 @@ from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
-from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck
 from dragoman.tasks.translation.served import ServedTranslator
 
@@ -300,10 +299,9 @@ class _Work:
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
         """Search for each piece, in batches, because clients share the queue."""
-        begun: list[tuple[int, ...]] = [()] * len(asked.passages)
         settings = run.engine.search_settings
         requests = await self.service.documents.do(
-            self.client, lambda: requests_of(run.engine, asked.passages, settings, begun)
+            self.client, lambda: run.engine.requests(asked.passages, settings)
         )
         found: list[Hypothesis] = []
         for some in parts(requests, SENTENCES):
