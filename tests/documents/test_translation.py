@@ -19,7 +19,6 @@ from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.tasks.translation.lines import requests_of
 
 docx = pytest.importorskip("docx")
 TEXT = f"{{{made_office.W}}}t"
@@ -31,7 +30,7 @@ def echoed(data: bytes, name: str) -> bytes:
     document = read_document(data, name)
 
     def best(passages: Sequence[Passage]) -> list[Hypothesis]:
-        requests = requests_of(engine, passages, engine.search_settings, [()] * len(passages))
+        requests = engine.requests(passages, engine.search_settings)
         return [found[0] for found in engine.search(requests)]
 
     done: list[int] = []

@@ -17,7 +17,7 @@ from dragoman.models.on_torch import OnTorch
 from dragoman.native import library
 from dragoman.native.abi import Step
 from dragoman.search import scheduler
-from dragoman.search.beam import PlainBeam, candidates_wanted
+from dragoman.search.beam import PlainBeam
 from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
@@ -46,7 +46,7 @@ def random_batch(generator: np.random.Generator) -> BeamState:
             stop="full" if generator.random() < 0.5 else "certain",
         )
         tasks.append(SearchJob(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
-    live.add(tasks, sum(task.request.rows for task in tasks))
+    live.add(tasks, sum(task.request.settings.rows for task in tasks))
     groups = live.groups
     groups["rows"] = generator.integers(1, groups["width"] + 1)
     groups["length"] = generator.integers(0, np.minimum(groups["limit"], 31) + 1)
@@ -61,7 +61,7 @@ def random_batch(generator: np.random.Generator) -> BeamState:
 
 
 def candidates(live: BeamState, generator: np.random.Generator) -> tuple[Floats32, Integers]:
-    k = candidates_wanted(live.widest) + int(generator.integers(0, 3))
+    k = live.candidates + int(generator.integers(0, 3))
     scores = -np.sort(5 * generator.random((live.rows, k)), axis=1).astype(np.float32)
     if generator.random() < 0.3:
         scores = np.floor(scores)  # ties

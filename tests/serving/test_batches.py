@@ -84,18 +84,21 @@ def test_costly_searches_get_a_quarter_of_the_time(little: float, costly: float)
     class One:
         requests, watched = (None,), False
 
+        def __init__(self, is_costly: bool) -> None:
+            self.costly = [is_costly]
+
     def steps(of: QueueBatch) -> Any:
         return of.scheduler
 
     batches: Any = Batches(Steps, lambda: now)  # type: ignore[arg-type]
     steps(batches.little).seconds, steps(batches.costly).seconds = little, costly
-    batches.submit(One(), 0, is_costly=True)
+    batches.submit(One(is_costly=True), 0)
     for _ in range(100):
         batches.next().advance(1, 1)
     assert steps(batches.costly).taken == 100
     # What comes then has its share from then on: neither all of the time until it has had as much,
     # nor none of it.
-    batches.submit(One(), 0, is_costly=False)
+    batches.submit(One(is_costly=False), 0)
     began, before = now, steps(batches.costly).taken
     assert batches.next() is batches.little
     while now < began + 4000:

@@ -122,11 +122,14 @@ def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:
 
 def test_whoever_may_not_enter_keeps_the_turn() -> None:
     def party(client: str, *sentences: str) -> QueuedRequest:
-        asked: Any = [SimpleNamespace(rows=1, limit=1, kind=kind) for kind in sentences]
+        asked: Any = [
+            SimpleNamespace(settings=SimpleNamespace(rows=1), limit=1, kind=kind)
+            for kind in sentences
+        ]
         return QueuedRequest(client, asked, watched=False)
 
     def short(queued: Any) -> bool:
-        return bool(queued.next.kind == "short")
+        return bool(queued.requests[queued.taken].kind == "short")
 
     async def check() -> None:
         queue = FairQueue()

@@ -59,7 +59,7 @@ def test_every_end_of_a_stream_is_told(error: Exception, status: int, body: dict
 def test_a_book_does_not_keep_a_line_waiting() -> None:
     async def check() -> None:
         queue = FairQueue()
-        anything: Any = SimpleNamespace(rows=1, limit=1)
+        anything: Any = SimpleNamespace(settings=SimpleNamespace(rows=1), limit=1)
         book, line, other = (
             QueuedRequest(client, [anything] * sentences, watched=False)
             for client, sentences in (("ada", 100), ("ada", 1), ("bob", 1))
@@ -200,10 +200,10 @@ def test_the_documentation_names_every_setting_with_its_default() -> None:
 def test_a_holder_of_many_addresses_is_one_client() -> None:
     from starlette.requests import Request
 
-    from dragoman.serving.http.connection import address_of
+    from dragoman.serving.http.clients import stranger
 
     def seen(host: str) -> str:
-        return address_of(Request({"type": "http", "client": (host, 1), "headers": []}))
+        return stranger(Request({"type": "http", "client": (host, 1), "headers": []})).name
 
     assert seen("192.0.2.7") == "192.0.2.7" and seen("unknown") == "unknown"
     assert seen("2001:db8::1") == seen("2001:db8::ffff:1") != seen("2001:db8:0:1::1")

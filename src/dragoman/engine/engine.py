@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network, Writing
     from dragoman.training.settings import GuidedSettings
 
-Made = TypeVar("Made")
-
 
 class Engine:
     """One model, ready to be asked. Only its ``scheduler`` may be called by several threads."""
@@ -86,9 +84,10 @@ class Engine:
         self._opens = opens
         self._ensemble = ensemble
         self._guided = guided
-        self._places = places
+        self.places = places
+        """How many positions the model has on either side; None: any number."""
         if network is not None and places is None:
-            self._places = network.settings.longest
+            self.places = network.settings.longest
         self.source = source
         self.target = target
         self.search_settings = search
@@ -223,17 +222,12 @@ class Engine:
             return 0
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
 
-    @property
-    def places(self) -> int | None:
-        """How many positions the model has on either side; None: any number."""
-        return self._places
-
     @cached_property
     def longest(self) -> int:
         """The most values of a source that are read at once: as many as the settings say, and no
         more than the model has positions for."""
         wished = self.settings.longest
-        return wished if self._places is None else min(wished, self._places)
+        return wished if self.places is None else min(wished, self.places)
 
     # ---- text to values
 
@@ -259,18 +253,37 @@ class Engine:
         chosen = settings or self.search_settings
         source = np.asarray(values)
         longest = self.source.longest_output(len(source), chosen.max_extra)
-        most = None if self._places is None else self._places - 1  # the begin symbol takes one
+        most = None if self.places is None else self.places - 1  # the begin symbol takes one
         if most is not None:
             if chosen.min_length > most:
                 raise SearchError(
                     f"min_length is {chosen.min_length}, and this model writes {most} tokens at "
-                    f"most: it has learned {self._places} positions (see model.positions)"
+                    f"most: it has learned {self.places} positions (see model.positions)"
                 )
             longest = min(longest, most)
             if chosen.max_length is not None:
                 chosen = chosen.model_copy(update={"max_length": min(chosen.max_length, most)})
         rules = None if raw is None else self.target.rules(raw, most)
         return Request(source, chosen, tuple(prefix), record, longest, rules)
+
+    def requests(
+        self,
+        passages: Sequence[Passage],
+        settings: SearchSettings,
+        begun: Sequence[Sequence[int]] | None = None,
+    ) -> list[Request]:
+        """The request for each piece of each passage. ``begun``: the tokens that the output of each
+        passage begins with, if any. Errors: those of ``request``."""
+        begins = [
+            begin if place == 0 else ()
+            for one, begin in zip(passages, begun or [()] * len(passages), strict=True)
+            for place in range(len(one.pieces))
+        ]
+        sources = self.source.arrays([piece.values for one in passages for piece in one.pieces])
+        return [
+            self.request(source, settings, begin)
+            for source, begin in zip(sources, begins, strict=True)
+        ]
 
     # ---- generating
 
@@ -280,16 +293,14 @@ class Engine:
         rows = self.settings.rows + spare
         return Scheduler(self.path.searched, **self._batch | {"capacity_rows": rows})
 
-    def each(
-        self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]
-    ) -> Iterator[Made]:
-        """What ``then(n, hypotheses)`` makes of the answer to request n, in their order. The
-        answers of one call must be taken before the next begins."""
-        return self._searcher.each(requests, then)
+    @cached_property
+    def searcher(self) -> Searcher:
+        """Searches for any number of requests; its batches are kept."""
+        return Searcher(self.path.searched, workers=self.workers, **self._batch)
 
     def search(self, requests: Iterable[Request]) -> list[list[Hypothesis]]:
         """The n best hypotheses of each request."""
-        return list(self._searcher(requests))
+        return list(self.searcher(requests))
 
     # ---- scoring, by the network itself
 
@@ -353,10 +364,6 @@ class Engine:
         return [part.numpy() for part in found.split([len(some) for some in places])]
 
     # ---- inside
-
-    @cached_property
-    def _searcher(self) -> Searcher:
-        return Searcher(self.path.searched, workers=self.workers, **self._batch)
 
     @property
     def _alone(self) -> dict[str, Any]:

@@ -211,7 +211,9 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
 
     def answers(self, given: Sequence[str], requests: Iterable[Request]) -> Iterator[Found]:
         """What is found for each source, in their order, by the request for each."""
-        return self.engine.each(requests, lambda number, found: self.answer(given[number], found))
+        return self.engine.searcher.each(
+            requests, lambda number, found: self.answer(given[number], found)
+        )
 
     def stream(
         self, given: Iterable[str], settings: SearchSettings | None = None

@@ -95,6 +95,9 @@ class BoxSymbols(Symbols):
         self.read = read
         self.places = range(len(SPECIAL), len(SPECIAL) + bins + 1)
         self.classes = range(self.places.stop, self.places.stop + len(self.labels))
+        self.nothing = self.classes.stop
+        """The class of no object."""
+        self.size = self.nothing + 1
         self._value = dict(zip(self.labels, self.classes, strict=True))
 
     @classmethod
@@ -133,15 +136,6 @@ class BoxSymbols(Symbols):
         about = {"format": 1, "labels": list(self.labels), "bins": self.bins, "most": self.most}
         kind = {} if self.kind == "tokens" else {"kind": self.kind}  # older files have no kind
         return json.dumps(about | self.read._asdict() | kind, indent=1, ensure_ascii=False)
-
-    @property
-    def nothing(self) -> int:
-        """The class of no object."""
-        return self.classes.stop
-
-    @property
-    def size(self) -> int:
-        return self.nothing + 1
 
     def encode(self, scene: Scene) -> list[int]:
         """Return the symbols of all boxes but crowds, in their order; of boxes that are partly
@@ -217,17 +211,13 @@ class BoxRules(Rules):
         self._symbols = symbols
         boxes = symbols.most if most is None else min(symbols.most, most // PER_BOX)
         assert boxes > 0, "a box has room"
-        self._longest = PER_BOX * boxes
-
-    @property
-    def longest(self) -> int:
-        return self._longest
+        self.longest = PER_BOX * boxes
 
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols, length = self._symbols, tokens.shape[1]
         found = np.zeros((len(tokens), symbols.size), np.bool_)
         place, first, last = length % PER_BOX, symbols.places.start, symbols.places.stop
-        if length >= self._longest:
+        if length >= self.longest:
             found[:, symbols.eos] = True
         elif place < 2:  # top, left: leave room for an area
             found[:, first : last - 1] = True
@@ -247,11 +237,8 @@ class BoxForm(WrittenForm):
     spaced = True
 
     def __init__(self, symbols: BoxSymbols) -> None:
-        self.symbols = symbols
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return *super().forbidden, self.symbols.nothing
+        self.symbols, self.size = symbols, symbols.size
+        self.forbidden = *WrittenForm.forbidden, symbols.nothing
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """Return the symbols of lines of boxes. Errors: ``DataError`` for a line without boxes."""

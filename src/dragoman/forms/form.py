@@ -54,11 +54,9 @@ class Rules(ABC):
     Shapes: N hypotheses of one search, all of L tokens, V vocabulary.
     """
 
-    @property
-    @abstractmethod
-    def longest(self) -> int:
-        """The most tokens of an output without the end symbol. Every allowed output is complete
-        by then."""
+    longest: int
+    """The most tokens of an output without the end symbol. Every allowed output is complete by
+    then."""
 
     @abstractmethod
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
@@ -76,6 +74,14 @@ Values = npt.NDArray[Any]
 class Form(ABC):
     """One side of a model: its input, or its output."""
 
+    size: int
+    """V, the number of different tokens."""
+    bos: int = 0
+    """The token that begins an output; 0, which is unused, if none does."""
+    eos: int = 0
+    """The token that ends a source and an output; 0, which is unused, if none does."""
+    forbidden: tuple[int, ...] = ()
+    """The tokens that no output may contain."""
     vocabulary: Text | None = None
     """The vocabulary of its tokens, if they are text."""
     reads = True
@@ -106,29 +112,9 @@ class Form(ABC):
         return None
 
     @property
-    @abstractmethod
-    def size(self) -> int:
-        """V, the number of different tokens."""
-
-    @property
-    def bos(self) -> int:
-        """The token that begins an output; 0, which is unused, if none does."""
-        return 0
-
-    @property
-    def eos(self) -> int:
-        """The token that ends a source and an output; 0, which is unused, if none does."""
-        return 0
-
-    @property
     def end(self) -> int | None:
         """The token after a source, or None."""
         return self.eos
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        """The tokens that no output may contain."""
-        return ()
 
     def beginning(self, raw: str, values: int) -> str:
         """Return the part of a raw example that is read for its first ``values`` values: the
@@ -248,11 +234,8 @@ class Symbols(ABC):
     """The symbols of a form that is only written, with their numbers, in one file."""
 
     unknown, bos, eos = range(3)
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number of symbols."""
+    size: int
+    """The number of symbols."""
 
     @property
     @abstractmethod
@@ -275,22 +258,8 @@ class WrittenForm(Form):
     symbols: Symbols
     noun: str
     """The name of its outputs in messages, such as trees."""
-
-    @property
-    def size(self) -> int:
-        return self.symbols.size
-
-    @property
-    def bos(self) -> int:
-        return self.symbols.bos
-
-    @property
-    def eos(self) -> int:
-        return self.symbols.eos
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return self.symbols.bos, self.symbols.unknown
+    bos, eos = Symbols.bos, Symbols.eos
+    forbidden: tuple[int, ...] = (Symbols.bos, Symbols.unknown)
 
     @property
     def fingerprint(self) -> str:

@@ -42,6 +42,7 @@ class Labels(Form):
     def __init__(self, names: Sequence[str]) -> None:
         """``names``: at least two different names, in the order of their values."""
         self.names = tuple(names)
+        self.size = len(self.names)
         self._values = {name: value for value, name in enumerate(self.names)}
         assert len(self._values) == len(self.names) > 1
 
@@ -109,10 +110,6 @@ class Labels(Form):
         return _quoted(self.names)
 
     # ---- the methods of a form
-
-    @property
-    def size(self) -> int:
-        return len(self.names)
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         return [value.tolist() for value in self.encode(raws)]

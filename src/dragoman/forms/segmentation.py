@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from dragoman.forms.languages import base
+
 _CLOSERS = r"[\"'”’»«“‘)\]}›*_`」』）】》〉]*"
 _OPENERS = "\"'“‘«»„‚‹([{¿¡「『（【《〈-–—•"
 _STOP = re.compile(rf"(?<![.!?…])(?P<stop>[.!?…]+){_CLOSERS}(?=\s)")
@@ -181,7 +183,7 @@ def segment(text: str, language: str = "en") -> list[Sentence]:
     if leading:
         gaps[0] = leading
     ends = set(_line_ends(text)) | set(_stops(text, rules))
-    if _code(language) == "ko":
+    if base(language) == "ko":
         ends.update(match.end() for match in _KOREAN_STOP.finditer(text))
     for end in ends:
         gaps[end] = _gap_end(text, end)
@@ -209,12 +211,8 @@ def list_marker(line: str, language: str = "en") -> str:
 
 
 def _rules(language: str) -> _Language:
-    code = _code(language)
+    code = base(language)
     return _LANGUAGES.get(code, _Language(ordinals=code in _ORDINAL_LANGUAGES))
-
-
-def _code(language: str) -> str:
-    return re.split("[-_]", language.lower())[0]
 
 
 def _gap_end(text: str, begin: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dragoman.forms.pieces import BYTE, SPACE, is_byte
+from dragoman.forms.pieces import BYTE, SPACE
 
 _WORD = re.compile(r"\S+")
 _VISIBLE = re.compile(r"\S")
@@ -188,8 +188,6 @@ def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
 
 def _is_mark(piece: str) -> bool:
     bare = piece.removeprefix(SPACE)
-    if is_byte(piece):
-        return False
     return bool(bare) and all(unicodedata.category(c).startswith("P") for c in bare)
 
 

@@ -83,22 +83,9 @@ class TextForm(Form):
         self.language = language
         self.moses = moses
         self.spaced = writes_spaces(language)
-
-    @property
-    def size(self) -> int:
-        return self.vocabulary.size
-
-    @property
-    def bos(self) -> int:
-        return self.vocabulary.bos
-
-    @property
-    def eos(self) -> int:
-        return self.vocabulary.eos
-
-    @property
-    def forbidden(self) -> tuple[int, ...]:
-        return self.vocabulary.forbidden
+        self.size = vocabulary.size
+        self.bos, self.eos = vocabulary.bos, vocabulary.eos
+        self.forbidden = vocabulary.forbidden
 
     @property
     def fingerprint(self) -> str:

@@ -30,7 +30,7 @@ class TreeForm(WrittenForm):
     has_links = True
 
     def __init__(self, symbols: TreeSymbols) -> None:
-        self.symbols = symbols
+        self.symbols, self.size = symbols, symbols.size
 
     @property
     def no_tag(self) -> str:
@@ -160,12 +160,8 @@ class TreeRules(Rules):
         self._words = words
         self._chain = symbols.chain
         usual = usual_longest(words, symbols.chain)
-        self._longest = max(words + 2, usual if longest is None else min(longest, usual))
+        self.longest = max(words + 2, usual if longest is None else min(longest, usual))
         self._known: dict[bytes, _State] = {}
-
-    @property
-    def longest(self) -> int:
-        return self._longest
 
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols = self._symbols
@@ -202,7 +198,7 @@ class TreeRules(Rules):
             return False, not state.begun, False, state.begun
         symbols = self._symbols
         # Each open bracket and each word still takes a token, and an opening bracket two.
-        room = self._longest - length - left - frame.depth
+        room = self.longest - length - left - frame.depth
         word = left > 0 and self._can_end(self._after(state, symbols.words.start))
         opens = (
             room >= 2

@@ -65,7 +65,14 @@ class TreeSymbols(Symbols):
         self.chain = chain
         self._tag = {tag: number for number, tag in enumerate(tags, len(SPECIAL))}
         self._label = {label: number for number, label in enumerate(labels)}
-        self._first = len(SPECIAL) + len(tags)
+        first = len(SPECIAL) + len(tags)
+        self.size = first + 2 * len(labels)
+        self.words = range(len(SPECIAL), first)
+        """The ids of words."""
+        self.opening = range(first, self.size, 2)
+        """The ids of opening brackets, label by label."""
+        self.closing = range(first + 1, self.size, 2)
+        """The ids of closing brackets, in the same order."""
 
     @classmethod
     def learn(cls, trees: Iterable[Tree], settings: TreeSettings) -> Self:
@@ -114,29 +121,9 @@ class TreeSymbols(Symbols):
         return json.dumps(record.model_dump(), ensure_ascii=False)
 
     @property
-    def size(self) -> int:
-        """V, the number of symbols."""
-        return self._first + 2 * len(self.labels)
-
-    @property
     def with_tags(self) -> bool:
         """True if tags are learned."""
         return self.tags != (NO_TAG,)
-
-    @property
-    def words(self) -> range:
-        """The ids of words."""
-        return range(len(SPECIAL), self._first)
-
-    @property
-    def opening(self) -> range:
-        """The ids of opening brackets, label by label."""
-        return range(self._first, self.size, 2)
-
-    @property
-    def closing(self) -> range:
-        """The ids of closing brackets, in the same order."""
-        return range(self._first + 1, self.size, 2)
 
     def encode(self, tree: Tree) -> list[int]:
         """Return the symbols of a tree. A label or a tag that was not learned is ``unknown``."""

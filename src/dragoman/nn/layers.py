@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 import torch
@@ -196,10 +197,8 @@ class EncoderLayer(nn.Module):
         def attend(y: Tensor) -> Tensor:
             return self.attention(y, layout, y, layout, key_mask=key_mask)  # type: ignore[no-any-return]
 
-        def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
-
         row_keys = layout.row_keys if self.training else None
+        feed = partial(self.feed_forward, row_keys=row_keys)
         x = self.around(x, attend, self.attention_norm, row_keys)
         x = self.around(x, feed, self.feed_forward_norm, row_keys)
         show(self.name, x)
@@ -270,10 +269,7 @@ class DecoderLayer(nn.Module):
         row_keys: Tensor | None,
     ) -> Tensor:
         """The three sub-layers in their order, each within its residual connection."""
-
-        def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
-
+        feed = partial(self.feed_forward, row_keys=row_keys)
         x = self.around(x, look_back, self.self_attention_norm, row_keys)
         x = self.around(x, look_over, self.cross_attention_norm, row_keys)
         x = self.around(x, feed, self.feed_forward_norm, row_keys)

@@ -37,11 +37,8 @@ class Layout:
         self.batch = len(self.lengths)
         self.total = sum(self.lengths)
         self.longest = max(self.lengths, default=0)
-
-    @property
-    def is_even(self) -> bool:
+        self.is_even = self.total == self.batch * self.longest
         """Whether all sequences have one length, so that the grid has no empty cell."""
-        return self.total == self.batch * self.longest
 
     @cached_property
     def offsets(self) -> Tensor:

@@ -23,14 +23,6 @@ from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Floats32, Integers
 
 
-def candidates_wanted(width: int) -> int:
-    """k for a step: at most ``width`` of one row's candidates go on, and one may be the end.
-
-    For greedy search the best alone decides: it goes on or it is the end.
-    """
-    return width + 1 if width > 1 else 1
-
-
 def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Integers) -> Floats32:
     """Candidates (N, k) with -inf where an id is among the row's ``forbidden`` (N, F)."""
     is_forbidden = (ids[:, :, None] == forbidden[:, None, :]).any(axis=2)

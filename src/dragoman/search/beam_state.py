@@ -116,7 +116,8 @@ class BeamState:
         """(G, C) LOOKED, best first: what the last step looked at."""
         self.moves = 0
         """How often the arrays were replaced by bigger ones."""
-        self._longest = 0
+        self.longest = 0
+        """No hypothesis has more tokens than this."""
         self._note()
 
     @property
@@ -169,20 +170,21 @@ class BeamState:
     def free_places(self) -> int:
         """How many more steps there is room for."""
         places: int = self.all_tokens.shape[1]
-        return places - self._longest
-
-    @property
-    def longest(self) -> int:
-        """No hypothesis has more tokens than this."""
-        return self._longest
+        return places - self.longest
 
     def grew(self, steps: int = 1) -> None:
         """To be called after ``steps`` steps: makes a place for one more token."""
-        self._longest += steps
-        if self._longest == self.all_tokens.shape[1]:
-            self._longest = int(self.groups["length"].max(initial=0))
-            if self._longest == self.all_tokens.shape[1]:
-                self._make_places()
+        self.longest += steps
+        if self.free_places:
+            return
+        self.longest = int(self.groups["length"].max(initial=0))
+        if not self.free_places:
+            spare = ((0, 0), (0, SPARE_PLACES))
+            self.all_tokens = np.pad(self.all_tokens, spare)
+            self.all_log_probabilities = np.pad(self.all_log_probabilities, spare)
+            self.found_tokens = np.pad(self.found_tokens, spare)
+            self.found_log_probabilities = np.pad(self.found_log_probabilities, spare)
+            self.moves += 1
 
     def drop_done(self) -> None:
         """Forget the groups that have no rows."""
@@ -192,7 +194,7 @@ class BeamState:
         groups[: len(stay)] = groups.take(stay)
         self.pools = [self.pools[group] for group in stay.tolist()]
         if not self.pools:
-            self._longest = 0
+            self.longest = 0
         self._note()
 
     def discard(self, groups: Booleans) -> None:
@@ -285,6 +287,9 @@ class BeamState:
         step."""
         self.groups = groups = self.all_groups[: len(self.pools)]
         self.widest = int(groups["width"].max(initial=1))
+        # k of a step: at most ``widest`` candidates of a row go on, and one may be the end. For
+        # greedy search the best alone decides: it goes on or it is the end.
+        self.candidates = self.widest + 1 if self.widest > 1 else 1
         if 2 * self.widest > self.all_looked.shape[1]:
             self.all_looked = np.zeros((len(self.all_groups), 2 * self.widest), LOOKED)
             self.moves += 1
@@ -316,12 +321,4 @@ class BeamState:
         self.all_totals = np.pad(self.all_totals, spare)
         self.all_last = np.pad(self.all_last, spare)
         self.all_parents = np.pad(self.all_parents, spare)
-        self.moves += 1
-
-    def _make_places(self) -> None:
-        spare = ((0, 0), (0, SPARE_PLACES))
-        self.all_tokens = np.pad(self.all_tokens, spare)
-        self.all_log_probabilities = np.pad(self.all_log_probabilities, spare)
-        self.found_tokens = np.pad(self.found_tokens, spare)
-        self.found_log_probabilities = np.pad(self.found_log_probabilities, spare)
         self.moves += 1

@@ -89,7 +89,8 @@ class Searcher:
         """
         todo = _Windows(requests, self._window)
         work = partial(_run, todo=todo, then=then)
-        schedulers = [self._take() for _ in range(min(self._workers, todo.read()))]
+        count = min(self._workers, todo.read())
+        schedulers = [self._idle.pop() if self._idle else self._new() for _ in range(count)]
         early: dict[int, Made] = {}
         with closing(_together(schedulers, work, todo)) as answers:
             for some in answers:
@@ -101,9 +102,6 @@ class Searcher:
         self._idle += schedulers  # not reached after an error, which leaves them of no use
         if todo.error is not None:
             raise todo.error
-
-    def _take(self) -> Scheduler:
-        return self._idle.pop() if self._idle else self._new()
 
 
 class _Windows:

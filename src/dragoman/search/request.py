@@ -49,13 +49,6 @@ class Request:
         """How many searches of their own it begins with: one, or one per sample."""
         return self.settings.n_best if self.settings.sampling is not None else 1
 
-    @property
-    def rows(self) -> int:
-        """The most rows of a batch that it takes up."""
-        if self.settings.sampling is not None:
-            return self.settings.n_best
-        return self.settings.beam * (self.settings.n_best if self.settings.alternatives else 1)
-
     def check(self, eos: int) -> None:
         """Raise SearchError if it cannot be met."""
         if self.rules is not None and (self.settings.min_length or self.settings.no_repeat_ngram):

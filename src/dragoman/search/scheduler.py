@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from dragoman.models.searched import Constrain, SearchModel, SearchSession
-from dragoman.search.beam import candidates_wanted
 from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import (
@@ -110,7 +109,7 @@ class Scheduler:
         """As ``submit``, a request that has been checked."""
         self._tickets += 1
         length = len(request.source)
-        job = SearchJob(self._tickets, request, request.searches, request.rows, length)
+        job = SearchJob(self._tickets, request, request.searches, request.settings.rows, length)
         if length:
             self._waiting.append(job)
             self._waiting_rows += job.rows
@@ -195,7 +194,7 @@ class Scheduler:
         live = self._live
         if not live.plain:
             return False
-        wanted = candidates_wanted(live.widest) + len(self._forbidden)
+        wanted = live.candidates + len(self._forbidden)
         step = state.native(wanted, live.longest + 1)
         if step is None:
             return False
@@ -221,7 +220,7 @@ class Scheduler:
         is_forced: Booleans | None = None
         if live.longest_prefix and (forced := groups["length"] < groups["prefix"]).any():
             is_forced = forced
-        wanted = candidates_wanted(live.widest)
+        wanted = live.candidates
         forbidden: Forbidden | None = None
         if live.special or len(self._forbidden):
             forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)

@@ -111,12 +111,12 @@ def test_few_rows_of_recordings_are_in_memory_at_once(
     """A recording is read when those before it have been searched for, and is then let go."""
     translator, told = Translator(transcriber.run), list[str]()
     monkeypatch.setattr(lines, "_ROWS_AT_ONCE", 1)
-    passage, each = RecordingCutter.passage, translator.engine.each
+    passage, each = RecordingCutter.passage, translator.engine.searcher.each
     monkeypatch.setattr(
         RecordingCutter, "passage", lambda own, raw: told.append("read") or passage(own, raw)
     )
     monkeypatch.setattr(
-        translator.engine, "each", lambda *given: told.append("searched") or each(*given)
+        translator.engine.searcher, "each", lambda *given: told.append("searched") or each(*given)
     )
     found = list(translator.stream([str(folder / "long.wav")] * 3))
     assert told == ["read", "searched"] * 3

@@ -320,7 +320,7 @@ def test_each_comes_as_soon_as_it_can(
 ) -> None:
     texts = ["The dog sleeps.", "", "Who sees the queen? The dog sleeps."] * 20
     expected = translator.batch(texts, prefixes=["Der"] * len(texts))
-    monkeypatch.setattr(translator.engine._searcher, "_window", 4)
+    monkeypatch.setattr(translator.engine.searcher, "_window", 4)
     made = []
     right = Translation.of
 

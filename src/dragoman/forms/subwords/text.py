@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -138,13 +139,11 @@ class Text:
     def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
         """Return ``encode`` as lists."""
         prepared = [prepare(text, self.settings) for text in texts]
+        encode: Callable[..., Any] = partial(self._processor.encode, out_type=int)
         if self.settings.lossless:
-            return [self._by_part(text, self._encode) for text in prepared]
-        if len(prepared) > 1:
-            encoded: list[list[int]] = self._processor.encode(prepared, out_type=int)
-            return encoded
+            return [self._by_part(text, lambda part, _: encode(part)) for text in prepared]
         # A list of one would pay for starting threads, which takes ten times the work itself.
-        return [self._encode(text, 0) for text in prepared]
+        return list(encode(prepared) if len(prepared) > 1 else map(encode, prepared))
 
     def encode_inside(self, text: str) -> list[int]:
         """Return the tokens of a text that continues a word, with no space assumed before it."""
@@ -176,31 +175,26 @@ class Text:
 
     def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
         """Return ``decode`` of each."""
-        if len(batch) < _FEW:
-            return [self.decode(ids) for ids in batch]
-        listed = [[int(token) for token in ids] for ids in batch]
-        texts = map(self._whole, listed, self._processor.decode(listed))
-        return [self._tidy(text).replace("\n", " ") for text in texts]
+        listed, decode = [[int(token) for token in ids] for ids in batch], self._processor.decode
+        texts = decode(listed) if len(batch) >= _FEW else map(decode, listed)
+        return [text.replace("\n", " ") for text in map(self._readable, listed, texts)]
 
     def decode_exact(self, ids: Iterable[int]) -> str:
         """Return the exact text of some tokens; with ``lossless`` it is the encoded text."""
         listed = [int(token) for token in ids]
-        return self._tidy(self._whole(listed, self._processor.decode(listed)))
+        return self._readable(listed, self._processor.decode(listed))
 
-    def _whole(self, ids: Sequence[int], text: str) -> str:
+    def _readable(self, ids: Sequence[int], text: str) -> str:
         """Return the ``text`` of some tokens without the bytes that belong to no character: a
         model may write any bytes, and SentencePiece has U+FFFD for each that is not UTF-8."""
-        if _UNREADABLE not in text:
-            return text
-        kept: list[int] = []
-        for are_bytes, some in groupby(ids, key=self._byte_of.__contains__):
-            if are_bytes:
-                written = bytes(self._byte_of[token] for token in some)
-                some = map(self._byte_ids.__getitem__, written.decode(errors="ignore").encode())
-            kept += some
-        return str(self._processor.decode(kept))
-
-    def _tidy(self, text: str) -> str:
+        if _UNREADABLE in text:
+            kept: list[int] = []
+            for are_bytes, some in groupby(ids, key=self._byte_of.__contains__):
+                if are_bytes:
+                    written = bytes(self._byte_of[token] for token in some)
+                    some = map(self._byte_ids.__getitem__, written.decode(errors="ignore").encode())
+                kept += some
+            text = str(self._processor.decode(kept))
         if SPACE in text and not self.settings.lossless:
             # The bytes of an unknown word include the space before it, or a model wrote them.
             return text.removeprefix(SPACE).replace(SPACE, " ")
@@ -220,9 +214,6 @@ class Text:
 
     def _normalise(self, prepared: str) -> str:
         return str(self._processor.normalize(prepared))
-
-    def _encode(self, prepared: str, place: int) -> list[int]:
-        return list(self._processor.encode(prepared, out_type=int))
 
     def _by_part(self, prepared: str, cut: Callable[[str, int], list[int]]) -> list[int]:
         """Return the tokens of a text. SentencePiece reads U+2581 as a space: in lossless text

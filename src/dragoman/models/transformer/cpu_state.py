@@ -44,16 +44,13 @@ class History:
         self._widths = tuple(widths)
         self._blocks = [torch.zeros(0) for _ in widths]
         self._spare = torch.zeros(0)
-        self._slots = 0
-
-    def clear(self, slots: int) -> None:
-        """No columns, so many slots."""
-        self._slots = slots
+        self.slots = 0
+        """n of its tables."""
 
     def reach(self, columns: int, used: int) -> None:
         """Make room for so many columns, of which the first ``used`` hold something."""
         for i, width in enumerate(self._widths):
-            row = self._slots * width
+            row = self.slots * width
             if columns * row > len(self._blocks[i]):
                 grown = torch.zeros((columns + GROWTH) * row)
                 grown[: used * row] = self._blocks[i][: used * row]
@@ -61,8 +58,8 @@ class History:
 
     def table(self, i: int, columns: int) -> Tensor:
         """The first columns of table ``i``: (T, n, W)."""
-        shape = (columns, self._slots, self._widths[i])
-        return self._blocks[i][: columns * self._slots * self._widths[i]].view(shape)
+        shape = (columns, self.slots, self._widths[i])
+        return self._blocks[i][: columns * self.slots * self._widths[i]].view(shape)
 
     def select(self, first: int, end: int, index: Tensor) -> None:
         """Keep columns ``first`` to ``end`` of slots ``index`` (n,), in that order."""
@@ -75,7 +72,7 @@ class History:
             out = self._spare[:size].view(count, slots, width)
             torch.index_select(kept, 1, index, out=out)
             self._blocks[i], self._spare = self._spare, self._blocks[i]
-        self._slots = slots
+        self.slots = slots
 
 
 MASKED = torch.finfo(torch.float32).min / 2
@@ -192,7 +189,7 @@ class CpuState(DecodeState):
         self._next_word = next_word
         self.following: Following | None = None
         """The words of the sources, where the decoder is told of the next one."""
-        history.clear(1)
+        history.slots = 1
         self._row_slots = torch.zeros(0, dtype=torch.int64)  # (N,)
         self._starts = torch.zeros(1, dtype=torch.int64)
         """(n,) the column of each slot's position 0."""

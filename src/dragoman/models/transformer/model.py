@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.encoding import (
-    Embedded,
     SourceInput,
     attended,
     embed_source,
@@ -167,12 +166,15 @@ class Transformer(Advancing):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        return read(
-            self.embed_source(source),
-            self.encoder,
-            self.encoder_norm,
-            attend_unknown=self.settings.attend_unknown,
+        embedded = embed_source(
+            source,
+            self.front_end or self.source_embedding,
+            self.source_positions,
+            self.dropout,
+            self.settings.model_dim,
         )
+        attend_unknown = self.settings.attend_unknown
+        return read(embedded, self.encoder, self.encoder_norm, attend_unknown=attend_unknown)
 
     # ---- writing
 
@@ -206,16 +208,6 @@ class Transformer(Advancing):
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
 
     # ---- parts that faster ways to run the model use too
-
-    def embed_source(self, source: Sequences) -> Embedded:
-        """What the first layer of the encoder reads."""
-        return embed_source(
-            source,
-            self.front_end or self.source_embedding,
-            self.source_positions,
-            self.dropout,
-            self.settings.model_dim,
-        )
 
     def embed_target(
         self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None

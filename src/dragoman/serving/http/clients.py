@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
+from starlette.requests import Request
 
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_bytes
@@ -51,6 +52,11 @@ def holder(host: str) -> str:
         return host
 
 
+def stranger(http: Request) -> Client:
+    """The client by its address, or by that which a trusted proxy gave, while no key is known."""
+    return Client(holder(http.client.host) if http.client else "unknown")
+
+
 def is_address(host: str) -> bool:
     """True for an IP address, False for a name."""
     try:
@@ -58,13 +64,6 @@ def is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def without_port(host: str) -> str:
-    """``example.org:443`` -> ``example.org``, ``[2001:db8::1]:443`` -> ``2001:db8::1``."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0] if host.count(":") == 1 else host
 
 
 class Networks:
@@ -100,8 +99,10 @@ class ApiKeys:
 
     def __init__(self, keys: dict[str, Client]) -> None:
         """``keys``: key -> its holder. If it is empty, no key is needed."""
+        self.required = bool(keys)
         self._holders = {_digest(key): client for key, client in keys.items()}
-        self._limits = {client.name: client.limits for client in keys.values()}
+        self.limits = {client.name: client.limits for client in keys.values()}
+        """The limits that the file of keys sets for each holder, if any, by name."""
 
     @classmethod
     def load(cls, path: Path | None, limits: LimitSettings) -> ApiKeys:
@@ -142,14 +143,11 @@ class ApiKeys:
             raise DataError(f"{path} holds no API key: write one on each line")
         return cls(keys)
 
-    @property
-    def required(self) -> bool:
-        return bool(self._holders)
-
-    def client(self, given: str | None, address: str) -> Client:
-        """The client of a request. Raises Refusal 403 without a valid key if one is needed."""
-        if not self._holders:
-            return Client(address)
+    def client(self, given: str | None, stranger: Client) -> Client:
+        """The client of a request, which is ``stranger`` by its address. Raises Refusal 403 without
+        a valid key if one is needed."""
+        if not self.required:
+            return stranger
         if not given:
             raise Refusal(
                 "key_needed",
@@ -162,10 +160,6 @@ class ApiKeys:
                 "key_unknown", "This API key is not known here. Ask the server's operator for one."
             )
         return client
-
-    def limits_of(self, name: str) -> LimitSettings | None:
-        """The limits that the file of keys sets for a client."""
-        return self._limits.get(name)
 
 
 def _own_limits(words: list[str], limits: LimitSettings, where: str) -> LimitSettings | None:
@@ -188,9 +182,9 @@ def _own_limits(words: list[str], limits: LimitSettings, where: str) -> LimitSet
 _BEARER = re.compile(r"bearer\s+(\S+)\s*$", re.IGNORECASE)
 
 
-def key_in_header(authorization: str | None) -> str | None:
+def key_in_header(http: Request) -> str | None:
     """The key in a header ``Authorization: Bearer KEY``."""
-    found = _BEARER.match(authorization or "")
+    found = _BEARER.match(http.headers.get("authorization", ""))
     return found[1] if found else None
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -26,7 +26,7 @@ from starlette.types import Receive
 
 from dragoman.base.reading import whole_characters
 from dragoman.formats.units.encoding import encoding_named
-from dragoman.serving.http.clients import holder, is_address, without_port
+from dragoman.serving.http.clients import is_address
 from dragoman.serving.http.refusals import Refusal
 
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
@@ -52,17 +52,12 @@ class ClientGone(Exception):
     """The client closed the connection before its answer was ready."""
 
 
-def address_of(http: Request) -> str:
-    """The holder of the peer's address, or of the client's address that a trusted proxy gave."""
-    return holder(http.client.host) if http.client else "unknown"
-
-
 async def read_fields(http: Request, max_values: int, *, forms: bool = False) -> dict[str, Any]:
     """The fields of a JSON body; with ``forms``, also of a form, or of JSON with the type of a form
     or without one. Raises Refusal for other bodies, or for more than ``max_values`` values."""
     kind = media_type(http)
     if not (forms and kind in (FORM, PARTS, "")):
-        check_json(http)
+        check_json(kind)
     try:
         if kind == PARTS:
             parser = InMemoryParser(http.headers, http.stream(), max_files=0, max_fields=NAMES)
@@ -72,7 +67,8 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
         # A body that begins with a brace is JSON: curl sends everything as a form.
         is_form = kind == FORM and body.lstrip()[:1] != b"{"
         parse = _form if is_form else partial(_parsed, max_values=max_values)
-        fields = await _read(parse, body)
+        in_loop = len(body) <= SMALL
+        fields = parse(body) if in_loop else await asyncio.to_thread(parse, body)
     except ClientDisconnect:
         raise ClientGone from None
     except MultiPartException as error:
@@ -90,10 +86,6 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
             "braces.",
         )
     return fields
-
-
-async def _read(parse: Callable[[bytes], T], body: bytes) -> T:
-    return parse(body) if len(body) <= SMALL else await asyncio.to_thread(parse, body)
 
 
 def _form(body: bytes) -> Any:
@@ -146,9 +138,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def check_json(http: Request) -> None:
-    """Raises Refusal 415 for a body whose content type is not JSON."""
-    kind = media_type(http)
+def check_json(kind: str) -> None:
+    """Raises Refusal 415 for a body whose media type is not JSON."""
     if kind != "application/json" and not kind.endswith("+json"):
         raise Refusal(
             "not_json",
@@ -269,4 +260,10 @@ class Sites:
 
 
 def _name_of(host: str) -> str:
-    return without_port(host.strip().lower())[:200].rstrip(".")
+    """``Example.org:443`` -> ``example.org``, ``[2001:db8::1]:443`` -> ``2001:db8::1``."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    return host[:200].rstrip(".")

@@ -178,40 +178,6 @@ class Limiter:
             left, seen = self._buckets[client.name]
             self._buckets[client.name] = left + 1, seen
 
-    def check_texts(self, texts: list[str], own: LimitSettings | None = None) -> None:
-        """Raises Refusal 400 for too many texts or characters. ``own``: the client's limits."""
-        limits = own or self._settings
-        if len(texts) > limits.items:
-            raise Refusal(
-                "too_many_texts",
-                f"The request has {len(texts):,} texts; this server takes {limits.items:,} at "
-                "once. Send them in several requests.",
-                texts=len(texts),
-                most=limits.items,
-            )
-        characters = sum(map(len, texts))
-        if characters > limits.characters:
-            raise Refusal(
-                "text_too_long",
-                f"The request has {characters:,} characters of text; this server takes "
-                f"{limits.characters:,} at once. Send it in parts.",
-                characters=characters,
-                most=limits.characters,
-            )
-        self.check_marks(texts)
-
-    def check_marks(self, texts: Sequence[str]) -> None:
-        """Raises Refusal 400 for too many combining marks in a row."""
-        marks = max(map(_marks, texts), default=0)
-        if marks > MAX_MARKS:
-            raise Refusal(
-                "too_many_marks",
-                f"The request has {marks:,} combining marks in a row; this server takes "
-                f"{MAX_MARKS}. No writing needs so many: leave them out.",
-                marks=marks,
-                most=MAX_MARKS,
-            )
-
 
 class Places:
     """Places for one kind of work, or bytes of it, with a limit for one client and one for all. It
@@ -256,6 +222,19 @@ class Places:
             self._held[client].remove(places)
             if not self._held[client]:
                 del self._held[client]
+
+
+def check_marks(texts: Sequence[str]) -> None:
+    """Raises Refusal 400 for too many combining marks in a row."""
+    marks = max(map(_marks, texts), default=0)
+    if marks > MAX_MARKS:
+        raise Refusal(
+            "too_many_marks",
+            f"The request has {marks:,} combining marks in a row; this server takes {MAX_MARKS}. "
+            "No writing needs so many: leave them out.",
+            marks=marks,
+            most=MAX_MARKS,
+        )
 
 
 def _marks(text: str) -> int:

@@ -110,9 +110,10 @@ async def read_with_files(
 ) -> tuple[dict[str, Any], list[Upload]]:
     """The fields of a body, and the files of a form. Raises Refusal for any other body, for one
     that is too large or has more than ``max_values`` values, and for too many files."""
-    if media_type(http) == PARTS:
+    kind = media_type(http)
+    if kind == PARTS:
         return await _parts(http, 1 if model.takes_one else limits.items)
-    check_json(http)
+    check_json(kind)
     try:
         body = await http.body()
     except ClientDisconnect:

@@ -187,9 +187,9 @@ class MeteredRequests:
 
     def _id_of(self, scope: Scope) -> str:
         """The ID that a trusted proxy gave the request, or a new one."""
-        host, _ = scope.get("client") or ("unknown", 0)
         given = Headers(scope=scope).get("x-request-id", "")
-        is_taken = host in self._proxies and _ID.fullmatch(given)
+        host, _ = scope.get("client") or ("unknown", 0)
+        is_taken = _ID.fullmatch(given) and host in self._proxies
         return given if is_taken else secrets.token_hex(8)
 
 

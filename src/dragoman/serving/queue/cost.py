@@ -47,9 +47,11 @@ step of its whole batch takes longer (``worker.py``)."""
 def search_cost(requests: Iterable[Request], weight: int) -> int:
     """The maximum token steps of some searches. ``weight``: the cost of one row in one step."""
     return sum(
-        (one.rows * weight + one.settings.n_best) * one.limit for one in requests if len(one.source)
+        (one.settings.rows * weight + one.settings.n_best) * one.limit
+        for one in requests
+        if len(one.source)
     )
 
 
 def is_costly(request: Request) -> bool:
-    return request.rows * request.limit >= COSTLY
+    return request.settings.rows * request.limit >= COSTLY

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from dragoman.engine.session import ended_by
 from dragoman.serving.http.limits import Places
@@ -30,23 +30,21 @@ class NobodyWaits(Exception):
     """Ends work whose client has gone."""
 
 
-class _Job(Generic[T]):
+class _Job(NamedTuple, Generic[T]):
     """The work of one turn of a client."""
 
-    def __init__(self, work: Callable[[], T]) -> None:
-        self.work = work
-        self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.given_up = False
-        """True after the client has gone."""
+    work: Callable[[], T]
+    done: asyncio.Future[T]
+    """Its result; cancelled once the client has gone."""
 
     def run(self) -> T:
-        """Do the work, in the thread; it ends before its next part (``begin_part``) once it is
-        given up."""
+        """Do the work, in the thread; it ends before its next part (``begin_part``) once nobody
+        waits for it."""
         with ended_by(self._check):
             return self.work()
 
     def _check(self) -> None:
-        if self.given_up:
+        if self.done.done():
             raise NobodyWaits
 
 
@@ -68,13 +66,12 @@ class FairExecutor:
             return await self._turn(client, work)
 
     async def _turn(self, client: str, work: Callable[[], T]) -> T:
-        job = _Job(work)
+        job = _Job[T](work, asyncio.get_running_loop().create_future())
         self._jobs.add(client, job)
         self._begin()
         try:
             return await job.done
         finally:
-            job.given_up = True
             self._jobs.forget(client, job)
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:

@@ -149,7 +149,7 @@ class SearchQueue:
                     most=self._max_waiting,
                 )
             waiting.sentences += len(requests)
-            waiting.costly_requests += queued.has_costly
+            waiting.costly_requests += any(queued.costly)
             waiting.fair.add(client, queued)
             waiting.changed.notify(min(len(requests), len(self._workers)))
         return queued
@@ -162,7 +162,7 @@ class SearchQueue:
             if queued.left:
                 waiting.departures += 1
                 waiting.changed.notify_all()
-            waiting.costly_requests -= queued.has_costly
+            waiting.costly_requests -= any(queued.costly)
             waiting.sentences -= len(queued.requests) - queued.taken
             queued.taken = len(queued.requests)
             waiting.fair.forget(queued.client, queued)

@@ -41,7 +41,7 @@ class QueuedRequest:
         self.client = client
         self.requests = requests
         self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
-        self.has_costly = any(map(is_costly, requests))
+        self.costly = list(map(is_costly, requests))
         self.left = len(requests)
         self.taken = 0
         self.wanted = True
@@ -52,11 +52,6 @@ class QueuedRequest:
         self.shown = 0.0
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
-
-    @property
-    def next(self) -> Request:
-        """The next sentence to take."""
-        return self.requests[self.taken]
 
     @property
     def done(self) -> bool:

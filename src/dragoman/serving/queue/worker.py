@@ -21,7 +21,6 @@ from functools import partial
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.queue.cost import is_costly
 from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
 
 COSTLY_SHARE = 0.25
@@ -45,13 +44,6 @@ class QueueBatch:
         self._clock = clock
         self._new_scheduler = new_scheduler
         self.scheduler = new_scheduler()
-
-    def submit(self, queued: QueuedRequest, number: int) -> None:
-        """Begin the search of a sentence."""
-        ticket = self.scheduler.take(queued.requests[number])
-        self.running[ticket] = queued, number
-        if queued.watched:
-            self.watched.add(ticket)
 
     def advance(self, steps: int, free: int) -> list[tuple[int, list[Hypothesis]]]:
         """Call ``Scheduler.advance`` and count its time."""
@@ -83,20 +75,18 @@ class Batches:
         """The number of searches under way."""
         return len(self.little.running) + len(self.costly.running)
 
-    @property
-    def rows(self) -> int:
-        """The number of hypotheses under way."""
-        return self.little.scheduler.rows + self.costly.scheduler.rows
-
-    def submit(self, queued: QueuedRequest, number: int, *, is_costly: bool) -> None:
+    def submit(self, queued: QueuedRequest, number: int) -> None:
         """Begin the search of a sentence."""
         batch, other = self.little, self.costly
-        if is_costly:
+        if queued.costly[number]:
             batch, other = other, batch
         if not batch.running and other.running:
             # A batch does not make up for time that it left unused.
             batch.spent = max(batch.spent, other.spent)
-        batch.submit(queued, number)
+        ticket = batch.scheduler.take(queued.requests[number])
+        batch.running[ticket] = queued, number
+        if queued.watched:
+            batch.watched.add(ticket)
 
     def next(self) -> QueueBatch:
         """The batch whose step is next."""
@@ -156,10 +146,11 @@ class Worker:
     ) -> None:
         """``name``: the name of its thread; ``spare``: as in ``SearchQueue``."""
         self.counters = Counter(dict.fromkeys(COUNTED, 0))
-        self.rows = 0
         self.thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._waiting = waiting
         self._new_scheduler = new_scheduler
+        self._batches: Batches | None = None
+        """None until the thread has begun."""
         self._spare = spare
         self._enough = 0
         """The free rows from which new sentences enter while many wait."""
@@ -172,8 +163,16 @@ class Worker:
         """Rows under way of costly searches."""
         self._departures = 0
 
+    @property
+    def rows(self) -> int:
+        """The number of hypotheses under way."""
+        batches = self._batches
+        if batches is None:
+            return 0
+        return batches.little.scheduler.rows + batches.costly.scheduler.rows
+
     def _work(self) -> None:
-        batches = Batches(self._new_scheduler)
+        batches = self._batches = Batches(self._new_scheduler)
         rows = batches.little.scheduler.free_rows - self._spare
         self._enough, self._of_one = int(rows * REFILL_SHARE), rows
         self._of_costly = int(rows * COSTLY_SHARE)
@@ -184,13 +183,11 @@ class Worker:
                     done = batch.advance(STEPS_AT_ONCE, self._enough)
                 else:
                     done = batch.advance(1, 1)
-                self.rows = batches.rows
                 self._count(batch, done)
                 self._tell(batch, done)
             except Exception as error:  # a model may fail with any exception
                 logger.exception("the search of %s failed and begins anew", self._waiting.name)
                 self._fail(batch, error)
-                self.rows = batches.rows
 
     def _fill(self, batches: Batches) -> bool:
         """Wait for work, drop searches that were given up, admit what fits. False at the end."""
@@ -210,8 +207,7 @@ class Worker:
             ):
                 queued, number = following
                 waiting.sentences -= 1
-                request = queued.requests[number]
-                rows -= 0 if is_costly(request) else request.rows
+                rows -= 0 if queued.costly[number] else queued.requests[number].settings.rows
                 self._hold(queued, number, 1)
                 taken.append(following)
         if departures != self._departures:
@@ -219,30 +215,30 @@ class Worker:
             for batch in (batches.little, batches.costly):
                 self._drop_unwanted(batch)
         for queued, number in taken:
-            batches.submit(queued, number, is_costly=is_costly(queued.requests[number]))
+            batches.submit(queued, number)
         return True
 
     def _may(self, joins: bool, rows: int, queued: QueuedRequest) -> bool:
         """True if the next sentence of a request may enter now. ``joins``: True if enough rows are
         free for clients that have some already; while many wait, rows are first left to gather.
         ``rows``: the free rows for searches that are not costly."""
-        request = queued.next
-        if is_costly(request):
-            if self._costly and self._costly + request.rows > self._of_costly:
+        new = queued.requests[queued.taken].settings.rows
+        if queued.costly[queued.taken]:
+            if self._costly and self._costly + new > self._of_costly:
                 return False
         elif rows <= 0:
             return False
         held = self._held[queued.client]
-        return not held or (joins and held + request.rows <= self._of_one)
+        return not held or (joins and held + new <= self._of_one)
 
     def _hold(self, queued: QueuedRequest, number: int, sign: int) -> None:
         """Count the rows of a sentence that begins (1) or ends (-1)."""
-        request = queued.requests[number]
-        self._held[queued.client] += sign * request.rows
+        rows = sign * queued.requests[number].settings.rows
+        self._held[queued.client] += rows
         if not self._held[queued.client]:
             del self._held[queued.client]
-        if is_costly(request):
-            self._costly += sign * request.rows
+        if queued.costly[number]:
+            self._costly += rows
 
     def _count(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters

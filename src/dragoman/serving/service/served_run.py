@@ -283,9 +283,7 @@ class ServedRun(ABC):
     def check_search(self, settings: SearchSettings) -> None:
         """Check the width of a search."""
         self.check_width(settings.beam, settings.n_best)
-        rows = settings.beam * (settings.n_best if settings.alternatives else 1)
-        if settings.sampling is not None:
-            rows = settings.n_best
+        rows = settings.rows
         if rows > self.settings.rows:
             raise Refusal(
                 "too_many_hypotheses",
@@ -313,7 +311,7 @@ class ServedRun(ABC):
         """Check the total cost of all searches of one request."""
         by_kernels = self.engine.path.whole_steps
         longest = max((one.limit for one in wanted), default=0)
-        widest = max((one.rows for one in wanted), default=0)
+        widest = max((one.settings.rows for one in wanted), default=0)
         self.check_cost(
             search_cost(wanted, 1 if by_kernels else ON_TORCH),
             "search",

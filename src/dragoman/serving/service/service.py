@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from dragoman.base.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
-from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header
-from dragoman.serving.http.connection import Sites, address_of, read_fields, while_connected
-from dragoman.serving.http.limits import Client, Limiter, LimitSettings, Places
+from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header, stranger
+from dragoman.serving.http.connection import Sites, read_fields, while_connected
+from dragoman.serving.http.limits import Client, Limiter, LimitSettings, Places, check_marks
 from dragoman.serving.http.messages import Texts, json_response, written
 from dragoman.serving.http.refusals import (
     Refusal,
@@ -89,20 +89,20 @@ class Service:
         """
         with ExitStack() as held:
             client: Client | None = None
-            if not self.keys.required or key_in_header(http.headers.get("authorization")):
+            if not self.keys.required or key_in_header(http):
                 client = held.enter_context(self.admit(http))
             else:
-                self.limiter.take_one(_stranger(http))
+                self.limiter.take_one(stranger(http))
             size = _size(http, model, self.settings.limits)
             if client is None and size > self.settings.limits.body_bytes:
                 raise key_in_header_needed(self.settings.limits.body_bytes)
             if size > FIELDS_BYTES:
                 pool = self.uploads if client else self.strangers
-                held.enter_context(pool.held((client or _stranger(http)).name, size))
+                held.enter_context(pool.held((client or stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
                 # From here on the request counts for the holder of its key, if the key is known.
-                self.limiter.give_back(_stranger(http))
+                self.limiter.give_back(stranger(http))
                 key = fields.get("api_key")
                 client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
             try:
@@ -119,9 +119,8 @@ class Service:
     @contextmanager
     def admit(self, http: Request, key: str | None = None) -> Iterator[Client]:
         """Admit a request of a client within its limits. Raises Refusal 403 or 429."""
-        given = key_in_header(http.headers.get("authorization")) or key
         try:
-            client = self.keys.client(given, _stranger(http).name)
+            client = self.keys.client(key_in_header(http) or key, stranger(http))
         except Refusal:
             self.count(http)
             raise
@@ -141,9 +140,9 @@ class Service:
     def count(self, http: Request) -> None:
         """Count a request that needs no key, or is refused: for the holder of its key if it has a
         valid one, or for its address. Raises Refusal 429."""
-        given, client = key_in_header(http.headers.get("authorization")), _stranger(http)
+        client = stranger(http)
         with suppress(Refusal):
-            client = self.keys.client(given, client.name)
+            client = self.keys.client(key_in_header(http), client)
         self.limiter.take_one(client)
 
     async def slow_down(self) -> None:
@@ -153,7 +152,7 @@ class Service:
     async def probed(self, http: Request) -> None:
         """Count a request that is always answered; too many of one client are delayed."""
         try:
-            self.probes.take_one(_stranger(http))
+            self.probes.take_one(stranger(http))
         except Refusal:
             await self.slow_down()
 
@@ -173,9 +172,28 @@ class Service:
         return json_response(await self.once(f"{http.scope['path']} {name}", make))
 
     def check_texts(self, given: Texts, client: str) -> list[str]:
-        """The texts of a request. Raises Refusal 400 for more than a client may send at once."""
+        """The texts of a request. Raises Refusal 400 for more texts or characters than a client may
+        send at once, and for too many combining marks in a row."""
         texts = [given] if isinstance(given, str) else given
-        self.limiter.check_texts(texts, self.keys.limits_of(client))
+        limits = self.keys.limits.get(client) or self.settings.limits
+        if len(texts) > limits.items:
+            raise Refusal(
+                "too_many_texts",
+                f"The request has {len(texts):,} texts; this server takes {limits.items:,} at "
+                "once. Send them in several requests.",
+                texts=len(texts),
+                most=limits.items,
+            )
+        characters = sum(map(len, texts))
+        if characters > limits.characters:
+            raise Refusal(
+                "text_too_long",
+                f"The request has {characters:,} characters of text; this server takes "
+                f"{limits.characters:,} at once. Send it in parts.",
+                characters=characters,
+                most=limits.characters,
+            )
+        check_marks(texts)
         return texts
 
     def check_operator(self, http: Request) -> None:
@@ -248,11 +266,6 @@ class Service:
     async def written(self, client: str, make: Callable[[], BaseModel]) -> bytes:
         """Make and encode an answer outside the event loop."""
         return await self.texts.do(client, lambda: written(make()))
-
-
-def _stranger(http: Request) -> Client:
-    """The client by its address, while no key is known."""
-    return Client(address_of(http))
 
 
 def _size(http: Request, model: type[BaseModel], limits: LimitSettings) -> int:

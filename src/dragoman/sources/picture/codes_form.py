@@ -48,6 +48,9 @@ class _CodeFile(BaseModel):
 class CodeSymbols(Symbols):
     """One symbol for each code. Ids: 0 to 2 as in a vocabulary of text, then the codes."""
 
+    first = len(SPECIAL)
+    """The symbol of code 0."""
+
     def __init__(
         self, levels: tuple[int, ...], source: PictureSource, model: dict[str, Any], weights: str
     ) -> None:
@@ -55,6 +58,9 @@ class CodeSymbols(Symbols):
         its weights, in hex; empty if they are the run's own."""
         self.levels, self.source = levels, source
         self.model, self.weights = model, weights
+        self.count = prod(levels)
+        """The number of codes."""
+        self.size = self.first + self.count
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -79,20 +85,6 @@ class CodeSymbols(Symbols):
         return json.dumps({**told, "model": self.model, "weights": self.weights}, indent=1)
 
     @property
-    def count(self) -> int:
-        """The number of codes."""
-        return prod(self.levels)
-
-    @property
-    def first(self) -> int:
-        """The symbol of code 0."""
-        return len(SPECIAL)
-
-    @property
-    def size(self) -> int:
-        return self.first + self.count
-
-    @property
     def places(self) -> int:
         """The number of codes of one picture."""
         return self.source.patches
@@ -103,10 +95,7 @@ class CodesRules(Rules):
 
     def __init__(self, symbols: CodeSymbols) -> None:
         self._symbols = symbols
-
-    @property
-    def longest(self) -> int:
-        return self._symbols.places
+        self.longest = symbols.places
 
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols = self._symbols
@@ -153,7 +142,7 @@ class CodesForm(WrittenForm):
         """``opens`` makes the coder when it is first needed; None while it is learned, when
         pictures have no codes yet. ``weights``: the file of its weights; ``seen``: the file of
         hashes of its training pictures, which may be missing."""
-        self.symbols, self.seen = symbols, seen
+        self.symbols, self.size, self.seen = symbols, symbols.size, seen
         self._opens, self._weights = opens, weights
         self._pictures = PicturesForm(symbols.source)
 

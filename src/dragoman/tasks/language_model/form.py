@@ -17,20 +17,9 @@ class NoSource(Form):
     def __init__(self, eos: int, longest: int = 1000) -> None:
         """``eos`` is the end symbol's number in the target vocabulary, and is used here too.
         ``longest`` limits the tokens of an output that does not end by itself."""
-        self._eos = eos
+        self.bos = self.eos = eos
+        self.size = eos + 1
         self._longest = longest
-
-    @property
-    def size(self) -> int:
-        return self._eos + 1
-
-    @property
-    def bos(self) -> int:
-        return self._eos
-
-    @property
-    def eos(self) -> int:
-        return self._eos
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         return [[] for _ in raws]
@@ -46,7 +35,7 @@ class NoSource(Form):
         return ["" for _ in outputs]
 
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        return [Passage("", (Piece("", "", (self._eos,)),)) for _ in raws]
+        return [Passage("", (Piece("", "", (self.eos,)),)) for _ in raws]
 
     def longest_output(self, length: int, extra: int) -> int:
         """Return ``longest``, because the input does not limit the output."""

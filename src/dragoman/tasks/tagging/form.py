@@ -42,6 +42,7 @@ class Tags(Form):
         """``counts``: the frequency of each tag, at least two tags; their order gives their values.
         ``usual``: the value of the most frequent tag of each word in the training text."""
         self.labels = Labels(list(counts))
+        self.size = self.labels.size
         self.counts = counts
         self._usual = usual
         self._most = max(range(len(counts)), key=list(counts.values()).__getitem__)
@@ -135,10 +136,6 @@ class Tags(Form):
         return [[-1 if value is None else value for value in line] for line in found]
 
     # ---- as a form
-
-    @property
-    def size(self) -> int:
-        return self.labels.size
 
     @property
     def fingerprint(self) -> str:

@@ -38,7 +38,7 @@ from dragoman.formats.units.document import Target
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
-from dragoman.serving.http.limits import LimitSettings, Places
+from dragoman.serving.http.limits import LimitSettings, Places, check_marks
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_response, written
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import EventStream, event_of, until
@@ -48,7 +48,6 @@ from dragoman.serving.service.catalogue import AUTO
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
-from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.plain import PlainCheck
 from dragoman.tasks.translation.served import ServedTranslator
 
@@ -295,15 +294,14 @@ class _Work:
                 characters=read.characters,
                 most=most,
             )
-        checked = map(service.limiter.check_marks, ([one] for one in read.texts()))
+        checked = map(check_marks, ([one] for one in read.texts()))
         await service.documents.all(self.client, checked)
 
     async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
         """Search for each piece, in batches, because clients share the queue."""
-        begun: list[tuple[int, ...]] = [()] * len(asked.passages)
         settings = run.engine.search_settings
         requests = await self.service.documents.do(
-            self.client, lambda: requests_of(run.engine, asked.passages, settings, begun)
+            self.client, lambda: run.engine.requests(asked.passages, settings)
         )
         found: list[Hypothesis] = []
         for some in parts(requests, SENTENCES):

@@ -15,7 +15,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Span
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import json_in_parts
+from dragoman.serving.http.messages import json_in_parts, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, until
 from dragoman.serving.look import outputs
@@ -153,18 +153,19 @@ async def _events(
 
 def _start(run: ServedTranslator, detected: DetectedLanguage | None, passage: Passage) -> bytes:
     """Make the event with the sentences of a text."""
-    sentences = [sentence_message(run.engine.target, piece) for piece in passage.pieces]
+    sentences = [_sentence(piece) for piece in passage.pieces]
     start = run.head(passage, detected).model_copy(update={"sentences": sentences})
     return event("start", start.model_dump_json(exclude_none=True))
 
 
 def _event(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
     """Make the event for a draft of a sentence, or for its translation."""
+    target = run.engine.target
     if isinstance(news, Draft):
-        (text,) = texts_of(run.engine.target, [news.hypothesis])
+        (text,) = texts_of(target, [news.hypothesis])
         return event_of("draft", {"sentence": news.number, "text": text})
-    hypotheses = sentence_message(run.engine.target, piece, news.hypotheses).hypotheses
-    dumped = [one.model_dump(mode="json", exclude_none=True) for one in hypotheses]
+    n_best = _n_best(target, piece, news.hypotheses, texts_of(target, news.hypotheses))
+    dumped = [one.model_dump(mode="json", exclude_none=True) for one in n_best]
     return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})
 
 
@@ -188,17 +189,24 @@ async def _proof(
 # ---- results of a text, as the API presents them
 
 
-def sentence_message(target: Form, piece: Piece, hypotheses: Sequence[Hypothesis] = ()) -> Sentence:
-    """Describe a sentence and its hypotheses."""
-    texts = texts_of(target, hypotheses)
-    return Sentence(
-        source=piece.text,
-        behind=piece.behind,
-        hypotheses=[
-            _told(target, *both, source=piece.text if rank == 0 else "")
-            for rank, both in enumerate(zip(hypotheses, texts, strict=True))
-        ],
-    )
+def _sentence(piece: Piece) -> Sentence:
+    """Describe a sentence, without its hypotheses."""
+    return Sentence(source=piece.text, behind=piece.behind, hypotheses=[])
+
+
+def _n_best(
+    target: Form,
+    piece: Piece,
+    hypotheses: Sequence[Hypothesis],
+    texts: Sequence[str],
+    proof: Proof | None = None,
+) -> Iterator[outputs.Hypothesis]:
+    """Describe the hypotheses of a sentence, and what is doubtful about the best."""
+    for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
+        is_best = rank == 0
+        yield _told(
+            target, hypothesis, text, proof if is_best else None, piece.text if is_best else ""
+        )
 
 
 def translation_message(
@@ -215,17 +223,14 @@ def translation_message(
         texts.append(texts_of(target, hypotheses))
         yield b""
     text = passage.join([best for best, *_ in texts])
-
-    def hypotheses_of(number: int, piece: Piece) -> Iterator[list[bytes]]:
-        for rank, (hypothesis, text) in enumerate(zip(found[number], texts[number], strict=True)):
-            proof = proofs[number] if proofs and rank == 0 else None
-            source = piece.text if rank == 0 else ""
-            told = _told(target, hypothesis, text, proof, source)
-            yield [told.model_dump_json(exclude_none=True).encode()]
-
+    of_best: Sequence[Proof | None] = proofs or [None] * len(found)
+    every = (
+        (own[0], _n_best(target, *own))
+        for own in zip(passage.pieces, found, texts, of_best, strict=True)
+    )
     sentences = (
-        json_in_parts(sentence_message(target, piece), "hypotheses", hypotheses_of(number, piece))
-        for number, piece in enumerate(passage.pieces)
+        json_in_parts(_sentence(piece), "hypotheses", ([written(one)] for one in n_best))
+        for piece, n_best in every
     )
     yield from json_in_parts(head.model_copy(update={"text": text}), "sentences", sentences)
 

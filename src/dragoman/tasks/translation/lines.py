@@ -1,5 +1,4 @@
-"""Splits lines into the parts that are translated separately, and makes their search requests, for
-both ``Translator`` and the server. Each line gives one line.
+"""Splits lines into the parts that are translated separately. Each line gives one line.
 
 A line may name a file: recordings are cut (``sources/frames/cutting.py``), pictures are not.
 
@@ -22,10 +21,7 @@ from dragoman.engine.engine import Engine
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
-from dragoman.search.request import Request
-from dragoman.search.settings import SearchSettings
 from dragoman.sources.frames.cutting import RecordingCutter
-from dragoman.tasks.translation.ranking import candidates_of
 
 logger = logging.getLogger("dragoman")
 
@@ -145,26 +141,3 @@ def learned_single_sentences(run: Run) -> bool | None:
 _SEVERAL = 0.02
 """A model has not learned to continue after a sentence if a smaller share of its training lines has
 several: the share is 0.0 in the demo, 0.0001 in Multi30k and Tatoeba, 0.37 in Python's manual."""
-
-
-def requests_of(
-    engine: Engine,
-    passages: Sequence[Passage],
-    settings: SearchSettings,
-    begun: Sequence[Sequence[int]],
-    candidates: int = 0,
-) -> list[Request]:
-    """Make a request for each piece of each passage. ``begun`` are the tokens that each passage's
-    output begins with. ``candidates`` is the number among which minimum Bayes risk chooses; 0
-    searches for the most probable output."""
-    asked = candidates_of(settings, candidates) if candidates else settings
-    pieces = [piece.values for one in passages for piece in one.pieces]
-    begins = [
-        begin if place == 0 else ()
-        for one, begin in zip(passages, begun, strict=True)
-        for place in range(len(one.pieces))
-    ]
-    sources = engine.source.arrays(pieces)
-    return [
-        engine.request(source, asked, begin) for source, begin in zip(sources, begins, strict=True)
-    ]

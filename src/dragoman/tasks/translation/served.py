@@ -35,7 +35,6 @@ from dragoman.serving.queue.cost import READING
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.service.served_run import ServedRun, bad_field, sentences_of
 from dragoman.serving.service.service import Service
-from dragoman.tasks.translation.lines import requests_of
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 
@@ -291,7 +290,7 @@ class ServedTranslator(ServedRun):
         if options.warnings:
             self._check_warnings(passages)
         begun = [options.prefix] * len(passages)
-        requests = requests_of(self.engine, passages, options.settings, begun)
+        requests = self.engine.requests(passages, options.settings, begun)
         self.check_searches(requests)
         return passages, requests
 

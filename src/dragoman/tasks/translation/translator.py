@@ -35,8 +35,8 @@ from dragoman.runs.run import Run, load_shortlist
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.given_pairs import score_pairs
-from dragoman.tasks.translation.lines import plan_of, requests_of
-from dragoman.tasks.translation.ranking import expected_chrf
+from dragoman.tasks.translation.lines import plan_of
+from dragoman.tasks.translation.ranking import candidates_of, expected_chrf
 from dragoman.tasks.translation.result import Translation
 
 if TYPE_CHECKING:
@@ -172,8 +172,12 @@ class Translator(Predictor[Translation]):
     ) -> Iterator[Translation]:
         """Translate each text from its pieces; the first piece of each begins with ``begun``."""
         risk = self.settings.mbr
-        asked = settings if self.ctc is None or risk else self.ctc.asked(settings)
-        requests = requests_of(self.engine, passages, asked, begun, risk)
+        asked = settings
+        if risk:
+            asked = candidates_of(settings, risk)
+        elif self.ctc is not None:
+            asked = self.ctc.asked(settings)
+        requests = self.engine.requests(passages, asked, begun)
         pieces = [piece for one in passages for piece in one.pieces]
         spoken = [piece.text for piece in pieces]
 
@@ -185,7 +189,7 @@ class Translator(Predictor[Translation]):
                 hypotheses = ranked[: settings.n_best]
             return Translation.of(spoken[n], hypotheses, self.engine.written)
 
-        found = self.engine.each(requests, made)
+        found = self.engine.searcher.each(requests, made)
         drawn = settings.sampling is not None and not risk
         for text, passage in zip(texts, passages, strict=True):
             parts = list(islice(found, len(passage.pieces)))
@@ -269,7 +273,7 @@ class Translator(Predictor[Translation]):
         units, settings = document.units, self.search_settings
 
         def best(passages: Sequence[Passage]) -> list[Hypothesis]:
-            requests = requests_of(self.engine, passages, settings, [()] * len(passages))
+            requests = self.engine.requests(passages, settings)
             return [found[0] for found in self.engine.search(requests)]
 
         targets = translated(units, self.engine, best, lambda done: progress(done, len(units)))
