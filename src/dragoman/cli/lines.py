@@ -30,7 +30,7 @@ Into = Annotated[str, "With --on or --part: the field or column to write."]
 
 @arguments
 class PartsArguments:
-    """How a verb works in parts: what each verb that can takes besides its own options."""
+    """The options of a verb that can process its lines in parts."""
 
     listed_last: ClassVar = True
 
@@ -57,7 +57,7 @@ class PartsArguments:
 
 @arguments
 class LinesArguments(PartsArguments):
-    """What verbs over the lines of a text take."""
+    """The arguments and options of verbs that process the lines of a text."""
 
     run: RunFolder = argument("RUN")
     to: To = None
@@ -69,7 +69,7 @@ PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "verbo
 """Options that do not determine the output of a line. The workers agree on the precision; a
 given precision is theirs from the beginning."""
 _RUNS = ("run", "rerank", "ensemble")
-"""Options that name runs."""
+"""The options whose values are run folders."""
 
 Arguments = TypeVar("Arguments")
 

@@ -17,7 +17,7 @@ from dragoman.cli.options import RunFolder, argument, arguments, option
 
 @arguments
 class LookArguments:
-    """What ``dragoman look`` takes."""
+    """The arguments and options of ``dragoman look``."""
 
     run: RunFolder = argument("RUN")
     sentence: str = argument()
@@ -107,7 +107,7 @@ def look(args: LookArguments) -> None:
 
 @arguments
 class FigureArguments:
-    """What ``dragoman figure`` takes."""
+    """The arguments and options of ``dragoman figure``."""
 
     name: str | None = argument("NAME", None)
     """The figure to compute; --list shows all names."""

@@ -107,7 +107,7 @@ def search_settings() -> type[SearchSettings]:
 
 
 def sampling_settings() -> type[SamplingSettings]:
-    """Return the settings of sampling."""
+    """Import and return the settings for sampling."""
     from dragoman.search.settings import SamplingSettings
 
     return SamplingSettings
@@ -236,7 +236,7 @@ def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _parted(arg: str, names: Sequence[str]) -> list[str]:
-    """Split ``--dev=FILE`` into two words."""
+    """Split an option such as ``--dev=FILE`` into two words."""
     name, equals, value = arg.partition("=")
     return [name, value] if equals and name in names else [arg]
 

@@ -87,7 +87,7 @@ class PartNote:
     way: str
     """A description of the way in which it was computed."""
     seen: Any = None
-    """The notes of the mapper."""
+    """The notes that the mapper returned for the part."""
 
 
 PART_NOTES = TypeAdapter(PartNote)

@@ -59,7 +59,7 @@ class Input:
 
 @dataclass(frozen=True)
 class PartsPlan:
-    """All parts of all inputs."""
+    """The plan of all parts of all inputs."""
 
     asked: Asked
     inputs: tuple[Input, ...]

@@ -25,7 +25,7 @@ BAD = f"{NOTES}/bad"
 SETTLED = 2.0
 """A file counts as complete after its size and time have not changed for so many seconds."""
 PAUSE = 0.5
-"""The seconds between two checks."""
+"""The pause between two checks, in seconds."""
 
 Do = Callable[[Path, Path], None]
 """Writes the output of a file to the second path. Errors: ``DragomanError``."""

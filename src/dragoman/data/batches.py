@@ -41,7 +41,7 @@ class ExampleBatch(ABC):
     ids: tuple[int, ...]
 
     def __len__(self) -> int:
-        """The number of examples, B."""
+        """The number of examples in the batch, B."""
         return len(self.ids)
 
     @property

@@ -54,7 +54,7 @@ _NAMED = 5
 
 
 class PlanSettings(Settings):
-    """How examples are grouped into updates."""
+    """The grouping of examples into updates."""
 
     tokens_per_update: int = Field(8192, ge=1, le=1_000_000_000)
     """The number of target tokens in one update of the weights, including EOS (the paper: 25,000).
@@ -98,7 +98,7 @@ class LeftOut:
     """Examples that are too long for training."""
 
     examples: int
-    """The number of these examples."""
+    """The number of examples that are too long."""
     limits: Mapping[str, int]
     """The most tokens of each side, with EOS."""
     first: tuple[int, ...]

@@ -85,7 +85,7 @@ class TokenStore:
         """(len(self),) tokens or rows of each example, by side, without special symbols;
         memory-mapped. The keys are the sides of the examples."""
         self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
-        """The sums of the chunks."""
+        """The checksums of the chunks of the store."""
         # A store of 10^9 pairs has 4,000 shards, so the maps of a shard are opened when first
         # needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
@@ -198,7 +198,7 @@ class _Corpus(BaseModel):
 
 
 class _About(BaseModel):
-    """``store.json``."""
+    """The content of ``store.json``, which describes a store."""
 
     model_config = ConfigDict(strict=True)
     format: int
@@ -209,7 +209,7 @@ class _About(BaseModel):
     )
     """The type of the numbers of each side."""
     rows: dict[Literal["source", "target"], Annotated[int, Field(ge=1, le=1 << 24)]] = {}
-    """How many numbers a row has, of the sides that are rows."""
+    """The width of the rows of each side that consists of rows."""
     corpora: list[_Corpus]
     notes: dict[str, Any]
 

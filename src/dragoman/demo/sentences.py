@@ -161,7 +161,8 @@ _OPENINGS = (
 def _opening(
     random: Random, openings: Sequence[tuple[str, str]] = _THAT_OPENINGS
 ) -> tuple[str, str, list[Clause]]:
-    """What a subordinate clause hangs on: "I think that", "the woman says that"."""
+    """Draw the beginning of a sentence with a subordinate clause, such as "I think that" or "the
+    woman says that"."""
     if random.random() < 0.5:
         return *random.choice(openings), []
     verb = random.choice(KNOWING)

@@ -27,7 +27,7 @@ from dragoman.formats.yaml_messages import YamlMessages
 
 @dataclass(frozen=True)
 class Format:
-    """A format of documents."""
+    """A format of documents, and how to open it."""
 
     name: str
     """The name of the format for people."""

@@ -48,13 +48,13 @@ class _CsvCell(NamedTuple):
 
 @dataclass(frozen=True)
 class CsvTable(Document):
-    """A table as a document."""
+    """A table (CSV, TSV) as a document."""
 
     name: str
     source: Encoded
     delimiter: str
     cells: Sequence[_CsvCell]
-    """The cells that are translated."""
+    """The cells of the columns that are translated."""
     width: int
     """The number of columns of the widest row."""
     header: Sequence[str]

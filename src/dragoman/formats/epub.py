@@ -37,7 +37,7 @@ MOST_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class Book(PackedDocument[Document]):
-    """A book as a document."""
+    """An electronic book (EPUB) as a document."""
 
     signed_by = "meta-inf/signatures.xml"
 
@@ -138,7 +138,7 @@ class _Pages(Members):
         return content
 
     def whole(self, member: str) -> Xml:
-        """A member, cut into tokens."""
+        """Cut a whole member into tokens."""
         return self.xml(member, self.content(member))
 
 

@@ -33,7 +33,7 @@ _MARK = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<\d[\d:.]{3,20}>|</>|\{\\[^{}\n]
 _BLOCK = re.compile(r"(?:NOTE(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*)\r?\n?\Z", re.DOTALL)
 """The beginning of a block of WebVTT that is not a cue."""
 _SPEAKS = re.compile(r"\s*(?:[-–—]\s?|>>)")
-"""The mark of another speaker."""
+"""The mark with which another speaker begins."""
 _VOICE = re.compile(r"<v[ .][^<>\n]{0,200}>")
 """The tag with the speaker of a cue of WebVTT."""
 _ENDS = re.compile(r"[.!?…。！？♪♫:][\"'”’»)\]]*\s*\Z")
@@ -65,7 +65,7 @@ class _CueSlot:
 
 @dataclass(frozen=True)
 class Subtitles(Document):
-    """A file of subtitles."""
+    """A file of subtitles as a document."""
 
     name: str
     source: Encoded

@@ -59,7 +59,7 @@ class _XliffSegment:
 
 @dataclass(frozen=True)
 class Xliff(Document):
-    """A file of XLIFF."""
+    """A file of XLIFF as a document."""
 
     name: str
     xml: Xml
@@ -165,7 +165,7 @@ class Xliff(Document):
 
 
 def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
-    """Every segment of the file."""
+    """Yield every segment of the file in order."""
     unit = "segment" if is_2 else "trans-unit"
     translates = [True]
     tokens = xml.tokens

@@ -54,7 +54,7 @@ class _YamlSlot:
 
 @dataclass(frozen=True)
 class YamlMessages(Document):
-    """A file of YAML messages."""
+    """A file of YAML messages as a document."""
 
     name: str
     source: Encoded

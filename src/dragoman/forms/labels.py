@@ -37,7 +37,7 @@ def plain(label: str) -> str:
 
 
 class Labels(Form):
-    """The labels of a task."""
+    """The set of labels of a task."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """``names``: at least two different names, in the order of their values."""

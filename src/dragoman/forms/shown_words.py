@@ -38,7 +38,7 @@ class ShownWord:
     first: int
     """The number of its first token."""
     count: int
-    """The number of its tokens."""
+    """The number of tokens of the word."""
 
     @property
     def probability(self) -> float:

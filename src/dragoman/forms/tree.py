@@ -46,7 +46,7 @@ class TreeError(Exception):
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
         self.line = line
-        """The line, from 1."""
+        """The number of the line in its file, from 1."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Tree:
 
     @property
     def words(self) -> list[str]:
-        """The words of the sentence."""
+        """Return the words of the sentence in order."""
         return [leaf.word for leaf in self.leaves() if leaf.word is not None]
 
     def brackets(self) -> Iterator[Tree]:

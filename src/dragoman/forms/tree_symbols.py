@@ -34,7 +34,7 @@ _ALL = 400_000
 
 
 class TreeSettings(Settings):
-    """How trees are represented as symbols (task parsing)."""
+    """The representation of trees as symbols (task parsing)."""
 
     tags: Literal["none", "kept"] = "none"
     """none: every word is written as the same symbol (XX), which gives better parses than tags
@@ -59,7 +59,7 @@ class TreeSymbols(Symbols):
     """
 
     def __init__(self, tags: Sequence[str], labels: Sequence[str], chain: int) -> None:
-        """``chain``: see ``TreeSettings``."""
+        """``chain`` is described in ``TreeSettings``."""
         self.tags = tuple(tags)
         self.labels = tuple(labels)
         self.chain = chain
@@ -115,17 +115,17 @@ class TreeSymbols(Symbols):
 
     @property
     def size(self) -> int:
-        """V, the number of symbols."""
+        """The number of all symbols, V."""
         return self._first + 2 * len(self.labels)
 
     @property
     def with_tags(self) -> bool:
-        """True if tags are learned."""
+        """True if the tags of words are learned."""
         return self.tags != (NO_TAG,)
 
     @property
     def words(self) -> range:
-        """The ids of words."""
+        """The range of the ids of words."""
         return range(len(SPECIAL), self._first)
 
     @property

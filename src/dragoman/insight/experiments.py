@@ -87,7 +87,7 @@ class SublayerStatistics:
     averaged over rows."""
 
     sublayer: Sublayer
-    """The sub-layer."""
+    """The sub-layer that the statistics describe."""
     stream: float
     """The size of x, the input of the residual connection."""
     added: float

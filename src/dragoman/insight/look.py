@@ -45,7 +45,7 @@ from dragoman.pictures.records import (
 
 @dataclass(frozen=True)
 class LookOptions:
-    """The options of ``dragoman look``."""
+    """The arguments and options of ``dragoman look``."""
 
     sentence: str
     target: str | None = None
@@ -68,21 +68,21 @@ class LookOptions:
 
 @dataclass(frozen=True)
 class LookResult:
-    """The result of ``dragoman look``."""
+    """The result of ``dragoman look``, before it is printed."""
 
     name: str
-    """The name of the run."""
+    """The name of the inspected run."""
     source: str
     """The input; "" for a model without one."""
     output: Output
     record: AttentionRecord
     """The attention by words, or by pieces if the options say so."""
     heatmap: Heatmap
-    """The attention that was selected."""
+    """The weights of the attention that was selected."""
     kind: AttentionKind
     what_if: WhatIf | None
     summary: str
-    """The change in words."""
+    """The effect of the change, in words."""
     importance: Importance | None
     alignment: AlignmentScores | None
     lines: tuple[str, ...]

@@ -73,7 +73,7 @@ class InspectionRequest:
     settings: SearchSettings
     under: Intervention = Intervention()
     prefix: Sequence[int] = ()
-    """The beginning of the output."""
+    """The first tokens of the output, which are given."""
     given: Sequence[int] = ()
     """The whole output, without its end symbol, which replaces the search."""
 
@@ -123,7 +123,7 @@ class Inspection:
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes."""
+        """The approximate size of the record in bytes."""
         stages = (*self.source_stages.values(), *self.target_stages.values())
         return sum(2 * one.numel() for one in (*self.attention.values(), *stages))
 

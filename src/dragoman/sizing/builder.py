@@ -106,7 +106,7 @@ class RecipeBuilder(ABC):
     # --- declarations of a task -------------------------------------------------------------------
 
     table: ClassVar[Sequence[Size]]
-    """The sizes by ``CorpusSummary.amount``."""
+    """The sizes of the task, by ``CorpusSummary.amount``."""
     fits: ClassVar[Collection[str]] = ()
     """The options of ``FOR_FEW`` that fit the files; "columns" if not only one table has them."""
     unfit: ClassVar[Mapping[str, str]] = {}
@@ -135,7 +135,7 @@ class RecipeBuilder(ABC):
 
     @property
     def noun(self) -> str:
-        """The name of its examples."""
+        """The name of the task's examples in messages."""
         return self.task.noun
 
     @property

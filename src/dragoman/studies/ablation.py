@@ -63,7 +63,7 @@ class AblationPlan(Stored):
     minutes: Annotated[float, Field(gt=0)] | None = None
     """The time of all trainings of the first plan together, if one was given."""
     keep: bool = False
-    """True to keep the runs."""
+    """True if the runs are kept after the study."""
 
 
 @dataclass(frozen=True)

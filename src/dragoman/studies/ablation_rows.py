@@ -44,7 +44,7 @@ class AblationRow:
     part: str
     """The part of the paper's table, A to E; "" for a row that the paper does not have."""
     what: str
-    """The changed setting in words."""
+    """The setting that was changed, in words."""
     changes: tuple[str, ...]
     paper: Published | None = None
     cannot: str = ""

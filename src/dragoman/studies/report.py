@@ -69,7 +69,7 @@ class Trained:
     parameters: int
     runs: int
     updates: int
-    """Updates of its first run."""
+    """The number of updates of its first run."""
     tokens: int
     """Target tokens of its first run."""
     minutes: float
@@ -91,7 +91,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Report:
-    """A comparison with all measurements."""
+    """A comparison of systems with all its measurements."""
 
     compared: ComparisonReport
     trained: tuple[Trained, ...]
@@ -120,7 +120,7 @@ class Report:
 
     @property
     def verdict(self) -> list[str]:
-        """The result in words."""
+        """Return the result of the comparison in words."""
         return verdict(self.standings, learned=self.compared.quality.learned)
 
     def to_dict(self) -> dict[str, Any]:
@@ -300,9 +300,9 @@ class PublishedModel:
     """The kind of our models that corresponds to it."""
     name: str
     german: float
-    """BLEU for English to German."""
+    """The BLEU score for English to German."""
     french: float
-    """BLEU for English to French."""
+    """The BLEU score for English to French."""
     german_operations: float
     french_operations: float
 

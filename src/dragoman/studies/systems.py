@@ -70,7 +70,7 @@ class System:
 
     name: str
     runs: tuple[Run, ...]
-    """Empty for a file."""
+    """The runs of the system; empty for a file of translations."""
     path: Path
 
     def translations(
@@ -227,7 +227,7 @@ class SeenExamples:
     """Messages about training text that could not be checked."""
 
     def summary(self) -> list[str]:
-        """Warnings, as text."""
+        """Return the warnings in words, a line each."""
         of = _counted(len(self.texts))
         own = [
             Learned("", None, {}).summary(name, seen, of) for name, seen in self.by_system.items()

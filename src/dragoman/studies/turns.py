@@ -35,7 +35,7 @@ class TurnPace:
     """The time for all sentences, in every round."""
     sentences: int
     megabytes: float
-    """Peak memory of its process."""
+    """The peak memory of its process in megabytes."""
 
     @property
     def sentences_per_second(self) -> float:

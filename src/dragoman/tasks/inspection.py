@@ -118,7 +118,7 @@ class DataStatistics:
     """Elements of the targets: the label of each text, or the brackets of trees without those of
     single words."""
     rare: list[str]
-    """Warnings about ``counts``."""
+    """The warnings about rare elements of ``counts``."""
     languages_looked_at: bool
     """True if both languages are known and the language of text can be identified as either."""
 
@@ -136,7 +136,7 @@ class DataStatistics:
         return said
 
     def text(self) -> str:
-        """The statistics as plain text."""
+        """Return the statistics as plain text."""
         kept = max(1, self.report.kept)
         lines = [self.report.table(), ""]
         lines.append(

@@ -46,7 +46,7 @@ _START = "start"
 """The metadata value of weights that were taken from another run and not yet trained."""
 
 _FEW = 40
-"""With fewer examples a model only memorises them, and none are held out."""
+"""The number of examples below which none are held out: a model can only memorise so few."""
 
 
 def fill_new_run(

@@ -104,7 +104,7 @@ class Correspondence:
     reversed: float
     """The share of pairs whose sides are exchanged."""
     exchanged: tuple[Pair, ...]
-    """The first exchanged pairs."""
+    """The first pairs that seem to be exchanged."""
     others: tuple[Pair, ...]
     """The first pairs that are not exchanged."""
     common: float

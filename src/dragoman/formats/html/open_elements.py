@@ -42,7 +42,7 @@ class Element:
 
     name: str
     written: str
-    """Its start tag."""
+    """The start tag as the document writes it."""
     translates: bool | None = None
     """Its own setting for the translation of its content; None without one."""
     foreign: str = ""
@@ -69,7 +69,7 @@ class OpenElements:
 
     @property
     def foreign(self) -> bool:
-        """True inside SVG or MathML."""
+        """True if the place is inside SVG or MathML."""
         return bool(self._stack) and not self._stack[-1].holds_html
 
     def translates(self, never: Collection[str] = (), *, around: bool = False) -> bool:

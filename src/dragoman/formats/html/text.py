@@ -27,7 +27,7 @@ _PICTURE = re.compile(r"<(?:img|input|image|embed)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of a document."""
+    """A stretch of an HTML document."""
 
     kind: str
     """The kind: text; tag: within running text; element: within running text, with text of its own;
@@ -189,7 +189,7 @@ class _KeptRun:
         return bool(self._written)
 
     def add(self, token: HtmlToken, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
-        """Append a token."""
+        """Append a token to the running text."""
         if not self._written:
             self._closes = token.kind == "end"
         at = self._length

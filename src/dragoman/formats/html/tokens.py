@@ -42,7 +42,7 @@ class Attribute:
 
     name: str
     value: str
-    """The value, unescaped."""
+    """The value with its character references replaced."""
     begin: int
     end: int
     """From ``begin`` to ``end``: the place of the value in its tag, with the quotes."""

@@ -51,7 +51,7 @@ class _OpenPart:
 
 @dataclass(frozen=True)
 class OpenDocument(PackedDocument[_OpenPart]):
-    """A document of OpenDocument."""
+    """A file of OpenDocument (text, table or slides)."""
 
     signed_by = "meta-inf/documentsignatures.xml"
 

@@ -20,7 +20,7 @@ WRAPPERS = {
 }
 """Elements around runs, whose text is translated."""
 BREAKS = {"tab", "br", "cr", "ptab"}
-"""Elements that end running text."""
+"""The elements that end a running text."""
 _PASSED_OVER = {"proofErr", "lastRenderedPageBreak"}
 """Marks that Word generates; they are left out of rewritten text."""
 _NO_CONTENT = {"pPr", "rPr", "endParaRPr", "rPh", "phoneticPr"}

@@ -136,7 +136,7 @@ class Text:
         return [np.array(ids, np.int32) for ids in self.encode_lists(texts)]
 
     def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return ``encode`` as lists."""
+        """Return the ids of ``encode`` as lists."""
         prepared = [prepare(text, self.settings) for text in texts]
         if self.settings.lossless:
             return [self._by_part(text, self._encode) for text in prepared]
@@ -175,7 +175,7 @@ class Text:
         return self.decode_exact(ids).replace("\n", " ")
 
     def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
-        """Return ``decode`` of each."""
+        """Return the text of ``decode`` for each of a batch."""
         if len(batch) < _FEW:
             return [self.decode(ids) for ids in batch]
         listed = [[int(token) for token in ids] for ids in batch]

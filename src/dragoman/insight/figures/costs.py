@@ -163,7 +163,7 @@ def length_figure() -> Drawn:
 
 
 class Milestone(NamedTuple):
-    """A published model."""
+    """A published model, with its date and size."""
 
     name: str
     month: str

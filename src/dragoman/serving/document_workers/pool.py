@@ -49,7 +49,7 @@ class ReadDocument:
     media: str
     """The media type of the document."""
     count: int
-    """The number of its units."""
+    """The number of units of the document."""
     characters: int
     """The number of characters in its units."""
     source: str | None
@@ -64,7 +64,7 @@ class ReadDocument:
         return chain.from_iterable(map(units_read, self.frames))
 
     def texts(self) -> Iterator[str]:
-        """The texts of the units."""
+        """Decode the texts of all units."""
         return chain.from_iterable(map(texts_read, self.frames))
 
 
@@ -119,7 +119,7 @@ class DocumentWorkers:
         return made
 
     def close(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, busy and idle."""
         for one in self._at_work:
             one.kill()
         for one in self._idle:
@@ -215,6 +215,6 @@ class _Worker:
         self._pipe.close()
 
     def ended(self) -> str:
-        """Describe how the process ended."""
+        """Return a description of how the process ended."""
         code = self._process.wait()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

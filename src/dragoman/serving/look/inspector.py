@@ -53,7 +53,7 @@ class Cut(Generic[Asked]):
     """A text that will be looked into."""
 
     sentences: list[str]
-    """All sentences of the text."""
+    """All sentences into which the text was cut."""
     request: Asked
     """The request; its text is one sentence, or the whole text."""
     ids: list[int]

@@ -34,7 +34,7 @@ class ServeSettings(EngineSettings):
     localhost, IP addresses and the name in host. "*.example.org" allows all names below
     example.org, and "*" allows every name. May be repeated."""
     limits: LimitSettings = LimitSettings()
-    """Limits for each client."""
+    """The limits of requests for each client."""
     api_keys: Path | None = None
     """A file of API keys, one per line. Without it, no key is needed."""
     origins: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ class QueuedRequest:
 
     @property
     def next(self) -> Request:
-        """The next sentence to take."""
+        """The next sentence that a worker takes."""
         return self.requests[self.taken]
 
     @property

@@ -55,7 +55,7 @@ _END = 1 / 3
 
 
 class CuttingSettings(Settings):
-    """Where recordings are cut."""
+    """The places at which long recordings are cut."""
 
     longest: float = Field(20.0, ge=1, le=3_600)
     """Seconds of a span at most."""
@@ -66,12 +66,12 @@ class CuttingSettings(Settings):
 
 
 class Span(NamedTuple):
-    """A part of a recording."""
+    """A part of a recording, between two times."""
 
     begin: float
-    """The beginning, in seconds."""
+    """The beginning of the part, in seconds."""
     end: float
-    """The end, in seconds."""
+    """The end of the part, in seconds."""
 
 
 def levels_of(blocks: Iterable[Floats], rate: int) -> Floats:

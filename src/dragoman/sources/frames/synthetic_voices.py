@@ -67,7 +67,7 @@ Samples = npt.NDArray[np.int16]
 
 
 class Speaker(NamedTuple):
-    """A synthetic speaker."""
+    """A speaker whose voice a program synthesises."""
 
     name: str
     program: str

@@ -61,7 +61,7 @@ class PictureAugmentSettings(Settings):
 
     @property
     def is_on(self) -> bool:
-        """True if anything is varied."""
+        """True if any property of pictures is varied."""
         others = self.flip, self.contrast, self.brightness, self.erase, self.mixup
         return self.moves or any(others)
 

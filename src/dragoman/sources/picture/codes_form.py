@@ -80,12 +80,12 @@ class CodeSymbols(Symbols):
 
     @property
     def count(self) -> int:
-        """The number of codes."""
+        """The number of different codes, C."""
         return prod(self.levels)
 
     @property
     def first(self) -> int:
-        """The symbol of code 0."""
+        """The number of the symbol of code 0."""
         return len(SPECIAL)
 
     @property
@@ -124,7 +124,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Coder(Protocol):
-    """The interface of an autoencoder."""
+    """The interface of an autoencoder between patches and codes."""
 
     @abstractmethod
     def codes(self, patches: Bytes) -> npt.NDArray[np.int64]:

@@ -114,7 +114,7 @@ class ClassificationReport(LabelReport):
         return self.confusion.scores | {"loss": self.nll / max(self.confusion.texts, 1)}
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         texts = self.confusion.texts
         labels = plural(len(self.labels), "label")
         read = f"{plural(texts, self.noun)}, {labels}; {self.seconds:.1f} s"
@@ -168,7 +168,7 @@ class ClassificationReport(LabelReport):
 
 
 class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
-    """Evaluates runs on labelled texts."""
+    """The evaluation of runs on labelled texts."""
 
     one_of = "labelled texts, or one of texts and one of labels"
     wanted = "is no text", "a file of labelled texts", "test.tsv"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ClassifyArguments(LinesArguments):
-    """The arguments of ``dragoman classify``."""
+    """The arguments and options of ``dragoman classify``."""
 
     given: list[str] = argument("TEXT", None)
     """Texts, or files with one text per line. Default: standard input. For a run that was trained

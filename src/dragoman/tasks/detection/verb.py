@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class DetectArguments:
-    """The arguments of ``dragoman detect``."""
+    """The arguments and options of ``dragoman detect``."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("FILE", None)

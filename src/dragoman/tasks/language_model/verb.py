@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @arguments
 class WriteArguments:
-    """The arguments of ``dragoman write``."""
+    """The arguments and options of ``dragoman write``."""
 
     run: RunFolder = argument("RUN")
     begin: str = argument("BEGIN", "")

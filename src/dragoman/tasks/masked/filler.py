@@ -51,7 +51,7 @@ class NoTokenFitsError(DragomanError):
 
 @dataclass(frozen=True)
 class BlankCandidate:
-    """A candidate for a blank."""
+    """A candidate for a blank of the text."""
 
     text: str
     probability: float
@@ -84,7 +84,7 @@ class Filled:
 @dataclass(frozen=True)
 class _Blank:
     places: tuple[int, ...]
-    """The places of its tokens."""
+    """The places of its tokens in the text."""
     begins_word: bool
     """True if its first token includes the space before it; no other token does."""
 

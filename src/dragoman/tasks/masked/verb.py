@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @arguments
 class FillArguments(PartsArguments):
-    """The arguments of ``dragoman fill``."""
+    """The arguments and options of ``dragoman fill``."""
 
     run: RunFolder = argument("RUN")
     texts: list[str] = argument("TEXT", None)

@@ -65,7 +65,7 @@ class PaintedPicture:
     score: float
     """The log-probability of the symbols, in nats."""
     token_log_probabilities: tuple[float, ...] = field(repr=False)
-    """The log-probability of each code."""
+    """The log-probability of each code, in nats."""
 
     @property
     def text(self) -> str:
@@ -92,7 +92,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     @property
     def form(self) -> CodesForm:
-        """The form of its output."""
+        """The form of the painter's output: codes."""
         return CodesForm.of(self.engine.target)
 
     def paint(self, caption: str, **options: Any) -> list[PaintedPicture]:
@@ -142,7 +142,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         return self.engine.request(values, settings, raw=given)
 
     def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> list[PaintedPicture]:
-        """The picture of each hypothesis."""
+        """Return the picture of each hypothesis."""
         pixels = self.form.pictures([one.tokens for one in hypotheses])
         first = self.form.symbols.first
         return [

@@ -108,14 +108,14 @@ class ParsingReport(SearchReport):
 
     @property
     def scores(self) -> dict[str, float]:
-        """Scores by name, in percent."""
+        """Return the scores by name, in percent."""
         scores = dict(self.found.scores)
         if not self.with_tags:
             del scores["tags"]
         return scores
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
         amount = self.amount(f"{plural(self.found.sentences, 'sentence')}{skipped}")
         notes = [self.found.tables(), "", _COUNTED]

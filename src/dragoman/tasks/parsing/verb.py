@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ParseArguments(LinesArguments):
-    """The arguments of ``dragoman parse``."""
+    """The arguments and options of ``dragoman parse``."""
 
     sentence: str | None = argument("SENTENCE | FILE", None)
     """A sentence with its words separated by spaces, or a file with one sentence per line. Default:

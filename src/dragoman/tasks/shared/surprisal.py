@@ -43,7 +43,7 @@ class SurprisalWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Surprisal:
-    """The surprisal of one text."""
+    """The surprisal of a text and its tokens."""
 
     tokens: tuple[str, ...]
     """The tokens as the vocabulary writes them; the last is the end symbol."""
@@ -59,7 +59,7 @@ class Surprisal:
 
     @property
     def perplexity(self) -> float:
-        """The perplexity per token."""
+        """The perplexity of the text per token."""
         return perplexity(-self.log_probability / len(self.tokens))
 
 

@@ -81,7 +81,7 @@ class TaggingReport(LabelReport):
         return self.found.figures() | {"loss": self.nll / max(self.found.words - self.new, 1)}
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
             f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
@@ -151,7 +151,7 @@ class TaggingReport(LabelReport):
 
 
 class TaggingEvaluation(LabelEvaluation[TaggingReport]):
-    """Evaluates runs on tagged sentences."""
+    """The evaluation of runs on tagged sentences."""
 
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
@@ -162,7 +162,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         return tagged_corpus(path, columns, keys)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """The examples that have words."""
+        """Return the examples that contain words."""
         return [pair for pair in examples.pairs if words_and_tags(pair, examples.name)[0]]
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:

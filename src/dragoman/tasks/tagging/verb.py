@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class TagArguments(LinesArguments):
-    """The arguments of ``dragoman tag``."""
+    """The arguments and options of ``dragoman tag``."""
 
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line. Default: standard input."""

@@ -20,13 +20,13 @@ ENDING: dict[CaptionFormat, str] = {
 
 @dataclass(frozen=True)
 class SpokenWord:
-    """A word with its times."""
+    """A word, and the times at which it is spoken."""
 
     text: str
     begin: float
-    """The begin in seconds."""
+    """The beginning of the word, in seconds."""
     end: float
-    """The end in seconds."""
+    """The end of the word, in seconds."""
     confidence: float | None = None
     """The confidence of the model, from 0 to 1."""
 
@@ -37,9 +37,9 @@ class Segment:
 
     text: str
     begin: float
-    """The begin in seconds."""
+    """The beginning of the segment, in seconds."""
     end: float
-    """The end in seconds."""
+    """The end of the segment, in seconds."""
     words: Sequence[SpokenWord] = ()
     """The words of the segment, if they were requested."""
 

@@ -136,7 +136,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     for line in _TABLE.strip().splitlines()
     for word, *names in (entry.split() for entry in line.split(","))
 }
-"""The sounds of each word."""
+"""The names of the sounds of each word."""
 
 
 Samples = npt.NDArray[np.float32]
@@ -144,7 +144,7 @@ Samples = npt.NDArray[np.float32]
 _Array = npt.NDArray[np.float64]
 
 RATE = 8_000
-"""The sample rate in Hz."""
+"""The sample rate of all sounds, in Hz."""
 _HOP = 32
 """The number of samples between two frames: 4 ms."""
 _WINDOW = 4 * _HOP
@@ -162,7 +162,7 @@ _LOUD = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """The properties of a speaker."""
+    """The properties of a synthetic speaker."""
 
     name: str
     pitch: float
@@ -170,9 +170,9 @@ class Voice:
     formants: float
     """The factor of all formants: a short vocal tract has higher ones."""
     tempo: float
-    """The factor of all durations."""
+    """The factor by which all durations are multiplied."""
     breath: float
-    """The factor of all noise."""
+    """The factor by which all noise is multiplied."""
 
     @classmethod
     def of(cls, number: int) -> Voice:

@@ -69,7 +69,7 @@ class Transcription:
     segments: tuple[Segment, ...]
     """The parts in order, each with its text, begin and end in seconds."""
     seconds: float
-    """The length in seconds."""
+    """The length of the recording in seconds."""
     language: str | None = None
     """The language of the text by the recipe; None if the recipe names none."""
 

@@ -42,7 +42,7 @@ _OTHERS = frozenset({".doc", ".docx", ".odt", ".pdf", ".rtf", ".html"})
 
 @arguments
 class TranscribeArguments(PartsArguments):
-    """The arguments of ``dragoman transcribe``."""
+    """The arguments and options of ``dragoman transcribe``."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("RECORDING")

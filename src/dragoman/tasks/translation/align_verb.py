@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @arguments
 class AlignArguments:
-    """The arguments of ``dragoman align``."""
+    """The arguments and options of ``dragoman align``."""
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[SOURCE TARGET | FILE]", None)
@@ -192,7 +192,7 @@ def shortlist_settings() -> type[ShortlistSettings]:
 
 @arguments
 class ShortlistArguments:
-    """The arguments of ``dragoman shortlist``."""
+    """The arguments and options of ``dragoman shortlist``."""
 
     run: RunFolder = argument("RUN")
     always: int = setting(shortlist_settings)

@@ -48,7 +48,7 @@ class MeasuredAligner:
     """Links of some pairs, and their quality compared with human-made links."""
 
     links: list[Links]
-    """The links of each pair."""
+    """The word links of each pair."""
     quality: AlignmentQuality
     how: str
     """The method, how it was chosen, and the pairs on which it was measured."""

@@ -1,4 +1,4 @@
-"""Evaluates finished translation runs."""
+"""Evaluates finished runs of the task translation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TranslationReport(SearchReport):
     """The noun for one source: a sentence, a recording."""
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
         sentences = plural(len(self.hypotheses), self.noun)
         lines = [

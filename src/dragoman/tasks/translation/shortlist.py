@@ -27,7 +27,7 @@ class LearnedShortlist:
     path: Path
     shortlist: Shortlist
     vocabulary: int
-    """The number of target tokens."""
+    """The number of tokens in the target vocabulary."""
     sentences: int
     """The number of dev sentences that the rest was measured on; 0 if the run has none."""
     allowed: float

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @arguments
 class TranslateArguments(LinesArguments):
-    """The arguments of ``dragoman translate``."""
+    """The arguments and options of ``dragoman translate``."""
 
     given: list[str] = argument("TEXT", None)
     """Files, or the text to translate. Default: standard input."""
@@ -178,7 +178,7 @@ _TOLD = {
     "read the file line by line",
     "lines": "{option} is for a document: give a file, or a folder of them, and --to",
 }
-"""The messages about such options."""
+"""The messages about options that do not fit the input."""
 
 
 def _check_fits(args: TranslateArguments, translated: str, *named: object) -> None:

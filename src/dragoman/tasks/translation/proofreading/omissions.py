@@ -26,9 +26,9 @@ _STRETCH_GAINS = (0.45, 0.03)
 words without attention if removing them gains this much. The share matters for improbable
 translations, for which a gain means little."""
 _WORD_GAINS = (0.9, 0.05)
-"""The same limits for a single word, attended to or not."""
+"""The limits of ``_STRETCH_GAINS`` for a single word, attended to or not."""
 _COMMON_GAINS = (2.0, 0.05)
-"""The same limits for a common word, which may rightly have no counterpart."""
+"""The limits of ``_STRETCH_GAINS`` for a common word, which may rightly have no counterpart."""
 _FEW = 3
 """The number of adjacent words that are removed together, at every place."""
 _HARDLY_MISSED = -1.0

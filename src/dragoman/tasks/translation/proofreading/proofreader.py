@@ -41,8 +41,8 @@ from dragoman.tasks.translation.proofreading.source import (
 )
 
 _MAX_TOO_SHORT = 2
-"""With at most this many words, a source is checked only if its translation is empty: the remaining
-words would say too little."""
+"""The most words of a source that is checked only for an empty translation: the words that remain
+would say too little."""
 
 
 class ToProofread(NamedTuple):
