@@ -47,14 +47,14 @@ list all mistakes of a megabyte would block the server for seconds."""
 
 
 class ErrorBody(Message):
-    """Every error has this shape, whatever its status."""
+    """The body of an error, for every path except those of OpenAI."""
 
     error: str
-    """What was wrong, and what to do."""
+    """The reason for the error and its remedy, as an English sentence. The wording may change."""
     code: str
-    """Which refusal it is, by a name that stays: docs/http-api.md lists them all."""
+    """The name of the error, which does not change. docs/http-api.md lists all codes."""
     values: dict[str, str | int | float | list[str]]
-    """The numbers and names that stand in the sentence."""
+    """The numbers and names in the sentence, by name, so that a program can write its own."""
 
 
 STYLE = Path(__file__).with_name("docs.css")
@@ -183,24 +183,25 @@ IMAGES = "/v1/images/generations"
 
 
 class OpenAiError(Message):
-    """What went wrong."""
+    """The error in the form that OpenAI's clients read."""
 
     message: str
-    """What was wrong, and what to do."""
+    """The reason for the error and its remedy, as an English sentence. The wording may change."""
     type: str
-    """`invalid_request_error`, `rate_limit_error` or `server_error`."""
+    """The kind of error: `invalid_request_error`, `rate_limit_error` or `server_error`."""
     param: str | None
-    """The field that is wrong."""
+    """The name of the wrong field; null if no single field is wrong."""
     code: str
-    """As of every other error of the server."""
+    """The name of the error, which does not change. docs/http-api.md lists all codes."""
     values: dict[str, str | int | float | Annotated[list[str], Field(fail_fast=True)]]
-    """The numbers and names that stand in the sentence."""
+    """The numbers and names in the sentence, by name, so that a program can write its own."""
 
 
 class OpenAiErrorBody(Message):
-    """Every error of these paths, in OpenAI's shape."""
+    """The body of an error, for the paths of OpenAI."""
 
     error: OpenAiError
+    """The error with its reason and remedy."""
 
 
 OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {

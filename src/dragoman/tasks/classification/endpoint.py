@@ -186,10 +186,10 @@ def _digits(shares: NDArray[np.floating]) -> list[float]:
 
 @asks(ServedClassifier, "Give texts or files their labels")
 async def classify(service: Service, request: ClassifyRequest, client: str) -> ClassifyAnswer:
-    """With the probability of each label; with `why` also what each word has to do with the
-    most probable one, by a gradient and by attention. The two often disagree, and neither is a
-    reason. A run that reads pictures or recordings takes them as `file`, in a form or in
-    base64; with `seen` it also gives what it sees of them."""
+    """Returns the labels with their probabilities. With `why`, also the influence of each word on
+    the most probable label, by gradient and by attention; the two measures often disagree, and
+    neither is an explanation. Send pictures or recordings as `file`, in a form or in base64; with
+    `seen`, the answer also has the input of the model."""
     run = _chosen(service, request)
     if isinstance(run, ServedFileClassifier):
         return await _of_files(service, run, request, client)

@@ -42,13 +42,13 @@ def endpoints(service: Service) -> Endpoints:
     async def write(
         request: WriteRequest, client: str, _: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """By a language model: drawn with temperature, top-k, top-p and seed, or the most probable;
-        how much each word surprised the model comes with it.
+        """Continues a text with a language model: sampled with temperature, top-k, top-p and seed,
+        or the most probable text. Each word has its surprisal.
 
-        With `stream` the answer is server-sent events: `start` (the beginning as the vocabulary
-        knows it, and its tokens), `text` (what is added, and the words that are new or have grown:
-        they take the places from `first` on), `done` (why it ended), or `error`. To stop
-        early, close the connection.
+        With `stream`, the answer is server-sent events: `start` (the beginning as the vocabulary
+        represents it, and its number of tokens), `text` (the added text, and the words that are new
+        or have grown, of which `first` is the number of the first), and at the end `done` (the
+        reason of the end) or `error`. To stop, close the connection.
         """
         service.check_texts([request.text, *request.stop], client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
@@ -63,7 +63,8 @@ def endpoints(service: Service) -> Endpoints:
         "How much each word of a text surprises a language model",
     )
     async def surprisal(request: SurpriseRequest, client: str) -> bytes:
-        """In bits: one more is half as likely. A long text is read in windows that overlap."""
+        """Returns the surprisal of each word in bits; a word with one more bit is half as likely. A
+        long text is read in overlapping windows."""
         texts = service.check_texts(request.text, client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
         found = []
@@ -79,8 +80,8 @@ def endpoints(service: Service) -> Endpoints:
         "/continuations", ContinuationsRequest, ContinuationsAnswer, "What could come in a text"
     )
     async def continuations(request: ContinuationsRequest, client: str) -> bytes:
-        """The most probable words after a text, or in place of one of its words, with how the model
-        would go on from each."""
+        """Returns the most probable words after a text, or instead of one of its words, each with
+        the text that would follow."""
         service.check_texts(request.text, client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
         most = min(service.settings.limits.beam, service.settings.rows)

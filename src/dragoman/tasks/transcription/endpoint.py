@@ -59,12 +59,13 @@ def endpoints(service: Service) -> Endpoints:
     async def transcriptions(
         request: TranscriptionRequest, client: str, http: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """Works with OpenAI's clients. The recording is `file` of a form: WAV, FLAC, OGG, Opus or
-        MP3. A long one is cut at silences; it is held in memory alone, and never logged.
+        """Works with the clients of OpenAI. The recording is the field `file` of a form: WAV, FLAC,
+        OGG, Opus or MP3. A long recording is cut at silences. It is kept in memory until the
+        request ends, and is never logged.
 
-        With `stream` each segment comes as soon as it is known: `transcript.text.delta` adds its
-        text, with `verbose_json` `transcript.text.segment` tells its times and words, and
-        `transcript.text.done` has the whole text.
+        With `stream`, each segment is sent as soon as it is transcribed: `transcript.text.delta`
+        with its text, for `verbose_json` also `transcript.text.segment` with its times and words,
+        and at the end `transcript.text.done` with the whole text.
         """
         run = _chosen(service, request)
         work = run.opened_recording(run.check(request), client)
@@ -74,7 +75,7 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(MODELS, summary="List the runs", responses={200: {"model": ModelList}})
     async def models(http: Request) -> Response:
-        """As OpenAI's clients list models."""
+        """Returns all runs in the form in which OpenAI lists models."""
         with service.admit(http):
             runs = service.catalogue.runs
             return await service.rendered(http, lambda: written(_listed(runs)))

@@ -54,19 +54,21 @@ from dragoman.tasks.translation.served import ServedTranslator
 
 
 class DocumentRequest(WithFiles):
-    """``POST /translate_file``: a form with one document. Other fields are passed over."""
+    """A request to translate a document: `POST /translate_file`, a form. Unknown fields are
+    ignored."""
 
     model_config = ConfigDict(extra="ignore")
     takes_one: ClassVar[bool] = True
 
     source: str
-    """Language of the document, or "auto"."""
+    """The language of the document as a code, or `auto` to detect it."""
     target: str
+    """The target language as a code."""
     columns: str | None = None
-    """The columns of a table (CSV, TSV) that are translated, such as "text,note" (names in the
-    first row) or "2,3" (numbers). Default: all."""
+    """The columns of a table (CSV or TSV) to translate, separated by commas: names in the first
+    row, such as "text,note", or numbers, such as "2,3". Default: all columns."""
     stream: bool = False
-    """Whether the answer is events that tell how far it is."""
+    """Answer with server-sent events, which report the progress."""
     api_key: str | None = None
 
     @classmethod
@@ -75,12 +77,14 @@ class DocumentRequest(WithFiles):
 
 
 class TranslatedFile(Message):
-    """Where a translated document waits for ten minutes."""
+    """The address of a translated document."""
 
     translatedFileUrl: str
+    """The address from which the document can be downloaded once, within ten minutes."""
     warnings: list[str] | None = None
-    """What is doubtful about it, in English: a language that the document says and that is another,
-    texts in another language, placeholders and addresses that are lost. None: nothing."""
+    """The doubts about the translation, as English sentences: the document states another language,
+    texts are in another language, or placeholders or addresses are missing. Absent if there are
+    none."""
 
 
 SECONDS = 600.0
@@ -166,10 +170,10 @@ def endpoints(service: Service) -> Endpoints:
         openapi_extra=_BODY,
     )
     async def translate_file(http: Request) -> Response:
-        """A document of Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, messages, subtitles
-        and more: what it is its content says. All but its text stays as it is. With `stream` the
-        answer is server-sent events: `progress`, with how many of how many texts are translated,
-        and `done`, with the address."""
+        """Translates a document: Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, message
+        catalogues, subtitles and more. The format is detected from the content. Only the text
+        changes. With `stream`, the answer is server-sent events: `progress`, with the number of
+        translated texts (`done`) and the total (`of`), and at the end `done`, with the address."""
         if media_type(http) != PARTS:
             told = "A document is sent as multipart/form-data, its field is file"
             raise Refusal("bad_form", f"{told}.", problem=told)
@@ -197,8 +201,8 @@ def endpoints(service: Service) -> Endpoints:
         responses={404: error_of("It is no longer kept")},
     )
     async def download_file(key: str, name: str, http: Request) -> Response:
-        """Once: it is gone then, ten minutes after it was translated, or earlier where your
-        documents take more room than those of any other client and there is none left."""
+        """Returns a translated document. It is deleted after the download, after ten minutes, or
+        earlier if there is no room left and the documents of this client need the most room."""
         service.count(http)
         found = kept.get(key)
         headers = {

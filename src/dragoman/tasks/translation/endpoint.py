@@ -56,13 +56,13 @@ def endpoints(service: Service) -> Endpoints:
     async def translate(
         request: TranslateRequest, client: str, _: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """Scores, the probability of every token and word, n-best lists, forced beginnings,
-        sampling.
+        """Returns translations with their scores and the probability of every token and word.
+        Optional: n-best lists, alternatives, a given beginning, sampling, and warnings.
 
-        With `stream` the answer is server-sent events: `start` (the texts as they are cut into
-        sentences), `draft` (a sentence as it grows: with a beam it may change until it is done),
-        `sentence` (a sentence that is done), `warnings` (if asked for: what is doubtful about the
-        best translation of a sentence, and its words with where they come from), `done`, or
+        With `stream`, the answer is server-sent events: `start` (the text, split into sentences),
+        `draft` (an unfinished translation of a sentence; with a beam, its words may still change),
+        `sentence` (a finished sentence), `warnings` (if requested: the warnings about the best
+        translation of a sentence, and the source words of its words), and at the end `done` or
         `error`.
         """
         texts = service.check_texts(request.text, client)
@@ -91,7 +91,7 @@ async def _answer(
     request: TranslateRequest,
     client: str,
 ) -> bytes | Response:
-    """Translate, and answer with JSON."""
+    """Translate the texts, and answer with JSON."""
     options = partial(ServedTranslator.options, request=request)
     every = await search_texts(service, choices, texts, options, client)
     proofs: list[list[Proof] | None] = [None] * len(texts)
@@ -117,7 +117,7 @@ async def _events(
     options: TranslationOptions,
     client: str,
 ) -> AsyncGenerator[bytes, None]:
-    """Translate, and answer with events."""
+    """Translate the text, and answer with events."""
     began = time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
     seconds = service.settings.limits.seconds
