@@ -28,7 +28,7 @@ from dragoman.insight.figures.catalogue import (
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.messages import REFUSALS, Message, error_of, written
+from dragoman.serving.http.messages import REFUSALS, ApiKey, Message, error_of, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -102,7 +102,7 @@ class FigureRequest(Message):
     """The values of the sliders, by name. Default: the initial value of each slider."""
     data: bool = False
     """Return files instead of panels: the figure as SVG and its numbers as CSV."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class SliderInfo(Message):
@@ -243,10 +243,10 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(
         "/figures",
-        summary="The figures that there are",
+        summary="List the figures",
         responses={
             200: {"model": FigureList},
-            404: error_of("There is no such run"),
+            404: error_of("No run has this name"),
             **REFUSALS,
         },
     )
@@ -257,7 +257,7 @@ def endpoints(service: Service) -> Endpoints:
             served = service.catalogue.named(run) if run else service.catalogue.runs[0]
             return await service.rendered(http, partial(_figures, served), served.name)
 
-    @routes.answers("/figures", FigureRequest, FigureAnswer, "One figure, computed")
+    @routes.answers("/figures", FigureRequest, FigureAnswer, "Compute a figure")
     async def figure(request: FigureRequest, client: str) -> bytes:
         """Returns the figure with its captions in English and Korean, its sliders and the data of
         its panels; or with `data`, as SVG and CSV."""

@@ -232,7 +232,7 @@ class RunInfo(Message):
     figures: bool
     """True if `/v1/figures` can compute figures from the run."""
     reads: str = Field(
-        description="What it reads.",
+        description="The kind of input that the run reads.",
         json_schema_extra={"enum": ["text", "pictures", "recordings"]},
     )
     takes: Takes | None
@@ -282,13 +282,16 @@ def told_of(tasks: ServedTasks) -> type[ServerInfo]:
     """``ServerInfo`` with the tasks of this server in its schema."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
     about = Field(
-        description=f"What it does, and so where it is asked: {where}.",
+        description=f"The task of the run; in brackets, the path that serves it: {where}.",
         json_schema_extra={"enum": list(dict.fromkeys(kind.task for kind in tasks.runs))},
     )
     of_run = create_model("RunInfo", __base__=RunInfo, __doc__=RunInfo.__doc__, task=(str, about))
     runs: Any = list[of_run]
     return create_model(
-        "ServerInfo", __base__=ServerInfo, __doc__=ServerInfo.__doc__, runs=(runs, ...)
+        "ServerInfo",
+        __base__=ServerInfo,
+        __doc__=ServerInfo.__doc__,
+        runs=(runs, Field(description="The runs that the server has loaded.")),
     )
 
 
@@ -298,7 +301,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/v1/info",
-        summary="What this server has and allows",
+        summary="Describe the server",
         tags=["dragoman"],
         responses={200: {"model": told_of(tasks)}},
     )
@@ -335,11 +338,11 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/v1/runs/{name}",
-        summary="How a run was trained, and how good it is",
+        summary="Describe a run",
         tags=["dragoman"],
         responses={
             200: {"model": RunView},
-            404: error_of("There is no such run"),
+            404: error_of("No run has this name"),
         },
     )
     async def run_of(name: str, http: Request) -> Response:
@@ -349,7 +352,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
             of_run = partial(view_of, served.run, name, served.source, served.target)
             return await service.rendered(http, lambda: of_run().model_dump_json().encode())
 
-    @routes.get("/health", summary="Whether the process lives", tags=["operation"])
+    @routes.get("/health", summary="Check the process", tags=["operation"])
     async def health(http: Request) -> Health:
         """Returns status 200 as long as the process can answer requests."""
         await service.probed(http)
@@ -357,9 +360,9 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/ready",
-        summary="Whether requests are taken",
+        summary="Check if requests are accepted",
         tags=["operation"],
-        responses={503: {"model": Readiness, "description": "Not now"}},
+        responses={503: {"model": Readiness, "description": "The server does not accept requests"}},
     )
     async def ready(http: Request) -> Response:
         """Returns status 200 if the server accepts requests. Status 503: the server is shutting
@@ -372,9 +375,9 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/metrics",
-        summary="Metrics for Prometheus",
+        summary="Get metrics for Prometheus",
         tags=["operation"],
-        responses={403: error_of("For operators alone")},
+        responses={403: error_of("Only operators may use this path")},
     )
     async def metrics(http: Request) -> Response:
         """Returns the number and latency of requests, the queues, batches, tokens and connections,

@@ -44,6 +44,8 @@ def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]])
 Texts = str | Annotated[list[str], Field(fail_fast=True)]
 """One text, or several. The first mistake in a list is enough, here and in every other request: to
 list all mistakes of a megabyte would block the server for seconds."""
+ApiKey = Annotated[str | None, Field(description="The API key, if the header has none.")]
+"""The API key in the body of a request, for clients that send no header ``Authorization``."""
 
 
 class ErrorBody(Message):
@@ -72,12 +74,12 @@ def error_of(description: str, body: type[BaseModel] = ErrorBody) -> dict[str, A
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: error_of("The request must change"),
-    403: error_of("An API key is missing or not known"),
+    400: error_of("The request is wrong and must be changed"),
+    403: error_of("An API key is missing or unknown"),
     408: error_of("The request did not arrive in time"),
     413: error_of("The request is too large"),
     415: error_of("The body must be JSON"),
-    421: error_of("The server does not go by the name in the header Host"),
+    421: error_of("The server does not have the name in the header Host"),
     429: error_of("Too many requests; see the header Retry-After"),
     500: error_of("The server failed"),
     503: error_of("The server is shutting down"),
@@ -205,7 +207,7 @@ class OpenAiErrorBody(Message):
 
 
 OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: error_of("The request must change", OpenAiErrorBody),
+    400: error_of("The request is wrong and must be changed", OpenAiErrorBody),
     413: error_of("The request is too large", OpenAiErrorBody),
     429: error_of("Too many requests; see the header Retry-After", OpenAiErrorBody),
     500: error_of("The server failed", OpenAiErrorBody),

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dragoman.insight.head import OpenedCell
 from dragoman.models.interface import Part
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.look.outputs import DetectedLanguage, Hypothesis
 
 Side = Literal["source", "target"]
@@ -81,7 +81,7 @@ class LookRequest(Message):
     """Return the candidates at each step of the search."""
     choices: int = Field(default=0, ge=0, le=20)
     """The number of most probable tokens to return for each position of the output."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class AttentionRequest(LookRequest):

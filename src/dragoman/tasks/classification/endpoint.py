@@ -184,7 +184,7 @@ def _digits(shares: NDArray[np.floating]) -> list[float]:
     return [float(f"{share:.4g}") for share in shares]
 
 
-@asks(ServedClassifier, "Give texts or files their labels")
+@asks(ServedClassifier, "Classify texts or files")
 async def classify(service: Service, request: ClassifyRequest, client: str) -> ClassifyAnswer:
     """Returns the labels with their probabilities. With `why`, also the influence of each word on
     the most probable label, by gradient and by attention; the two measures often disagree, and

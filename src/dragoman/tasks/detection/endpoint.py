@@ -13,7 +13,7 @@ from pydantic import Field
 from dragoman.forms.box_form import PER_BOX
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import asks
@@ -35,7 +35,7 @@ class DetectRequest(WithFiles):
     """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     seen: bool = False
     """Return the input of the model, and its attention for each box. For one picture."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class BoxEdges(Message):
@@ -145,7 +145,7 @@ class ServedDetector(FileRun[Detector]):
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 
 
-@asks(ServedDetector, "Find what is in pictures, and where")
+@asks(ServedDetector, "Find objects in pictures")
 async def detect(service: Service, request: DetectRequest, client: str) -> DetectAnswer:
     """Returns boxes with their labels and scores, the highest scores first, in the form of the
     pipelines of transformers. Send the pictures as `file`, in a form or in base64."""

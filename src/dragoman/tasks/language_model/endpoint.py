@@ -36,19 +36,19 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.streams(
         ServedLanguageModel,
-        "Go on with a text",
-        "The text; with `stream` the events start, text, done and error",
+        "Continue a text",
+        "The text; with `stream`, the events start, text, done and error",
     )
     async def write(
         request: WriteRequest, client: str, _: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """Continues a text with a language model: sampled with temperature, top-k, top-p and seed,
-        or the most probable text. Each word has its surprisal.
+        """Samples with temperature, top-k, top-p and seed, or searches for the most probable text.
+        Returns the added text and the surprisal of each word.
 
         With `stream`, the answer is server-sent events: `start` (the beginning as the vocabulary
         represents it, and its number of tokens), `text` (the added text, and the words that are new
-        or have grown, of which `first` is the number of the first), and at the end `done` (the
-        reason of the end) or `error`. To stop, close the connection.
+        or have grown, of which `first` is the number of the first), and at the end `done` (with the
+        reason why the text ends) or `error`. To stop, close the connection.
         """
         service.check_texts([request.text, *request.stop], client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
@@ -56,12 +56,7 @@ def endpoints(service: Service) -> Endpoints:
         writing = _Writing(service, run, growth, client)
         return writing.events() if request.stream else writing.whole()
 
-    @routes.answers(
-        "/surprisal",
-        SurpriseRequest,
-        SurpriseAnswer,
-        "How much each word of a text surprises a language model",
-    )
+    @routes.answers("/surprisal", SurpriseRequest, SurpriseAnswer, "Compute the surprisal of texts")
     async def surprisal(request: SurpriseRequest, client: str) -> bytes:
         """Returns the surprisal of each word in bits; a word with one more bit is half as likely. A
         long text is read in overlapping windows."""
@@ -77,7 +72,7 @@ def endpoints(service: Service) -> Endpoints:
         return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=found))
 
     @routes.answers(
-        "/continuations", ContinuationsRequest, ContinuationsAnswer, "What could come in a text"
+        "/continuations", ContinuationsRequest, ContinuationsAnswer, "List probable next words"
     )
     async def continuations(request: ContinuationsRequest, client: str) -> bytes:
         """Returns the most probable words after a text, or instead of one of its words, each with

@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
@@ -44,7 +44,7 @@ class WriteRequest(Message):
     """The strings before which the text ends, whichever comes first."""
     stream: bool = False
     """Answer with server-sent events, which show the text as it is written."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class TextWord(Message):
@@ -89,7 +89,7 @@ class SurpriseRequest(Message):
     """The text to read, or a list of texts."""
     run: str | None = None
     """The name of the run. Default: the first run that writes."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class Surprise(Message):
@@ -130,7 +130,7 @@ class ContinuationsRequest(Message):
     returned once."""
     run: str | None = None
     """The name of the run. Default: the first run that writes."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class Continuation(Message):

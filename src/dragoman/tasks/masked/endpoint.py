@@ -10,7 +10,7 @@ from pydantic import Field
 from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.base.wording import plural
 from dragoman.runs.run import Run
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.queue.cost import READING
@@ -32,7 +32,7 @@ class FillRequest(Message):
     as a whole."""
     top: int = Field(default=BEST, ge=1, le=1000)
     """The number of candidates to return for each blank."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class Candidate(Message):

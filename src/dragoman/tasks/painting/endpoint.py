@@ -23,7 +23,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, Message
+from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, ApiKey, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
@@ -73,7 +73,7 @@ class ImagesRequest(Message):
     """Accepted for clients of OpenAI, and not used."""
     user: str | None = None
     """Accepted for clients of OpenAI, and not used."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class WrittenCodes(Message):

@@ -16,7 +16,7 @@ from dragoman.forms.tree_form import words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun
@@ -38,7 +38,7 @@ class ParseRequest(Message):
     """The number of trees of each sentence to return, best first."""
     attention: bool = False
     """Return the attention of each bracket of the best tree to the words of the sentence."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class TreeWord(Message):
@@ -201,7 +201,7 @@ class ServedParser(AskedRun[Parser]):
         own.count = len(words) - own.first
 
 
-@asks(ServedParser, "The constituency tree of a sentence")
+@asks(ServedParser, "Parse sentences")
 async def parse(service: Service, request: ParseRequest, client: str) -> ParseAnswer:
     """Returns trees over exactly the given words: in brackets, and as lists of words and brackets.
     With `attention`, also the attention of the model when it opened each bracket."""

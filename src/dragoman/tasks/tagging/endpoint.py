@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dragoman.base.wording import plural
-from dragoman.serving.http.messages import Message, Texts, json_in_parts
+from dragoman.serving.http.messages import ApiKey, Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import asks
@@ -30,7 +30,7 @@ class TagRequest(Message):
     """The name of the run. Default: the first run that tags."""
     top: int = Field(default=1, ge=1)
     """The number of tags to return for each word, the most probable first."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class TagChoice(Message):
@@ -209,7 +209,7 @@ class ServedTagger(AskedRun[Tagger]):
         ]
 
 
-@asks(ServedTagger, "Give each word of a text its tag")
+@asks(ServedTagger, "Tag the words of texts")
 async def tag(service: Service, request: TagRequest, client: str) -> bytes:
     """Returns the most probable tag of each word and its probability; with `top`, also the next
     most probable tags. If the tags have the form B-X, I-X and O, also the spans that they mark."""

@@ -51,7 +51,7 @@ def endpoints(service: Service) -> Endpoints:
     @routes.streams(
         ServedTranscriber,
         "Transcribe a recording",
-        "What is said; with `stream` the events transcript.text.delta, transcript.text.segment and "
+        "The text; with `stream`, the events transcript.text.delta, transcript.text.segment and "
         "transcript.text.done",
         also=("text/plain",),
         seconds=seconds,

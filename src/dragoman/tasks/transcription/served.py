@@ -30,7 +30,7 @@ from dragoman.forms.text_form import as_text
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.messages import TRANSCRIPTIONS, Message
+from dragoman.serving.http.messages import TRANSCRIPTIONS, ApiKey, Message
 from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, readable
 from dragoman.serving.operate.settings import ServeSettings
@@ -93,7 +93,7 @@ class TranscriptionRequest(WithFiles):
     """Accepted and not used: the most probable text is searched for."""
     chunking_strategy: str | None = None
     """Accepted and not used: recordings are always cut at silences."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:

@@ -70,6 +70,7 @@ class DocumentRequest(WithFiles):
     stream: bool = False
     """Answer with server-sent events, which report the progress."""
     api_key: str | None = None
+    """The API key, if the header has none."""
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
@@ -170,10 +171,11 @@ def endpoints(service: Service) -> Endpoints:
         openapi_extra=_BODY,
     )
     async def translate_file(http: Request) -> Response:
-        """Translates a document: Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, message
-        catalogues, subtitles and more. The format is detected from the content. Only the text
-        changes. With `stream`, the answer is server-sent events: `progress`, with the number of
-        translated texts (`done`) and the total (`of`), and at the end `done`, with the address."""
+        """The document is the field `file` of a form: Word, PowerPoint, Excel, OpenDocument, HTML,
+        Markdown, message catalogues, subtitles and more. The format is detected from the content.
+        Only the text changes. With `stream`, the answer is server-sent events: `progress`, with the
+        number of translated texts (`done`) and the total (`of`), and at the end `done`, with the
+        address."""
         if media_type(http) != PARTS:
             told = "A document is sent as multipart/form-data, its field is file"
             raise Refusal("bad_form", f"{told}.", problem=told)
@@ -198,7 +200,7 @@ def endpoints(service: Service) -> Endpoints:
         DOWNLOADS + "{key}/{name}",
         summary="Download a translated document",
         response_class=Response,
-        responses={404: error_of("It is no longer kept")},
+        responses={404: error_of("The document is no longer stored")},
     )
     async def download_file(key: str, name: str, http: Request) -> Response:
         """Returns a translated document. It is deleted after the download, after ten minutes, or
@@ -332,6 +334,11 @@ def _translated_name(name: str, language: str) -> str:
 SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
 """The file endings of the supported document formats."""
 
+
+def _described(field: str, kind: str = "string") -> dict[str, Any]:
+    return {"type": kind, "description": DocumentRequest.model_fields[field].description}
+
+
 _BODY = {
     "requestBody": {
         "required": True,
@@ -342,11 +349,11 @@ _BODY = {
                     "required": ["file", "source", "target"],
                     "properties": {
                         "file": {"type": "string", "format": "binary"},
-                        "source": {"type": "string"},
-                        "target": {"type": "string"},
-                        "columns": {"type": "string"},
-                        "stream": {"type": "boolean"},
-                        "api_key": {"type": "string"},
+                        "source": _described("source"),
+                        "target": _described("target"),
+                        "columns": _described("columns"),
+                        "stream": _described("stream", "boolean"),
+                        "api_key": _described("api_key"),
                     },
                 }
             }

@@ -49,8 +49,8 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.streams(
         ServedTranslator,
-        "Translate, and tell what the model knows of its translation",
-        "The translations; with `stream` the events start, draft, sentence, warnings, done and "
+        "Translate with scores and alternatives",
+        "The translations; with `stream`, the events start, draft, sentence, warnings, done and "
         "error",
     )
     async def translate(

@@ -20,7 +20,7 @@ from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.units.document import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import Message, Texts, written
+from dragoman.serving.http.messages import ApiKey, Message, Texts, written
 from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -59,7 +59,7 @@ class LibreTranslateRequest(BaseModel):
     them is translated."""
     alternatives: Annotated[int, BeforeValidator(_number)] = Field(default=0, ge=0)
     """The number of additional translations to return."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class LibreTranslateAnswer(Message):
@@ -80,7 +80,7 @@ class DetectLanguageRequest(BaseModel):
 
     q: str
     """The text whose language is detected."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class Language(Message):
@@ -149,13 +149,13 @@ def endpoints(service: Service) -> Endpoints:
         form=True,
     )
     async def translate(request: LibreTranslateRequest, client: str) -> bytes:
-        """Translates a text or a list of texts, plain or HTML. Each text is split into sentences;
+        """Accepts a text or a list of texts, plain or HTML. Each text is split into sentences;
         white space and line breaks between them are kept."""
         return await _translate(service, request, client)
 
     @routes.get(
         "/languages",
-        summary="Languages that can be translated",
+        summary="List the languages",
         responses={200: {"model": list[Language]}},
     )
     async def languages(http: Request) -> Response:
@@ -182,7 +182,7 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(
         "/frontend/settings",
-        summary="What a client should know of this server",
+        summary="Get the settings for clients",
         responses={200: {"model": FrontendSettings}},
     )
     async def frontend_settings(http: Request) -> Response:

@@ -16,7 +16,7 @@ from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
@@ -46,7 +46,7 @@ class LinesRequest(WithFiles):
     seen: bool = False
     """Return the input of the model, and its attention for each token of the text. For one
     picture."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class SeenLine(SeenFile):

@@ -26,7 +26,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total
 from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import DetectedLanguage
@@ -84,7 +84,7 @@ class TranslateRequest(Message):
     warnings: bool = False
     """Return the possible problems of the best translation of each sentence, and the source words
     of each of its words. The plain model computes them, which takes several times as long."""
-    api_key: str | None = None
+    api_key: ApiKey = None
 
 
 class Sentence(Message):
