@@ -59,7 +59,7 @@ class TreeSymbols(Symbols):
     """
 
     def __init__(self, tags: Sequence[str], labels: Sequence[str], chain: int) -> None:
-        """``chain`` is described in ``TreeSettings``."""
+        """``chain`` is the setting that ``TreeSettings`` describes."""
         self.tags = tuple(tags)
         self.labels = tuple(labels)
         self.chain = chain

@@ -97,7 +97,7 @@ class RecipeBuilder(ABC):
     recipes: type[Recipe]
     """The class of the recipe, which knows all tasks."""
     base: Recipe | None
-    """The recipe that ``--recipe`` names."""
+    """The recipe that the option ``--recipe`` names."""
     learned: Recipe | None
     """The recipe of the run to fine-tune, or to ``take`` a part of."""
     take: ModelPart | None

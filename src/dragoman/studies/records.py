@@ -57,7 +57,7 @@ class TrialPoint(Stored):
     update: _Count
     minutes: _Number
     value: _Number
-    """The score that ``training.metric`` names."""
+    """The score of the validation, which ``training.metric`` names."""
 
 
 class Record(Stored):

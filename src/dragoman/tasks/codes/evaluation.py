@@ -127,7 +127,7 @@ class CodesTally:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Return the scores by name."""
+        """Return the scores of the codes by name."""
         error = self._squares / max(1, self._values)
         shares = self._seen[self._seen > 0] / max(1, self._seen.sum())
         entropy = float(-(shares * np.log(shares)).sum())
