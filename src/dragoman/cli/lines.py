@@ -168,7 +168,7 @@ def in_parts(
             f"{option} reads files, not standard input: name files, folders or patterns"
         )
     given = _absolute(args)
-    asked = _asked(verb, given, inputs, reads, language, further or {})
+    asked = _job_request(verb, given, inputs, reads, language, further or {})
     make = partial(_mapper, verb.make, given, reads)
     command = Command(args.to, args.on, args.part, progress_console(getattr(args, "quiet", False)))
     run(command, asked, make, mixed=args.mixed, seen=seen)
@@ -193,7 +193,7 @@ def _mapper(
     return LineMapper(given, *way, *([] if seen is None else [seen]))
 
 
-def _asked(
+def _job_request(
     verb: LineVerb, args: Any, inputs: Sequence[Sequence[str]], reads: int, language: str,
     further: Mapping[str, Any],
 ) -> Any:  # fmt: skip

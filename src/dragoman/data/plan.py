@@ -223,11 +223,11 @@ class Plan:
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
             laid_out[turn % updates].extend(
-                examples[first + a : first + b] for a, b in self._bounded(sizes[:, first:last])
+                examples[first + a : first + b] for a, b in self._bound(sizes[:, first:last])
             )
         return laid_out
 
-    def _bounded(self, sizes: Indices) -> list[tuple[int, int]]:
+    def _bound(self, sizes: Indices) -> list[tuple[int, int]]:
         """Return one micro-batch, or several if either side far exceeds the budget."""
         rows = sizes.max(axis=0)
         largest = int(sizes.sum(axis=1).max())

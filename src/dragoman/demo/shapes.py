@@ -81,7 +81,7 @@ SHAPES = tuple(_INSIDE)
 """The shapes, in the order of their labels."""
 
 
-def _outlined(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
+def _outline(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
     """The places inside a shape within 0.22 radii of its border."""
     within = inside
     for turn in np.arange(_RING) * 2 * np.pi / _RING:
@@ -90,19 +90,19 @@ def _outlined(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
     return inside & ~within
 
 
-def _dotted(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
+def _dot(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
     return inside & (((2.5 * u + 0.5) % 1 - 0.5) ** 2 + ((2.5 * v + 0.5) % 1 - 0.5) ** 2 <= 0.13)
 
 
 PATTERNS: dict[str, Callable[[Inside, Floats, Floats, float], Inside]] = {
     "filled": lambda inside, u, v, radius: inside,
-    "outlined": _outlined,
+    "outlined": _outline,
     "striped": lambda inside, u, v, radius: inside & ((2.2 * v) % 1 < 0.55),
     "barred": lambda inside, u, v, radius: inside & ((2.2 * u + 0.25) % 1 < 0.55),
     "checked": lambda inside, u, v, radius: (
         inside & ((np.floor(2.5 * u) + np.floor(2.5 * v)) % 2 == 0)
     ),
-    "dotted": _dotted,
+    "dotted": _dot,
 }
 """The patterns by name. Each function returns the painted places of the shape ``inside`` with its
 radius in points."""

@@ -52,7 +52,7 @@ class Book(PackedDocument[Document]):
         roots = members.whole(_CONTAINER).elements("rootfile")
         package = next((token.attributes.get("full-path", "") for _, token in roots), "")
         of_package = members.whole(package)
-        locked = _locked(members)
+        locked = _locked_members(members)
         parts: dict[str, Document] = {}
         for _, token in of_package.elements("item"):
             kind = token.attributes.get("media-type", "")
@@ -142,7 +142,7 @@ class _Pages(Members):
         return self.xml(member, self.content(member))
 
 
-def _locked(members: _Pages) -> frozenset[str]:
+def _locked_members(members: _Pages) -> frozenset[str]:
     """The members that are encrypted; these are often fonts, which are not read."""
     if _ENCRYPTION not in members.archive.members:
         return frozenset()

@@ -310,7 +310,7 @@ def _written(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:
     text = ""
     for segment, target in zip(block.segments, targets, strict=True):
         escaped: Target = [
-            _escaped(one.replace("\n", " "), block.escaped, fully=fully)
+            _escape(one.replace("\n", " "), block.escaped, fully=fully)
             if isinstance(one, str)
             else one
             for one in target
@@ -319,11 +319,11 @@ def _written(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:
         for one in spaced(segment.unit, written):
             text += one if isinstance(one, str) else segment.unit.tags[one].written
         text += segment.behind
-    text = _guarded(text, block)
+    text = _guard(text, block)
     return text.replace("|", "\\|") if block.in_table else text
 
 
-def _escaped(text: str, characters: frozenset[str], *, fully: bool) -> str:
+def _escape(text: str, characters: frozenset[str], *, fully: bool) -> str:
     def escape(one: re.Match[str]) -> str:
         if one[0] == "&":
             begins = ESCAPE.match(text, one.start()) is not None
@@ -333,7 +333,7 @@ def _escaped(text: str, characters: frozenset[str], *, fully: bool) -> str:
     return _SPECIAL.sub(escape, text)
 
 
-def _guarded(text: str, block: _Block) -> str:
+def _guard(text: str, block: _Block) -> str:
     """Escape lines that would begin a block of another kind."""
     lines = text.split("\n")
     before = block.content.split("\n")

@@ -158,7 +158,7 @@ def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
                 raise TreeError(number, "a bracket is closed that was not opened")
             else:
                 begun = opened.pop()
-                tree = _closed(begun, number)
+                tree = _close(begun, number)
                 if opened:
                     opened[-1].children.append(tree)
                 else:
@@ -203,7 +203,7 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
         now.word = symbol
 
 
-def _closed(begun: _Open, line: int) -> Tree:
+def _close(begun: _Open, line: int) -> Tree:
     if begun.label is None:
         raise TreeError(line, "a bracket has neither label nor word")
     if begun.word is None and not begun.children:

@@ -90,8 +90,8 @@ class TreeSymbols(Symbols):
                 f"{letters:,} characters together; {_ALL:,} are the most. Is it text that stands "
                 "in their place?"
             )
-        kept = _ordered(tags) if settings.tags == "kept" else [NO_TAG]
-        return cls(kept, _ordered(labels), settings.chain)
+        kept = _order(tags) if settings.tags == "kept" else [NO_TAG]
+        return cls(kept, _order(labels), settings.chain)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -188,5 +188,5 @@ class TreeSymbols(Symbols):
         return [names[symbol] for symbol in ids]
 
 
-def _ordered(counts: Counter[str]) -> list[str]:
+def _order(counts: Counter[str]) -> list[str]:
     return [name for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]

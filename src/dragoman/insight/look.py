@@ -163,7 +163,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     record = shown if options.pieces else merged_to_words(shown)
     kind = options.kind or _likeliest(record)
     layers = [a.name for a in predictor.plain.attentions_of(kind)]
-    heatmap = _chosen(record, kind, options, layers, change)
+    heatmap = _choose(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines = [] if options.target is not None else _own_lines(output, plain.shown(options.sentence))
@@ -179,7 +179,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         lines += _importance_lines(importance)
     scores = None
     if options.gold is not None:
-        scores, found_lines = _aligned(options.gold, options.gold_base, pieces)
+        scores, found_lines = _align(options.gold, options.gold_base, pieces)
         lines += found_lines
     return LookResult(
         subject.name,
@@ -222,7 +222,7 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
     ]
 
 
-def _aligned(
+def _align(
     path: Path, base: int | None, pieces: AttentionRecord
 ) -> tuple[AlignmentScores, list[str]]:
     """Return the alignment scores of each head for a pair with links in a file, and lines about
@@ -285,7 +285,7 @@ def _likeliest(record: AttentionRecord) -> AttentionKind:
     return next((kind for kind in first if kind in has), "cross")
 
 
-def _chosen(
+def _choose(
     record: AttentionRecord,
     kind: AttentionKind,
     options: LookOptions,

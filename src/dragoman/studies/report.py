@@ -165,7 +165,7 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
     for system, pace in zip(compared.systems, paces, strict=True):
         say(f"counting the operations of {system.name}")
         per_token = operations_per_token(system.runs[0], some)
-        trained.append(_trained(system, pace, per_token, length))
+        trained.append(_describe(system, pace, per_token, length))
     bleu = next(c for c in compared.quality.comparisons if c.metric == "BLEU")
     best = max(bleu.scores, key=lambda score: score.value).system
     against = translated.against(best)
@@ -196,7 +196,7 @@ def sweep_beside(path: Path) -> Path | None:
     return folder if (folder / PLAN).is_file() else None
 
 
-def _trained(system: System, pace: TurnPace, per_token: float, length: int) -> Trained:
+def _describe(system: System, pace: TurnPace, per_token: float, length: int) -> Trained:
     run = system.runs[0]
     model = run.recipe.model
     lines = list(run.metrics())

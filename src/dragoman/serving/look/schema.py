@@ -330,19 +330,19 @@ class CellAnswer(Message):
     @classmethod
     def of(cls, cell: OpenedCell) -> CellAnswer:
         return cls(
-            query=_rounded(cell.query),
-            key=_rounded(cell.key),
-            value=_rounded(cell.value),
+            query=_round(cell.query),
+            key=_round(cell.key),
+            value=_round(cell.value),
             product=round(cell.product, 4),
             scale=round(cell.scale, 6),
             weight=round(cell.weight, 6),
-            adds=_rounded(cell.adds),
+            adds=_round(cell.adds),
             adds_size=round(float(cell.adds.square().mean().sqrt()), 5),
             head_size=round(float(cell.head_adds.square().mean().sqrt()), 5),
         )
 
 
-def _rounded(values: Tensor) -> list[float]:
+def _round(values: Tensor) -> list[float]:
     return [round(value, 4) for value in values.tolist()]
 
 

@@ -110,7 +110,7 @@ def spans_of(levels: Floats, rate: int, settings: CuttingSettings | None = None)
     their order and without overlaps; none for a silent recording."""
     settings, frame = settings or CuttingSettings(), _frame(rate) / rate
     longest, silence = max(1, int(settings.longest / frame)), round(settings.silence / frame)
-    spans = _padded(_loud(levels, silence), round(settings.margin / frame), len(levels))
+    spans = _pad(_loud(levels, silence), round(settings.margin / frame), len(levels))
     return [
         Span(begin * frame, end * frame)
         for first, last in spans
@@ -161,9 +161,7 @@ def _is_loud(levels: Floats) -> npt.NDArray[np.bool_]:
     return loud
 
 
-def _padded(
-    spans: Sequence[tuple[int, int]], margin: int, length: int
-) -> Iterator[tuple[int, int]]:
+def _pad(spans: Sequence[tuple[int, int]], margin: int, length: int) -> Iterator[tuple[int, int]]:
     """Yield spans with ``margin`` on both sides, or half of the silence if that is less."""
     ends = [0, *(end for _, end in spans)]
     begins = [*(begin for begin, _ in spans), length]

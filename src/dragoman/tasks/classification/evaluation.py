@@ -194,12 +194,12 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
         found, seconds = timed(lambda: labeller([pair.source for pair in pairs]))
         return ClassificationReport(
             *asked.about(examples.name, seconds), labels.names,
-            *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
+            *_judge(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
             examples.left_out, run.task.noun.removesuffix("s"), run.recipe.source.units,
         )  # fmt: skip
 
 
-def _judged(
+def _judge(
     pairs: Sequence[Pair], found: Sequence[ClassifiedText], labels: Labels
 ) -> tuple[Confusion, float, tuple[Mistake, ...]]:
     """The confusions, the sum of -log P of the right labels in nats, and the mistakes with the

@@ -136,10 +136,10 @@ class ServedDetector(FileRun[Detector]):
                 )
                 for box, number in zip(found.above(threshold), found.order, strict=False)
             ],
-            seen=None if seen is None else self._seen(seen),
+            seen=None if seen is None else self._draw_input(seen),
         )
 
-    def _seen(self, rows: Rows) -> SeenPicture:
+    def _draw_input(self, rows: Rows) -> SeenPicture:
         """The picture as the model reads it."""
         down, across = PictureSource.of(self.form.settings).grid
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)

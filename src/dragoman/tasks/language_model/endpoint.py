@@ -110,7 +110,7 @@ class _Writing:
         began = time.monotonic()
         yield await do(self._start)
         left = self.service.settings.limits.seconds - (time.monotonic() - began)
-        async with aclosing(until(left, self._grown(self._text))) as grown:
+        async with aclosing(until(left, self._grow(self._text))) as grown:
             async for some in grown:
                 if some:
                     yield some
@@ -122,7 +122,7 @@ class _Writing:
 
     async def whole(self) -> bytes | Response:
         """Write the whole text, and answer with JSON."""
-        async with aclosing(self._grown(lambda _: b"")) as grown:
+        async with aclosing(self._grow(lambda _: b"")) as grown:
             async for _ in grown:
                 pass
         self._count()
@@ -133,7 +133,7 @@ class _Writing:
 
         return await self.service.written(self.client, answer)
 
-    async def _grown(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
+    async def _grow(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
         """Yield an event for each new part of the text until it has ended. Closing the generator
         frees its place in the queue."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)

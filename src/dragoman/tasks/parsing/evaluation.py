@@ -173,14 +173,14 @@ def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
     except DataError:
         return None
     missed, wrong = unmatched(wanted, given)
-    return TreePair(_tagged(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
+    return TreePair(_set_tag(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
 
 
-def _tagged(tree: Tree, tag: str) -> Tree:
+def _set_tag(tree: Tree, tag: str) -> Tree:
     """The tree with this tag on every word."""
     if tree.is_leaf:
         return replace(tree, label=tag)
-    return replace(tree, children=tuple(_tagged(child, tag) for child in tree.children))
+    return replace(tree, children=tuple(_set_tag(child, tag) for child in tree.children))
 
 
 _MAX_TOKENS = 10_000

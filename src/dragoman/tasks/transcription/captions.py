@@ -58,7 +58,7 @@ def captions(
                 for number, one in enumerate(said, start=1)
             )
         case "vtt":
-            cues = (f"{_times(one, '.')}\n{_escaped(_cue(one.text))}\n\n" for one in said)
+            cues = (f"{_times(one, '.')}\n{_escape(_cue(one.text))}\n\n" for one in said)
             return "WEBVTT\n\n" + "".join(cues)
         case "tsv":
             rows = (
@@ -101,7 +101,7 @@ def _cue(text: str) -> str:
     return _line(text).replace("-->", "->")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 

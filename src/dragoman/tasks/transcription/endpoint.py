@@ -67,7 +67,7 @@ def endpoints(service: Service) -> Endpoints:
         with its text, for `verbose_json` also `transcript.text.segment` with its times and words,
         and at the end `transcript.text.done` with the whole text.
         """
-        run = _chosen(service, request)
+        run = _choose_run(service, request)
         work = run.opened_recording(run.check(request), client)
         file, length = await service.finish(http, work)
         hearing = _Hearing(run, request, client, file, length)
@@ -78,17 +78,17 @@ def endpoints(service: Service) -> Endpoints:
         """Returns all runs in the form in which OpenAI lists models."""
         with service.admit(http):
             runs = service.catalogue.runs
-            return await service.rendered(http, lambda: written(_listed(runs)))
+            return await service.rendered(http, lambda: written(_list_models(runs)))
 
     return routes
 
 
-def _listed(runs: Sequence[ServedRun]) -> ModelList:
+def _list_models(runs: Sequence[ServedRun]) -> ModelList:
     told = [ListedModel(id=run.name, created=run.run.written, task=run.task) for run in runs]
     return ModelList(data=told)
 
 
-def _chosen(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
+def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
     """Choose the named run, or else one that writes the language. Raises Refusal 400 or 404."""
     named = None if request.model == ANY else request.model
     runs = service.catalogue.every(ServedTranscriber, named)
@@ -115,12 +115,12 @@ class _Hearing:
     file: InMemory
     seconds: float
 
-    def _heard(self) -> AsyncGenerator[FoundSegment]:
+    def _hear(self) -> AsyncGenerator[FoundSegment]:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
         """Transcribe the whole recording, then answer."""
-        async with aclosing(self._heard()) as heard:
+        async with aclosing(self._hear()) as heard:
             found = [one async for one in heard]
         segments = [one.segment for one in found]
         layout = self.request.response_format
@@ -152,7 +152,7 @@ class _Hearing:
     async def events(self) -> AsyncGenerator[bytes, None]:
         """Yield an event for each segment."""
         segments: list[Segment] = []
-        async with aclosing(self._heard()) as heard:
+        async with aclosing(self._hear()) as heard:
             async for one in heard:
                 before = " " if segments else ""
                 delta = before + one.segment.text.strip()

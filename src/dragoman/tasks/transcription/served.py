@@ -313,7 +313,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         words = "word" in request.timestamp_granularities
         with executor.held(client, places):
             spans: list[Span] = []
-            async for found, _ in executor.turns(client, self._cut(file)):
+            async for found, _ in executor.turns(client, self._measure_spans(file)):
                 spans = found[-1] if found else spans
             if request.hidden and len(spans) > 1:
                 told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
@@ -325,12 +325,12 @@ class ServedTranscriber(FileRun[Transcriber]):
                 while len(waiting) >= AT_ONCE or (is_last and waiting):
                     together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
                     is_seen = request.seen and shares < MOST_SHARES
-                    for one in await self._searched(together, client, request, words, is_seen):
+                    for one in await self._search(together, client, request, words, is_seen):
                         if one.segment.text.strip():
                             shares += 0 if one.seen is None else one.seen.shares
                             yield one if shares <= MOST_SHARES else one._replace(seen=None)
 
-    def _cut(self, file: InMemory) -> Iterator[list[Span]]:
+    def _measure_spans(self, file: InMemory) -> Iterator[list[Span]]:
         """Yield an empty list at each step of measuring a recording, and its spans last."""
         most, cutter = self.settings.limits.sound_seconds, self.predictor.cutter
         measured, seconds = list[Floats](), 0.0
@@ -346,7 +346,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         with readable(file):
             yield from self.predictor.cutter.pieces(file, spans)
 
-    async def _searched(
+    async def _search(
         self,
         given: Sequence[RecordingPiece],
         client: str,

@@ -267,12 +267,12 @@ class _Work:
             running = steps(read.units(), run.engine)
             answer: Any = None
             while True:
-                asked = await service.documents.do(client, partial(_sent, running, answer))
+                asked = await service.documents.do(client, partial(_resume, running, answer))
                 answer = None
                 if isinstance(asked, list):
                     break
                 if isinstance(asked, ToSearch):
-                    answer = await self._searched(run, asked)
+                    answer = await self._search(run, asked)
                 elif isinstance(asked, ToAlign):
                     answer = await run.align(asked.pairs, client)
                 else:
@@ -304,7 +304,7 @@ class _Work:
         checked = map(service.limiter.check_marks, ([one] for one in read.texts()))
         await service.documents.all(self.client, checked)
 
-    async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
+    async def _search(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
         """Search for each piece, in batches, because clients share the queue."""
         begun: list[tuple[int, ...]] = [()] * len(asked.passages)
         settings = run.engine.search_settings
@@ -317,7 +317,7 @@ class _Work:
         return found
 
 
-def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
+def _resume(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
     """Resume ``running`` -> its next request, or the translations when it has ended."""
     try:
         return running.send(answer)
@@ -335,7 +335,7 @@ SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
 """The file endings of the supported document formats."""
 
 
-def _described(field: str, kind: str = "string") -> dict[str, Any]:
+def _describe(field: str, kind: str = "string") -> dict[str, Any]:
     return {"type": kind, "description": DocumentRequest.model_fields[field].description}
 
 
@@ -349,11 +349,11 @@ _BODY = {
                     "required": ["file", "source", "target"],
                     "properties": {
                         "file": {"type": "string", "format": "binary"},
-                        "source": _described("source"),
-                        "target": _described("target"),
-                        "columns": _described("columns"),
-                        "stream": _described("stream", "boolean"),
-                        "api_key": _described("api_key"),
+                        "source": _describe("source"),
+                        "target": _describe("target"),
+                        "columns": _describe("columns"),
+                        "stream": _describe("stream", "boolean"),
+                        "api_key": _describe("api_key"),
                     },
                 }
             }

@@ -178,7 +178,7 @@ async def _proof(
     def told() -> bytes:
         target = run.engine.target
         (text,) = texts_of(target, [best])
-        found = _told(target, best, text, proof)
+        found = _hypothesis_message(target, best, text, proof)
         shown = found.model_dump(mode="json", include={"warnings", "words"})
         return event_of("warnings", {"sentence": answer.number, **shown})
 
@@ -195,7 +195,7 @@ def sentence_message(target: Form, piece: Piece, hypotheses: Sequence[Hypothesis
         source=piece.text,
         behind=piece.behind,
         hypotheses=[
-            _told(target, *both, source=piece.text if rank == 0 else "")
+            _hypothesis_message(target, *both, source=piece.text if rank == 0 else "")
             for rank, both in enumerate(zip(hypotheses, texts, strict=True))
         ],
     )
@@ -220,7 +220,7 @@ def translation_message(
         for rank, (hypothesis, text) in enumerate(zip(found[number], texts[number], strict=True)):
             proof = proofs[number] if proofs and rank == 0 else None
             source = piece.text if rank == 0 else ""
-            told = _told(target, hypothesis, text, proof, source)
+            told = _hypothesis_message(target, hypothesis, text, proof, source)
             yield [told.model_dump_json(exclude_none=True).encode()]
 
     sentences = (
@@ -236,7 +236,7 @@ _AS_MUCH = 0.5
 """and at least this share of the highest attention to any word."""
 
 
-def _told(
+def _hypothesis_message(
     target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
 ) -> outputs.Hypothesis:
     """Describe a hypothesis with the given ``text``. ``proof`` adds warnings and word sources;

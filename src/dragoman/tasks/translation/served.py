@@ -157,13 +157,15 @@ class Proofs:
         keys: list[ProofKey] = [(piece.text, one.tokens, one.finished) for piece, one in found]
         known = {key: self._kept[key] for key in keys if key in self._kept}
         new = [key for key in dict.fromkeys(keys) if key not in known]
-        read = chain.from_iterable(await self._turns.all(client, map(self._read, _turns_of(new))))
+        read = chain.from_iterable(
+            await self._turns.all(client, map(self._proofread, _turns_of(new)))
+        )
         known |= zip(new, read, strict=True)
         for key in known:
             self._keep(key, known[key])
         return [known[key] for key in keys]
 
-    def _read(self, keys: Sequence[ProofKey]) -> list[Proof]:
+    def _proofread(self, keys: Sequence[ProofKey]) -> list[Proof]:
         texts = self._engine.target.raw([tokens for _, tokens, _ in keys])
         asked = [
             ToProofread(source, text, tokens, finished)
@@ -181,7 +183,7 @@ class Proofs:
 
 
 def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
-    """Divide the work into turns of ``_read``."""
+    """Divide the work into turns of ``_proofread``."""
     turns: list[list[ProofKey]] = []
     letters = 0
     for key in keys:

@@ -127,7 +127,7 @@ def omitted(
         places += _clauses(few)
         missed = [place for place, gain in few if gain >= _HARDLY_MISSED]
         found.append(
-            Omissions(_together(source.text, places), _covered(source, [*places, *missed]))
+            Omissions(_together(source.text, places), _covered_share(source, [*places, *missed]))
         )
     return found
 
@@ -143,7 +143,7 @@ def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
     return found
 
 
-def _covered(source: ReadSource, uncovered: Sequence[Span]) -> float:
+def _covered_share(source: ReadSource, uncovered: Sequence[Span]) -> float:
     """The share of words outside the uncovered places; 1 for a source without words."""
     if not source.words:
         return 1.0
