@@ -16,7 +16,7 @@ Json = Mapping[str, Any]
 _HEAD = """\
 # Endpoints
 
-Every path of the server, with what it takes and gives. A running server shows the same at `/docs`,
+Every path of the server, with its requests and answers. A running server shows the same at `/docs`,
 and the OpenAPI description at `/openapi.json`. [Call the API](http-api.md) explains them with
 examples, and lists the errors that every path may answer with.
 """
@@ -30,7 +30,7 @@ and `/docs.css` its style.
 
 
 def endpoints_page() -> str:
-    """The whole page."""
+    """Return the whole page as Markdown."""
     description = description_of_server()
     page = _HEAD
     for tag in description["tags"]:
@@ -43,13 +43,13 @@ def endpoints_page() -> str:
 
 
 def description_of_server() -> Json:
-    """What a server of no run says of itself; the description does not depend on its runs."""
+    """Return the OpenAPI description of a server, which does not depend on its runs."""
     found: Json = create_app([], ServeSettings(), LanguageDetector(), served()).openapi()
     return found
 
 
 def operations(description: Json) -> Iterator[tuple[str, str, Json]]:
-    """Method, path and description of each."""
+    """Yield the method, the path and the description of each operation."""
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
             yield method.upper(), path, {"tags": ["dragoman"], **operation}
@@ -62,8 +62,10 @@ def _operation(method: str, path: str, operation: Json) -> str:
         page += f"\nParameter `{parameter['name']}` ({where}): {kind}.\n"
     takes = operation.get("requestBody", {}).get("content", {})
     if takes:
-        forms = " or a form" if len(takes) > 1 else ""
-        page += f"\nTakes {_link(next(iter(takes.values()))['schema'])}, as JSON{forms}.\n"
+        schema = next(iter(takes.values()))["schema"]
+        forms = ["JSON" if kind == "application/json" else "a form" for kind in takes]
+        page += f"\nTakes {_link(schema)}, as {' or '.join(dict.fromkeys(forms))}.\n"
+        page += _fields(schema)
     for status, answer in operation["responses"].items():
         if status == "200":
             gives = answer.get("content", {})
@@ -73,19 +75,37 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 
 def _type(name: str, schema: Json) -> str:
-    page = f"\n### {name}\n\n{_text(schema.get('description', ''))}\n"
+    return f"\n### {name}\n\n{_text(schema.get('description', ''))}\n{_fields(schema)}"
+
+
+def _fields(schema: Json) -> str:
+    """The table of the fields of a type; nothing for a type that has none, or is named."""
     if not schema.get("properties"):
-        return page
-    page += "\n| field | type | default | what it is |\n|---|---|---|---|\n"
+        return ""
+    page = "\n| field | type | default | what it is |\n|---|---|---|---|\n"
     needed = schema.get("required", ())
     for field, about in schema["properties"].items():
         default = "must be given" if field in needed else ""
         if "default" in about:
             default = f"`{json.dumps(about['default'], ensure_ascii=False)}`"
-        page += (
-            f"| `{field}` | {_kind(about)} | {default} | {_text(about.get('description', ''))} |\n"
-        )
+        words = _text(f"{about.get('description', '')} {_limits(about)}")
+        page += f"| `{field}` | {_kind(about)} | {default} | {words} |\n"
     return page
+
+
+def _limits(schema: Json) -> str:
+    """The range of a number, and the greatest length of a text or a list."""
+    found = []
+    for one in (schema, *schema.get("anyOf", ())):
+        low = one.get("minimum", 0)
+        if "maximum" in one:
+            found.append(f"From {low:,} to {one['maximum']:,}.")
+        elif low:
+            found.append(f"At least {low:,}.")
+        for name, noun in (("maxLength", "characters"), ("maxItems", "items")):
+            if name in one:
+                found.append(f"At most {one[name]:,} {noun}.")
+    return " ".join(found)
 
 
 def _kind(schema: Json) -> str:

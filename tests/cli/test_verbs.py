@@ -574,7 +574,7 @@ def test_a_run_of_the_same_name_is_said_before_anything_is_read(
     def read(*_: object) -> None:
         raise AssertionError("text is read, for nothing")
 
-    monkeypatch.setattr("dragoman.data.files.corpora._opened", read)
+    monkeypatch.setattr("dragoman.data.files.corpora._open", read)
     said = dragoman(*ask)
     assert said.code == 1 and f"runs/{name} is a run already" in said.err
 

@@ -33,7 +33,7 @@ PANELS: dict[str, dict[str, Any]] = {
     "Look inside": commands(look.look, look.figure),
     "Data and machine": {**commands(data.doctor), "data": data.GROUP},
 }  # fmt: skip
-"""The verbs by purpose."""
+"""The verbs, grouped by their purpose for --help."""
 
 
 class VerbGroup(TyperGroup):
@@ -71,7 +71,7 @@ def options(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
-    """Options of the program itself."""
+    """Read the options of the program itself."""
     if version:
         from importlib.metadata import version as installed
 

@@ -16,7 +16,7 @@ from dragoman.tasks.program import NOT_COMPARED
 
 @arguments
 class CompareArguments:
-    """What ``dragoman compare`` takes."""
+    """The arguments and options of ``dragoman compare``."""
 
     systems: list[Path] = argument()
     """Run folders, folders of several seeds (train --seeds), or files of translations. The first

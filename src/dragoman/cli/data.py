@@ -17,7 +17,7 @@ from dragoman.sizing.options import FilesOptions, TrainOptions
 
 @arguments
 class ShowArguments(FilesOptions):
-    """What ``dragoman data show`` takes."""
+    """The arguments and options of ``dragoman data show``."""
 
     task: TaskName = None
     inputs: list[str] = argument("FILES")
@@ -62,7 +62,7 @@ def show(args: ShowArguments) -> None:
 
 @arguments
 class GetArguments:
-    """What ``dragoman data get`` takes."""
+    """The arguments and options of ``dragoman data get``."""
 
     name: str = argument()
     """The name of the data; dragoman data list shows all names."""
@@ -110,7 +110,7 @@ def get(args: GetArguments) -> None:
 
 @arguments
 class ListArguments:
-    """``dragoman data list`` takes nothing."""
+    """The arguments of ``dragoman data list``: it has none."""
 
 
 def list_(args: ListArguments) -> None:
@@ -133,7 +133,7 @@ GROUP = TyperGroup(
 
 @arguments
 class DoctorArguments:
-    """What ``dragoman doctor`` takes."""
+    """The arguments and options of ``dragoman doctor``."""
 
     measure: bool = False
     """Measure the speed of every way to train and to translate on this machine."""

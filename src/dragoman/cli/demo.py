@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @arguments
 class DemoArguments:
-    """What ``dragoman demo`` takes."""
+    """The arguments and options of ``dragoman demo``."""
 
     to: Path | None = None
     """The run folder. Default: runs/demo, or runs/demo-TASK. An older demo there is replaced."""

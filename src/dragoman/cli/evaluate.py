@@ -26,7 +26,7 @@ from dragoman.console.output import log_to_stderr
 
 @arguments
 class EvaluateArguments:
-    """What ``dragoman evaluate`` takes."""
+    """The arguments and options of ``dragoman evaluate``."""
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[FILE]...", None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class LookArguments:
-    """What ``dragoman look`` takes."""
+    """The arguments and options of ``dragoman look``."""
 
     run: RunFolder = argument("RUN")
     sentence: str = argument()
@@ -111,7 +111,7 @@ def look(args: LookArguments) -> None:
 
 @arguments
 class FigureArguments:
-    """What ``dragoman figure`` takes."""
+    """The arguments and options of ``dragoman figure``."""
 
     name: str | None = argument("NAME", None)
     """The figure to compute; --list shows all names."""

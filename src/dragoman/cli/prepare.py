@@ -11,7 +11,7 @@ from dragoman.console.output import log_to_stderr, progress_console
 
 @arguments
 class PrepareArguments:
-    """What ``dragoman prepare`` takes."""
+    """The arguments and options of ``dragoman prepare``."""
 
     recipe: str = argument("RECIPE")
     """A recipe: a .toml file that names its text, or the name of a recipe that comes with

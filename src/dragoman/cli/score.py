@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ScoreArguments(PartsArguments):
-    """What ``dragoman score`` takes."""
+    """The arguments and options of ``dragoman score``."""
 
     run: RunFolder = argument("RUN")
     source: str = argument()

@@ -23,7 +23,7 @@ def serve_settings() -> type[ServeSettings]:
 
 @arguments
 class ServeArguments:
-    """What ``dragoman serve`` takes."""
+    """The arguments and options of ``dragoman serve``."""
 
     runs: list[Path] = argument("RUN…")
     """The run folders to serve."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @arguments
 class SweepArguments:
-    """What ``dragoman sweep`` takes."""
+    """The arguments and options of ``dragoman sweep``."""
 
     recipe: str = argument("RECIPE")
     """A recipe: a .toml file, or the name of a recipe that comes with dragoman."""
@@ -85,7 +85,7 @@ def sweep(args: SweepArguments) -> None:
 
 @arguments
 class AblateArguments:
-    """What ``dragoman ablate`` takes."""
+    """The arguments and options of ``dragoman ablate``."""
 
     recipe: str = argument("RECIPE")
     """A recipe: a .toml file, or the name of a recipe that comes with dragoman."""

@@ -31,7 +31,7 @@ TaskName = Annotated[
 
 @arguments
 class TrainArguments(TrainOptions):
-    """What ``dragoman train`` takes."""
+    """The arguments and options of ``dragoman train``."""
 
     task: TaskName = None
 
@@ -130,7 +130,7 @@ def train(args: TrainArguments) -> None:
 
 @arguments
 class ResumeArguments:
-    """What ``dragoman resume`` takes."""
+    """The arguments and options of ``dragoman resume``."""
 
     run: Path = argument("RUN")
     """A run folder, or a folder created by train --seeds, sweep or ablate."""
@@ -213,7 +213,7 @@ def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
 
 @arguments
 class AverageArguments:
-    """What ``dragoman average`` takes."""
+    """The arguments and options of ``dragoman average``."""
 
     run: RunFolder = argument("RUN")
     last: int = option(10, ge=1)

@@ -50,7 +50,7 @@ class Share:
 
 
 def share_of(given: str | None) -> Share:
-    """Parse ``--part 17/500``. Errors: ``DragomanError``."""
+    """Parse a share of the parts, such as ``--part 17/500``. Errors: ``DragomanError``."""
     if given is None:
         return Share()
     found = _SHARE.match(given)
@@ -80,14 +80,14 @@ class Command:
     """A command in parts: its output, its workers, and its share of the parts."""
 
     def __init__(self, to: str, on: str | None, part: str | None, console: ProgressConsole) -> None:
-        """Errors: ``DragomanError`` for invalid options."""
+        """Read the options. Errors: ``DragomanError`` for invalid options."""
         self.part, self.share, self._place = part, share_of(part), place_of(on)
         self.to = whole_address(to)
         self.console = console
 
     @cached_property
     def store(self) -> Store:
-        """The store of the parts."""
+        """The store to which the parts are written."""
         return opened(self.to)
 
     def drive(

@@ -38,11 +38,11 @@ class ProgressConsole:
     """The output for people who run a command."""
 
     write: Callable[[str], object]
-    """Writes text as it is."""
+    """Writes text as it is, without a line end."""
     terminal: bool
 
     def say(self, line: str) -> None:
-        """Write a line."""
+        """Write a line to the console."""
         self.write(f"{line}\n")
 
 
@@ -83,7 +83,7 @@ class Driver:
         self._stood = self._died = 0
         """The number of parts that another command did meanwhile, and of replaced workers."""
         self._given_up: dict[int, str] = {}
-        """Part -> the reason."""
+        """The reason for each part that was given up."""
 
     def run(self) -> None:
         """Run until every part is done. Errors: ``DragomanError`` if another try cannot help, and
@@ -228,7 +228,7 @@ class ProgressLine:
     """The progress over all parts: a line that a terminal overwrites and a log repeats."""
 
     def __init__(self, total: int, before: int, console: ProgressConsole) -> None:
-        """``total``: the number of lines."""
+        """``total`` is the number of all lines."""
         self._total, self._console = total, console
         self.before = before
         """The lines of parts that were done before, or by another command."""

@@ -35,7 +35,7 @@ class File:
     """One input, in its state when the plan was made."""
 
     store: str
-    """The address of its store."""
+    """The address of the store that contains it."""
     name: str
     stat: Stat
     compression: Compression = ""

@@ -35,7 +35,7 @@ class ParquetRows(InputKind):
     ending = "parquet"
 
     def check(self, file: File, fields: Fields, language: str | None) -> None:
-        schema = _opened(file).schema_arrow
+        schema = _open(file).schema_arrow
         for name in fields.read:
             if name not in schema.names:
                 raise DataError(
@@ -52,7 +52,7 @@ class ParquetRows(InputKind):
             )
 
     def cut(self, file: File, lines: int) -> Iterator[Stretch]:
-        rows = _opened(file).metadata.num_rows
+        rows = _open(file).metadata.num_rows
         for first in range(0, rows, lines):
             yield Stretch(first, min(lines, rows - first), 0, 0)
 
@@ -81,7 +81,7 @@ class ParquetRows(InputKind):
 def _table(part: PartOfInput) -> Any:
     """The rows of a part, read from the row groups that contain them."""
     (file,), (stretch,) = part.files, part.stretches
-    opened = _opened(file)
+    opened = _open(file)
     groups: list[int] = []
     before, skipped = 0, 0
     for group in range(opened.metadata.num_row_groups):
@@ -94,7 +94,7 @@ def _table(part: PartOfInput) -> Any:
     return opened.read_row_groups(groups).slice(skipped, stretch.lines)
 
 
-def _opened(file: File) -> Any:
+def _open(file: File) -> Any:
     pyarrow = _pyarrow(file.place)
     try:
         return pyarrow.parquet.ParquetFile(BufferedReader(OpenedFile(file), 1 << 20))

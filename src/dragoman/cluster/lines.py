@@ -87,7 +87,7 @@ class PartNote:
     way: str
     """A description of the way in which it was computed."""
     seen: Any = None
-    """The notes of the mapper."""
+    """The notes that the mapper returned for the part."""
 
 
 PART_NOTES = TypeAdapter(PartNote)
@@ -134,7 +134,7 @@ class Job(Work):
 
     def do(self, number: int, tools: LineMapper, way: Way) -> tuple[Any, bool]:
         kind, part = self.parts[number]
-        rows, outputs, bad = _mapped(kind, part, tools)
+        rows, outputs, bad = _map(kind, part, tools)
         data = compressed(kind.written(part, rows, outputs), part.files[0].compression)
         digest, name = hashlib.sha256(data).hexdigest(), self.name(number)
         both = zip(rows, outputs, strict=True)
@@ -162,7 +162,7 @@ def _notes_of(number: int) -> str:
     return f"{NOTES}/parts/{number:07}-"
 
 
-def _mapped(
+def _map(
     kind: InputKind, part: PartOfInput, mapper: LineMapper
 ) -> tuple[list[Row], list[str | None], list[BadLine]]:
     rows: list[Row] = []
@@ -235,7 +235,7 @@ def was_done(job: Job, listed: Mapping[int, Stat]) -> int | None:
     done = json.loads(found)
     for number, size in enumerate(done["sizes"]):
         if listed[number].size != size:
-            raise StoreError(_damaged(job, number, listed[number].size, size))
+            raise StoreError(_damage_message(job, number, listed[number].size, size))
     return int(done["bad"])
 
 
@@ -291,11 +291,11 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
     except ValueError as error:
         raise StoreError(f"{job.store.place(names[0])} is damaged: {error}") from error
     if note.size != stat.size:
-        raise StoreError(_damaged(job, number, stat.size, note.size))
+        raise StoreError(_damage_message(job, number, stat.size, note.size))
     return note
 
 
-def _damaged(job: Job, number: int, size: int, noted: int) -> str:
+def _damage_message(job: Job, number: int, size: int, noted: int) -> str:
     return (
         f"{job.store.place(job.name(number))} has {plural(size, 'byte')}, and {noted:,} were "
         "written: it was changed. Remove it, then give the same command again"

@@ -59,7 +59,7 @@ class Input:
 
 @dataclass(frozen=True)
 class PartsPlan:
-    """All parts of all inputs."""
+    """The plan of all parts of all inputs."""
 
     asked: Asked
     inputs: tuple[Input, ...]
@@ -131,12 +131,12 @@ def stored_plan(
 
 def make_plan(asked: Asked) -> PartsPlan:
     """Read all inputs once and cut them. Errors: ``DataError`` for an input that cannot be read."""
-    plan = PartsPlan(asked, tuple(_cut(files, asked) for files in asked.files))
+    plan = PartsPlan(asked, tuple(_input_of(files, asked) for files in asked.files))
     check_count(len(plan.parts), plan.lines)
     return plan
 
 
-def _cut(files: tuple[File, ...], asked: Asked) -> Input:
+def _input_of(files: tuple[File, ...], asked: Asked) -> Input:
     (name, *others), files = zip(*map(kind_of, files), strict=True)
     if any(other != name for other in others):
         raise DataError(f"{files[0].place} and {files[1].place} are of two kinds")

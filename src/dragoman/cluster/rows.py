@@ -31,7 +31,7 @@ _SHOWN = 1 << 20
 
 
 class RawLine(NamedTuple):
-    """A line without its end."""
+    """A line of a file without its line end."""
 
     data: bytes | None
     """The bytes of the line; None if it is longer than ``LONGEST``."""
@@ -39,7 +39,7 @@ class RawLine(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Consecutive lines of a file."""
+    """Some consecutive lines of a file."""
 
     first: int
     """The number of the first line, from 0."""
@@ -147,7 +147,7 @@ class InputKind(ABC):
         wrong. ``language``: the language of the text; None: any text is accepted."""
 
     def cut(self, file: File, lines: int) -> Iterator[Stretch]:
-        """The stretches of a file."""
+        """Yield the stretches of a file in order."""
         return stretches(file.plain(), lines)
 
     @abstractmethod

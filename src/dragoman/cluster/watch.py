@@ -25,7 +25,7 @@ BAD = f"{NOTES}/bad"
 SETTLED = 2.0
 """A file counts as complete after its size and time have not changed for so many seconds."""
 PAUSE = 0.5
-"""The seconds between two checks."""
+"""The pause between two checks, in seconds."""
 
 Do = Callable[[Path, Path], None]
 """Writes the output of a file to the second path. Errors: ``DragomanError``."""
@@ -120,7 +120,7 @@ class Watch:
             self._store.remove(_note(name))
         if own:
             self.count += 1
-            self._say(f"{_shown(self._store.place(name))}: {time.monotonic() - begun:.1f} s")
+            self._say(f"{_show(self._store.place(name))}: {time.monotonic() - begun:.1f} s")
         return True
 
     def _leads_out(self, name: str) -> str | None:
@@ -155,7 +155,7 @@ class Watch:
         self._store.remove(_note(name))  # the note of an earlier state
         written = json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
         self._store.create(_note(name), written)
-        shown = _shown(file.place)
+        shown = _show(file.place)
         self._say(f"set aside: {shown}: {reason.replace(file.place, shown)}")
 
     def _bad_before(self) -> Iterator[tuple[str, str]]:
@@ -167,7 +167,7 @@ class Watch:
                 continue  # it is tried again
 
 
-def _shown(place: str) -> str:
+def _show(place: str) -> str:
     """A name as a line shows it: it may contain a line break, or control characters of
     terminals."""
     return place if place.isprintable() else repr(place)

@@ -30,7 +30,7 @@ class Way:
 
     @property
     def words(self) -> str:
-        """A description for messages."""
+        """A description of the way for messages."""
         by = f"native kernels for {self.level}" if self.level else "plain torch"
         return f"{self.precision} by {by}, dragoman {self.dragoman}, torch {self.torch}"
 
@@ -101,7 +101,7 @@ class Work(ABC):
         """The number of lines of a part, for the progress."""
 
     def with_way(self, way: Way | None) -> Self:
-        """A copy with another way."""
+        """Return a copy with another way of computing."""
         return replace(self, way=way)
 
     @abstractmethod

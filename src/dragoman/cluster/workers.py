@@ -89,7 +89,7 @@ def processes(number: int | None) -> Workers:
 
 
 class RayWorker(Worker):
-    """An actor on one core."""
+    """A worker that is a Ray actor on one core."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray

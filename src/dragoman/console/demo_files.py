@@ -41,7 +41,7 @@ class Demo(NamedTuple):
 
     recipe: str
     about: str
-    """A description of the model."""
+    """The description of the model for messages."""
     show: Callable[[Run, Any, Console], str]
     """A function that prints the results on the test set, its second argument, and returns where
     the pictures and the report are."""

@@ -172,12 +172,12 @@ def lines_given(
 
         for file in files:  # may be a pipe, such as <(zcat my.gz) in a shell
             read = read_lines(file, _check(language, plain), once=True)
-            yield from _told(read, str(file), language)
+            yield from _warn_of_encoding(read, str(file), language)
     elif texts:
         yield from texts
     else:
         lines = decode_lines(sys.stdin.buffer, check=_check(language, plain))
-        yield from _told(lines, STANDARD_INPUT, language)
+        yield from _warn_of_encoding(lines, STANDARD_INPUT, language)
 
 
 def running_text(files: Sequence[Path], texts: Sequence[str], language: str, *, plain: bool) -> str:
@@ -219,7 +219,7 @@ def _check(language: str, plain: bool) -> Check | None:
     return check
 
 
-def _told(lines: Iterable[str], name: str, language: str) -> Iterator[str]:
+def _warn_of_encoding(lines: Iterable[str], name: str, language: str) -> Iterator[str]:
     """Yield the lines, with a warning at the first one with bytes that are not UTF-8."""
     has_told = False
     for number, line in enumerate(lines, 1):

@@ -30,7 +30,7 @@ Into = Annotated[str, "With --on or --part: the field or column to write."]
 
 @arguments
 class PartsArguments:
-    """How a verb works in parts: what each verb that can takes besides its own options."""
+    """The options of a verb that can process its lines in parts."""
 
     listed_last: ClassVar = True
 
@@ -57,7 +57,7 @@ class PartsArguments:
 
 @arguments
 class LinesArguments(PartsArguments):
-    """What verbs over the lines of a text take."""
+    """The arguments and options of verbs that process the lines of a text."""
 
     run: RunFolder = argument("RUN")
     to: To = None
@@ -69,7 +69,7 @@ PLACES = ("on", "part", "lines", "field", "into", "mixed", "to", "quiet", "verbo
 """Options that do not determine the output of a line. The workers agree on the precision; a
 given precision is theirs from the beginning."""
 _RUNS = ("run", "rerank", "ensemble")
-"""Options that name runs."""
+"""The options whose values are run folders."""
 
 Arguments = TypeVar("Arguments")
 
@@ -171,7 +171,7 @@ def in_parts(
         )
     given = _absolute(args)
     runs = type(run)
-    asked = _asked(verb, given, runs, inputs, reads, language, further or {})
+    asked = _job_request(verb, given, runs, inputs, reads, language, further or {})
     make = partial(_mapper, verb.make, given, runs, reads)
     console = progress_console(getattr(args, "quiet", False))
     work = command.Command(args.to, args.on, args.part, console)
@@ -197,7 +197,7 @@ def _mapper(
     return LineMapper(given, *way, *([] if seen is None else [seen]))
 
 
-def _asked(
+def _job_request(
     verb: LineVerb, args: Any, runs: type[Run], inputs: Sequence[Sequence[str]], reads: int,
     language: str, further: Mapping[str, Any],
 ) -> Any:  # fmt: skip

@@ -107,7 +107,7 @@ def search_settings() -> type[SearchSettings]:
 
 
 def sampling_settings() -> type[SamplingSettings]:
-    """Return the settings of sampling."""
+    """Import and return the settings for sampling."""
     from dragoman.search.settings import SamplingSettings
 
     return SamplingSettings
@@ -220,7 +220,7 @@ def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return ``args`` with an empty second value after each option that has only one: if the
     next word is an option or missing, or if the first value names a file with both sides."""
     found: list[str] = []
-    waiting = [word for arg in args for word in _parted(arg, names)]
+    waiting = [word for arg in args for word in _split_option(arg, names)]
     while waiting:
         word = waiting.pop(0)
         found.append(word)
@@ -235,8 +235,8 @@ def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
     return found
 
 
-def _parted(arg: str, names: Sequence[str]) -> list[str]:
-    """Split ``--dev=FILE`` into two words."""
+def _split_option(arg: str, names: Sequence[str]) -> list[str]:
+    """Split an option such as ``--dev=FILE`` into two words."""
     name, equals, value = arg.partition("=")
     return [name, value] if equals and name in names else [arg]
 

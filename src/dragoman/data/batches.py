@@ -41,7 +41,7 @@ class ExampleBatch(ABC):
     ids: tuple[int, ...]
 
     def __len__(self) -> int:
-        """The number of examples, B."""
+        """The number of examples in the batch, B."""
         return len(self.ids)
 
     @property
@@ -55,7 +55,7 @@ class ExampleBatch(ABC):
 
     def to(self, device: torch.device | str) -> Self:
         """Return the same batch on another device."""
-        moved = {name: _moved(value, device) for name, value in vars(self).items()}
+        moved = {name: _move(value, device) for name, value in vars(self).items()}
         return replace(self, **moved)  # type: ignore[type-var]
 
     def split(self) -> tuple[Self, Self]:
@@ -68,7 +68,7 @@ class ExampleBatch(ABC):
         return self.part(0, cut), self.part(cut, len(self))
 
 
-def _moved(value: Any, device: torch.device | str) -> Any:
+def _move(value: Any, device: torch.device | str) -> Any:
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
     return value if value is None or isinstance(value, tuple) else value.to(device)

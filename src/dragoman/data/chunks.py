@@ -188,14 +188,14 @@ class Chunks:
     def _parts(self, block: int, blocks: int) -> Iterator[Indices]:
         """Yield the chunks of a block (counted over all epochs), pass by pass."""
         chunks = len(self._tokens)
-        place, end = (self._taken(b, blocks) for b in (block, block + 1))
+        place, end = (self._chunks_before(b, blocks) for b in (block, block + 1))
         while place < end:
             number, offset = divmod(place, chunks)
             taken = min(end - place, chunks - offset)
             yield self._pass(number)[offset : offset + taken]
             place += taken
 
-    def _taken(self, block: int, blocks: int) -> int:
+    def _chunks_before(self, block: int, blocks: int) -> int:
         """Return the number of chunks before a block in the stream."""
         epoch, in_epoch = divmod(block, blocks)
         begin, end = (round(e * self.weight * len(self._tokens)) for e in (epoch, epoch + 1))
@@ -222,15 +222,15 @@ def chunks_of(
         if not count:
             continue
         if sums is None or out is None:
-            examples, tokens = _counted(store, limits, corpus)
+            examples, tokens = _count_by_lengths(store, limits, corpus)
         else:
-            examples, tokens = _known(sums, out, corpus, before)
+            examples, tokens = _count_by_sums(sums, out, corpus, before)
         before += count
         found.append(Chunks(corpus, examples, tokens, keyed(seed, 0, number)))
     return found
 
 
-def _known(
+def _count_by_sums(
     sums: ChunkSums, out: npt.NDArray[np.int32], corpus: CorpusRange, before: int
 ) -> tuple[Indices, Indices]:
     """Return the fitting examples of each chunk and their tokens, from the sums of the store."""
@@ -245,10 +245,10 @@ def _known(
     return examples, tokens
 
 
-def _counted(
+def _count_by_lengths(
     store: Lengths, limits: Mapping[str, int], corpus: CorpusRange
 ) -> tuple[Indices, Indices]:
-    """Return what ``_known`` does, from the lengths of all examples."""
+    """Return what ``_count_by_sums`` does, from the lengths of all examples."""
     size = chunk_size(corpus)
     examples: list[Indices] = []
     tokens: list[Indices] = []

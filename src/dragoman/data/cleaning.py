@@ -159,14 +159,14 @@ class Cleaner:
         """Yield the pairs of a part of a corpus that pass; there may be none."""
         for pair in pairs:
             self.report.read += 1
-            name = self._failed(pair)
+            name = self._failed_filter(pair)
             if name is None:
                 self.report.kept += 1
                 yield pair
             else:
                 self.drop(name, pair, corpus)
 
-    def _failed(self, pair: Pair) -> str | None:
+    def _failed_filter(self, pair: Pair) -> str | None:
         for name, fails in self._filters.items():
             if fails(pair):
                 return name
@@ -177,7 +177,7 @@ class Cleaner:
         dropped = self.report.filters[name]
         dropped.count += 1
         if dropped.has_room:
-            shown = DroppedPair(corpus, pair.line, _shortened(pair.source), _shortened(pair.target))
+            shown = DroppedPair(corpus, pair.line, _shorten(pair.source), _shorten(pair.target))
             dropped.first.append(shown)
 
 
@@ -259,6 +259,6 @@ class _Seen:
         return bool(place < len(values) and values[place] == value)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the text shortened, and safe to print on any terminal."""
     return shortened(readable(text), _SHOWN_CHARACTERS)

@@ -33,9 +33,9 @@ class RemoteFile:
     name: str
     address: str
     size: int
-    """The size in bytes."""
+    """The size of the file in bytes."""
     sha256: str
-    """The hash in hexadecimal."""
+    """The SHA-256 hash of the file in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Download:
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
+        """The size of all files together, in bytes."""
         return sum(file.size for file in self.files)
 
 

@@ -69,7 +69,8 @@ class TextLayout:
 
 @dataclass(frozen=True)
 class LabelledBatch(ExampleBatch):
-    """One micro-batch of ``LabelObjective`` (``training/losses/objectives.py``)."""
+    """A micro-batch of labelled texts for ``LabelObjective``
+    (``training/losses/objectives.py``)."""
 
     source: Sequences
     """(P,) int64 ids of the texts."""
@@ -238,7 +239,7 @@ class WordRows:
 
 @dataclass(frozen=True)
 class TaggedBatch(ExampleBatch):
-    """One micro-batch of tagged sentences."""
+    """A micro-batch of sentences whose words have tags."""
 
     read: WordRows
     tags: Tensor

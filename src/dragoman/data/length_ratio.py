@@ -61,7 +61,7 @@ class LengthRatio:
         return int(delta > self.greatest) - int(delta < self.least)
 
     def to_dict(self) -> dict[str, float]:
-        """Return the values for JSON."""
+        """Return the values by name, for JSON."""
         return asdict(self)
 
     @classmethod

@@ -56,7 +56,7 @@ class MaskingSettings(Settings):
 
 
 class Masked(NamedTuple):
-    """A masked text."""
+    """A text in which some tokens are masked."""
 
     read: Tokens
     """(n,) the tokens, some of them hidden."""

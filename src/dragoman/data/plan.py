@@ -54,7 +54,7 @@ _NAMED = 5
 
 
 class PlanSettings(Settings):
-    """How examples are grouped into updates."""
+    """The grouping of examples into updates."""
 
     tokens_per_update: int = Field(8192, ge=1, le=1_000_000_000)
     """The number of target tokens in one update of the weights, including EOS (the paper: 25,000).
@@ -98,7 +98,7 @@ class LeftOut:
     """Examples that are too long for training."""
 
     examples: int
-    """The number of these examples."""
+    """The number of examples that are too long."""
     limits: Mapping[str, int]
     """The most tokens of each side, with EOS."""
     first: tuple[int, ...]
@@ -223,11 +223,11 @@ class Plan:
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
             laid_out[turn % updates].extend(
-                examples[first + a : first + b] for a, b in self._bounded(sizes[:, first:last])
+                examples[first + a : first + b] for a, b in self._bound(sizes[:, first:last])
             )
         return laid_out
 
-    def _bounded(self, sizes: Indices) -> list[tuple[int, int]]:
+    def _bound(self, sizes: Indices) -> list[tuple[int, int]]:
         """Return one micro-batch, or several if either side far exceeds the budget."""
         rows = sizes.max(axis=0)
         largest = int(sizes.sum(axis=1).max())

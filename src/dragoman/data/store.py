@@ -80,12 +80,12 @@ class TokenStore:
         }
         self._row_widths: dict[str, int] = {str(side): width for side, width in about.rows.items()}
         self.lengths: Mapping[str, npt.NDArray[np.int32]] = {
-            side: self._checked_lengths(side) for side in about.tokens
+            side: self._check_lengths(side) for side in about.tokens
         }
         """(len(self),) tokens or rows of each example, by side, without special symbols;
         memory-mapped. The keys are the sides of the examples."""
         self.sums = ChunkSums.read(self.folder / SUMS, len(about.tokens), self.corpora)
-        """The sums of the chunks."""
+        """The checksums of the chunks of the store."""
         # A store of 10^9 pairs has 4,000 shards, so the maps of a shard are opened when first
         # needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
@@ -108,30 +108,30 @@ class TokenStore:
         return self.tokens(side, example)
 
     def _values(self, side: str, example: int) -> npt.NDArray[Any]:
-        shard, place = divmod(self._checked(example), self._shard_examples)
+        shard, place = divmod(self._check_example(example), self._shard_examples)
         arrays = self._shard(shard)[side]
         return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
 
     def text(self, side: str, example: int) -> str:
         """Return the text of one side as it was read, with invalid bytes as lone surrogates."""
-        shard, place = divmod(self._checked(example), self._shard_examples)
+        shard, place = divmod(self._check_example(example), self._shard_examples)
         arrays = self._shard(shard)[side]
         offsets = arrays.text_offsets
         text = arrays.text[offsets[place] : offsets[place + 1]].tobytes()
         try:
             return text.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise self._damaged(f"{shard:05}.{side}.text") from error
+            raise self._damage_error(f"{shard:05}.{side}.text") from error
 
-    def _checked(self, example: int) -> int:
+    def _check_example(self, example: int) -> int:
         if not 0 <= example < self._length:
             raise IndexError(f"example {example} of {self._length}")
         return int(example)
 
-    def _checked_lengths(self, side: str) -> npt.NDArray[np.int32]:
+    def _check_lengths(self, side: str) -> npt.NDArray[np.int32]:
         lengths: npt.NDArray[np.int32] = self._map(f"{side}.lengths", np.int32)
         if len(lengths) != self._length or lengths[:_LOOKED_THROUGH].min() < 0:
-            raise self._damaged(f"{side}.lengths")
+            raise self._damage_error(f"{side}.lengths")
         return lengths
 
     def _open_shard(self, shard: int) -> dict[str, _Side]:
@@ -157,7 +157,7 @@ class TokenStore:
                 and np.array_equal(np.diff(side.offsets), counts)
                 and (name in self._row_widths or _within(side.tokens, size))
             ):
-                raise self._damaged(f"{shard:05}.{name}.*")
+                raise self._damage_error(f"{shard:05}.{name}.*")
         return sides
 
     def _map(
@@ -171,9 +171,9 @@ class TokenStore:
             # A plain array over the map: the memmap class itself makes each access slower.
             return np.asarray(np.memmap(path, dtype, mode="r")).reshape(shape)
         except (OSError, ValueError) as error:
-            raise self._damaged(name) from error
+            raise self._damage_error(name) from error
 
-    def _damaged(self, name: str) -> DataError:
+    def _damage_error(self, name: str) -> DataError:
         return DataError(f"{self.folder / name}: these stored tokens are damaged; {self._mend}")
 
 
@@ -198,7 +198,7 @@ class _Corpus(BaseModel):
 
 
 class _About(BaseModel):
-    """``store.json``."""
+    """The content of ``store.json``, which describes a store."""
 
     model_config = ConfigDict(strict=True)
     format: int
@@ -209,7 +209,7 @@ class _About(BaseModel):
     )
     """The type of the numbers of each side."""
     rows: dict[Literal["source", "target"], Annotated[int, Field(ge=1, le=1 << 24)]] = {}
-    """How many numbers a row has, of the sides that are rows."""
+    """The width of the rows of each side that consists of rows."""
     corpora: list[_Corpus]
     notes: dict[str, Any]
 

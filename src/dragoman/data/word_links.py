@@ -26,7 +26,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class WordLinks:
-    """The links of N examples."""
+    """The word links of N examples."""
 
     def __init__(self, offsets: Integers, source: Integers, target: Integers) -> None:
         """``source`` and ``target`` are the words of each link; those of example n are

@@ -39,14 +39,15 @@ COLOURS = {
     "yellow": (240, 190, 30), "purple": (130, 50, 160),
 }  # fmt: skip
 RELATIONS = {"above": "below", "left of": "right of"}
-"""How the first of two shapes stands to the second, and the second to the first."""
+"""The relation of the first of two shapes to the second -> the relation of the second to the
+first."""
 _PAPER = 246
 _FINER = 4
 """Points of a pixel in each direction: edges are smooth."""
 
 
 class Thing(NamedTuple):
-    """One shape."""
+    """A shape with its size and its colour."""
 
     size: str
     colour: str
@@ -58,8 +59,8 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True)
 class CaptionedDrawing:
-    """What is in a picture: one shape, or two of which the first stands above the second or left
-    of it."""
+    """The content of a picture: a shape, or two of which the first is above or left of the
+    second."""
 
     things: tuple[Thing, ...]
     relation: str = ""
@@ -76,7 +77,7 @@ class CaptionedDrawing:
         )
 
     def pixels(self) -> npt.NDArray[np.uint8]:
-        """(32, 32, 3)."""
+        """Draw the picture on paper. Shape (32, 32, 3)."""
         return self.over(np.full((SIDE, SIDE, 3), _PAPER, np.float64))
 
     def over(self, ground: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
@@ -141,7 +142,7 @@ def write_shapes(
 
 
 def things() -> list[Thing]:
-    """Every shape there is."""
+    """Return all combinations of size, colour and shape."""
     return [Thing(*words) for words in product(SIZES, COLOURS, SHAPES)]
 
 

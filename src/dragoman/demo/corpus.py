@@ -93,7 +93,7 @@ class PronounProbe:
     rival: int
     """The noun that "it" does not stand for."""
     decider: int
-    """The adjective that tells."""
+    """The place of the adjective that decides the meaning of "it"."""
 
 
 @dataclass(frozen=True, slots=True)

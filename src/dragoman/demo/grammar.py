@@ -46,7 +46,7 @@ _EIN_STEMS: dict[Determiner, str] = {"a": "ein", "my": "mein", "no": "kein"}
 
 
 def _is_bare(case: Case, slot: _Slot) -> bool:
-    """Whether *ein, mein, kein* stand without an ending here (ein Mann, ein Kind)."""
+    """True if *ein, mein, kein* have no ending in this place (ein Mann, ein Kind)."""
     return (case == "nominative" and slot in ("m", "n")) or (case == "accusative" and slot == "n")
 
 
@@ -58,7 +58,7 @@ def _weak_ending(case: Case, slot: _Slot) -> str:
 
 
 class Nominal(Protocol):
-    """What can be the subject of a clause: a noun phrase, a pronoun, or a relative pronoun."""
+    """The subject of a clause: a noun phrase, a pronoun, or a relative pronoun."""
 
     @property
     def plural(self) -> bool: ...
@@ -187,7 +187,7 @@ class Modal:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """What "be" says of its subject: a degree ("", too, very) and an adjective."""
+    """The complement of "be": a degree ("", too, very) and an adjective."""
 
     adjective: Adjective
     degree: Literal["", "too", "very"] = ""
@@ -249,7 +249,7 @@ class Clause:
         )
 
     def english_question(self) -> str:
-        """Auxiliary, subject, verb, objects."""
+        """Return the question: auxiliary, subject, verb and objects."""
         verb = [self.verb.base] if self.verb else []
         return " ".join(
             [self._english_auxiliary(), self.subject.english(), *verb, *self._english_rest()]
@@ -268,7 +268,7 @@ class Clause:
         return self.verb.infinitive if plural else self.verb.present
 
     def _german_middle(self) -> list[str]:
-        """What stands inside the bracket: objects, negation, place, predicate."""
+        """Return the words inside the verbal bracket: objects, negation, place, predicate."""
         middle: list[str] = []
         negation = ["nicht"] if self.negated else []
         if self.recipient:

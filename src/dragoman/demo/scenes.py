@@ -25,11 +25,11 @@ SCENES_NOTICE = (
 )
 
 SIZES: dict[Split, int] = {"train": 8_000, "dev": 200, "test": 300}
-"""Scenes of each part."""
+"""The number of scenes in each part."""
 SIDE = 32
-"""Pixels of a scene."""
+"""The side of a scene in pixels."""
 MOST = 3
-"""Shapes of a scene."""
+"""The most shapes in one scene."""
 _SIDES = (7, 14)
 """Pixels of the smallest and of the largest shape."""
 _APART = 0.05
@@ -65,7 +65,8 @@ def _cross(x: _Plane, y: _Plane) -> _Filled:
 SHAPES: dict[str, Callable[[_Plane, _Plane], _Filled]] = {
     "circle": _circle, "cross": _cross, "ring": _ring, "square": _square, "triangle": _triangle,
 }  # fmt: skip
-"""By name, what is filled of the square from -1 to 1, y down."""
+"""The shapes by name. Each function returns true for places inside it, in the square from -1 to 1,
+y down."""
 
 
 class PlacedShape(NamedTuple):

@@ -100,7 +100,7 @@ _ADVERBS: dict[Tense, tuple[tuple[str, str], ...]] = {
 }  # fmt: skip
 
 
-def _fronted(random: Random, clause: Clause) -> tuple[str, str]:
+def _main_clause(random: Random, clause: Clause) -> tuple[str, str]:
     """A main clause, with or without an adverb in front of the verb."""
     if random.random() < 0.6:
         return clause.english(), clause.german_verb_second()
@@ -112,7 +112,7 @@ def _fronted(random: Random, clause: Clause) -> tuple[str, str]:
 
 def _statement(random: Random) -> DemoSentence:
     clause = draw_clause(random)
-    return finish(*_fronted(random, clause), [clause])
+    return finish(*_main_clause(random, clause), [clause])
 
 
 def _question(random: Random) -> DemoSentence:
@@ -161,7 +161,8 @@ _OPENINGS = (
 def _opening(
     random: Random, openings: Sequence[tuple[str, str]] = _THAT_OPENINGS
 ) -> tuple[str, str, list[Clause]]:
-    """What a subordinate clause hangs on: "I think that", "the woman says that"."""
+    """Draw the beginning of a sentence with a subordinate clause, such as "I think that" or "the
+    woman says that"."""
     if random.random() < 0.5:
         return *random.choice(openings), []
     verb = random.choice(KNOWING)
@@ -298,7 +299,7 @@ def _pronoun(random: Random) -> DemoSentence:
             [*above, main],
             family="pronoun",
         )
-    first, erst = _fronted(random, main)
+    first, erst = _main_clause(random, main)
     return finish(f"{first} {english}", f"{erst}, {german}", [main], family="pronoun")
 
 

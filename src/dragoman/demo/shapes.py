@@ -25,7 +25,7 @@ DRAWN_NOTICE = (
 )
 
 SIZES: dict[Split, int] = {"train": 6_000, "dev": 320, "test": 800}
-"""Pictures of each part."""
+"""The number of pictures in each part."""
 SIDE = 32
 """Pixels, of each side of a picture."""
 _FINE = 2
@@ -33,7 +33,8 @@ _FINE = 2
 _RING = 16
 """Directions in which an outline is looked for."""
 _LEAST_CONTRAST = 0.3
-"""By which paper is lighter than ink, in the mean of red, green and blue, from 0 to 1."""
+"""The least difference in brightness between paper and ink, as means of red, green and blue from 0
+to 1."""
 
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -74,13 +75,14 @@ _INSIDE: dict[str, Callable[[Floats, Floats], Inside]] = {
     "star": _star,
     "triangle": lambda u, v: (v >= -0.7) & (np.abs(u) <= 0.56 * (1.0 - v)),
 }
-"""Whether places are inside, u to the right and v upwards, nothing farther than 1 or so from 0."""
+"""The shapes by name. Each function returns true for places inside it, u to the right and v
+upwards; no place in a shape is farther than about 1 from 0."""
 SHAPES = tuple(_INSIDE)
-"""The labels."""
+"""The shapes, in the order of their labels."""
 
 
-def _outlined(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
-    """Within 0.22 of the border."""
+def _outline(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
+    """The places inside a shape within 0.22 radii of its border."""
     within = inside
     for turn in np.arange(_RING) * 2 * np.pi / _RING:
         down, across = (round(0.22 * radius * part) for part in (np.sin(turn), np.cos(turn)))
@@ -88,21 +90,22 @@ def _outlined(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
     return inside & ~within
 
 
-def _dotted(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
+def _dot(inside: Inside, u: Floats, v: Floats, radius: float) -> Inside:
     return inside & (((2.5 * u + 0.5) % 1 - 0.5) ** 2 + ((2.5 * v + 0.5) % 1 - 0.5) ** 2 <= 0.13)
 
 
 PATTERNS: dict[str, Callable[[Inside, Floats, Floats, float], Inside]] = {
     "filled": lambda inside, u, v, radius: inside,
-    "outlined": _outlined,
+    "outlined": _outline,
     "striped": lambda inside, u, v, radius: inside & ((2.2 * v) % 1 < 0.55),
     "barred": lambda inside, u, v, radius: inside & ((2.2 * u + 0.25) % 1 < 0.55),
     "checked": lambda inside, u, v, radius: (
         inside & ((np.floor(2.5 * u) + np.floor(2.5 * v)) % 2 == 0)
     ),
-    "dotted": _dotted,
+    "dotted": _dot,
 }
-"""What is painted of a shape that lies inside of ``inside``, ``radius`` points from its middle."""
+"""The patterns by name. Each function returns the painted places of the shape ``inside`` with its
+radius in points."""
 
 
 INKS = {
@@ -111,7 +114,7 @@ INKS = {
 }  # fmt: skip
 """Red, green and blue of each colour, from 0 to 1."""
 _SPREAD = 0.08
-"""How far an ink may be from its colour, in each of them."""
+"""The most that an ink differs from its colour, for each of red, green and blue."""
 
 
 class Drawing(NamedTuple):
@@ -124,11 +127,11 @@ class Drawing(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What is to be seen."""
+        """The label of the picture: colour, pattern and shape."""
         return f"{self.colour}-{self.pattern}-{self.shape}"
 
     def pixels(self) -> Pixels:
-        """(SIDE, SIDE, 3)."""
+        """Draw the picture. Shape (SIDE, SIDE, 3)."""
         draw = np.random.default_rng(self.seed)
         points = SIDE * _FINE
         radius = points * draw.uniform(0.32, 0.46)
@@ -161,8 +164,7 @@ def _colours(
 
 
 def is_held_out(shape: str, pattern: str, colour: str) -> bool:
-    """Whether a combination stands in the test part alone: of each shape in each pattern, one
-    colour."""
+    """True if a combination is only in the test part: one colour for each shape in each pattern."""
     places = (SHAPES.index(shape), tuple(PATTERNS).index(pattern), tuple(INKS).index(colour))
     return sum(places) % len(INKS) == 0
 

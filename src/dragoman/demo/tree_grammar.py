@@ -24,18 +24,18 @@ from dragoman.forms.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class TreeVerb:
-    """A verb with its forms."""
+    """A verb with all the forms that are used."""
 
     base: str
     third: str
     past: str
     takes_instrument: bool = False
-    """Whether a phrase of "with" and an instrument belongs to it, and not to its object."""
+    """True if a phrase of "with" and an instrument belongs to the verb, not to its object."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNoun:
-    """A noun in both numbers."""
+    """A noun in singular and plural."""
 
     singular: str
     plural: str
@@ -50,7 +50,7 @@ WORN = tuple(
     TreeNoun(word, f"{word}s")
     for word in ("shawl", "hat", "crown", "ribbon", "coat", "bell", "collar", "mask")
 )
-"""What belongs to who has it."""
+"""The nouns for things that a person or an animal wears."""
 _PLACES = ("garden", "forest", "house", "school", "city")
 _SIZES = ("small", "big", "old", "young", "strong")
 _STATES = ("tired", "sick", "lazy", "hungry", "nervous", "sad")
@@ -83,12 +83,12 @@ _TELLING = tuple(
 )  # fmt: skip
 _MODALS = ("can", "will", "must")
 _DEEPEST = 3
-"""Clauses within each other."""
+"""The most clauses that contain each other."""
 
 
 @dataclass
 class Draw:
-    """What one sentence is drawn from, and what it joins."""
+    """The random numbers of a sentence, and the combinations that it contains."""
 
     random: Random
     combinations: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ def _clause(draw: Draw, depth: int) -> Tree:
 
 
 def _verb_phrase(draw: Draw, subject: Phrase, depth: int) -> Tree:
-    """What is said of a subject, whose number its verb has."""
+    """Draw a verb phrase; the number of its verb is that of the subject."""
     kind = draw.random.random()
     if kind < 0.12:
         return _being(draw, subject)
@@ -263,7 +263,7 @@ def _about(verb_phrase: Tree, subject: Tree | None = None) -> Tree:
 
 
 def _plain(draw: Draw, noun: TreeNoun, is_plural: bool | None = None) -> Tree:
-    """Article, adjective and noun."""
+    """Draw a noun phrase of article, adjective and noun."""
     if is_plural is None:
         is_plural = draw.chance(0.2)
     articles = ("the", "the", "these", "two") if is_plural else ("the", "the", "a", "this")

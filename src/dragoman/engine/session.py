@@ -73,7 +73,7 @@ class InspectionRequest:
     settings: SearchSettings
     under: Intervention = Intervention()
     prefix: Sequence[int] = ()
-    """The beginning of the output."""
+    """The first tokens of the output, which are given."""
     given: Sequence[int] = ()
     """The whole output, without its end symbol, which replaces the search."""
 
@@ -123,7 +123,7 @@ class Inspection:
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes."""
+        """The approximate size of the record in bytes."""
         stages = (*self.source_stages.values(), *self.target_stages.values())
         return sum(2 * one.numel() for one in (*self.attention.values(), *stages))
 
@@ -140,8 +140,8 @@ class InspectionSession:
         """Inspect a text. ``fits`` is called before the search with the sizes known then, and
         again after it. Errors: ``SearchError``; ``DragomanError`` for an empty text."""
         if self._engine.writes:
-            return self._written(wanted, fits)
-        return self._read_only(wanted, fits)
+            return self._inspect_writing(wanted, fits)
+        return self._inspect_reading(wanted, fits)
 
     def believed(
         self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
@@ -177,7 +177,7 @@ class InspectionSession:
 
     # ---- inside
 
-    def _written(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
+    def _inspect_writing(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
         """Inspect a model that writes: record its search, and its reading of the output."""
         ids, given, prefix = wanted.ids, wanted.given, wanted.given or wanted.prefix
         fits(len(ids), len(prefix) + 1)
@@ -191,12 +191,12 @@ class InspectionSession:
             if given:
                 (found,) = plain.score([ids], [given])
             elif wanted.under != Intervention():
-                found = _searched(plain, search)
+                found = _search(plain, search)
             else:
-                served = _searched(self._engine, search)
-                found = alone = _searched(plain, replace(search, record=None))
+                served = _search(self._engine, search)
+                found = alone = _search(plain, replace(search, record=None))
                 if served.tokens != alone.tokens:
-                    found = self._believed(ids, served, wanted.settings.length_penalty)
+                    found = self._score(ids, served, wanted.settings.length_penalty)
                     text = target.raw_for(wanted.text, alone.tokens)
                     own = OwnOutput.of(served.tokens, alone.tokens, text)
         with torch.inference_mode():
@@ -222,14 +222,14 @@ class InspectionSession:
             target=target.shown_for(wanted.text, [*found.tokens, target.eos]),
             settings=wanted.settings,
             attention={"encoder": encoder, "decoder": decoder, "cross": cross},
-            source_stages=_halved(stages),
-            target_stages=_halved(target_stages),
+            source_stages=_halve(stages),
+            target_stages=_halve(target_stages),
             steps=steps,
             choices=choices,
             own=own,
         )
 
-    def _read_only(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
+    def _inspect_reading(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
         """Inspect a model that fills in blanks or labels: it reads a text and predicts something
         about it."""
         assert self._predictor is not None, "what writes nothing is read by its predictor"
@@ -250,7 +250,7 @@ class InspectionSession:
             target=[],
             settings=wanted.settings,
             attention={part: self._half(reading, part, source, source[:1]) for part in PARTS},
-            source_stages=_halved(stages),
+            source_stages=_halve(stages),
             target_stages={},
             steps=[],
             choices=(torch.zeros(0, 0), torch.zeros(0, 0, dtype=torch.int64)),
@@ -259,7 +259,7 @@ class InspectionSession:
     def _half(self, probe: Probe, part: str, source: Tensor, target: Tensor) -> Tensor:
         return self._engine.attention.maps(probe, part, len(source), len(target), torch.float16)
 
-    def _believed(self, ids: Sequence[int], found: Hypothesis, penalty: float) -> Hypothesis:
+    def _score(self, ids: Sequence[int], found: Hypothesis, penalty: float) -> Hypothesis:
         """Return an output with the probabilities of the network itself."""
         (read,) = self._engine.score([ids], [found.tokens])
         costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
@@ -274,12 +274,12 @@ class InspectionSession:
             probabilities = self.model.project(rows).float().softmax(dim=-1)
             if rules is not None:
                 places = range(first, first + len(rows))
-                probabilities[~_allowed(rules, tokens, places)] = 0.0
+                probabilities[~_allowed_tokens(rules, tokens, places)] = 0.0
             found.append(probabilities.topk(min(CHOICES, self._target.size)))
         return torch.cat([one.values for one in found]), torch.cat([one.indices for one in found])
 
 
-def _searched(engine: Engine, request: Request) -> Hypothesis:
+def _search(engine: Engine, request: Request) -> Hypothesis:
     """Return the best hypothesis of a search, every step of which is a part of the work."""
     scheduler = engine.scheduler()
     scheduler.submit(request)
@@ -302,13 +302,13 @@ def teacher_forced(
         return writing(model).decode(Sequences.of([torch.tensor(one) for one in targets]), memory)
 
 
-def _allowed(rules: Rules, tokens: Sequence[int], places: Sequence[int]) -> Tensor:
+def _allowed_tokens(rules: Rules, tokens: Sequence[int], places: Sequence[int]) -> Tensor:
     """Return (len(places), V) flags, True for tokens that are allowed at a place of an output."""
     given = np.array([tokens], np.int32)
     return torch.from_numpy(np.concatenate([rules.allowed(given[:, :place]) for place in places]))
 
 
-def _halved(stages: dict[str, Tensor]) -> dict[str, Tensor]:
+def _halve(stages: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: rows.half() for name, rows in stages.items()}
 
 

@@ -27,7 +27,7 @@ from dragoman.formats.yaml_messages import YamlMessages
 
 @dataclass(frozen=True)
 class Format:
-    """A format of documents."""
+    """A format of documents, and how to open it."""
 
     name: str
     """The name of the format for people."""
@@ -124,7 +124,7 @@ def format_of(data: bytes, name: str) -> Format:
             "soffice --convert-to docx FILE.doc (xlsx for .xls, pptx for .ppt)"
         )
     is_archive = data.startswith(b"PK\x03\x04")
-    kind = _archived(data, name) if is_archive else _told_by(data) or _named(name)
+    kind = _detect_archive(data, name) if is_archive else _detect(data) or _detect_by_name(name)
     if kind is None:
         kind = "txt"
         if b"\0" in data[:_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -138,13 +138,13 @@ def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:
     begins = (*(mark for mark, _ in _REFUSED), _OLE, b"PK\x03\x04")
     lines = {None, "txt", *(_AS_LINES if or_lines else ())}
     if start.startswith(_GZIP):  # compressed lines are read too
-        return _named(name.removesuffix(".gz")) not in lines
-    return start.startswith(begins) or (_told_by(start) or _named(name)) not in lines
+        return _detect_by_name(name.removesuffix(".gz")) not in lines
+    return start.startswith(begins) or (_detect(start) or _detect_by_name(name)) not in lines
 
 
 def called(start: bytes, name: str) -> str:
     """The name of a file's format for people, by its beginning."""
-    kind = _told_by(start) or _named(name)
+    kind = _detect(start) or _detect_by_name(name)
     return FORMATS[kind].name if kind else "a document"
 
 
@@ -153,7 +153,7 @@ def read_document(data: bytes, name: str) -> Document:
     return format_of(data, name).read(data, name)
 
 
-def _told_by(data: bytes) -> str | None:
+def _detect(data: bytes) -> str | None:
     """The format that the content shows, or None."""
     start = _start(data)
     if start.startswith("WEBVTT"):
@@ -171,7 +171,7 @@ def _told_by(data: bytes) -> str | None:
     return None
 
 
-def _archived(data: bytes, name: str) -> str:
+def _detect_archive(data: bytes, name: str) -> str:
     """The format of an archive, by its members."""
     members = Archive.read(data, name).members
     for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
@@ -186,7 +186,7 @@ def _archived(data: bytes, name: str) -> str:
     )
 
 
-def _named(name: str) -> str | None:
+def _detect_by_name(name: str) -> str | None:
     """The format by the ending of a file's name, or None."""
     lower = name.lower()
     return next((kind for kind, one in FORMATS.items() if lower.endswith(one.endings)), None)

@@ -48,13 +48,13 @@ class _CsvCell(NamedTuple):
 
 @dataclass(frozen=True)
 class CsvTable(Document):
-    """A table as a document."""
+    """A table (CSV, TSV) as a document."""
 
     name: str
     source: Encoded
     delimiter: str
     cells: Sequence[_CsvCell]
-    """The cells that are translated."""
+    """The cells of the columns that are translated."""
     width: int
     """The number of columns of the widest row."""
     header: Sequence[str]
@@ -106,11 +106,11 @@ class CsvTable(Document):
         for cell, unit, target in zip(self.cells, self.units, targets, strict=True):
             if target != unit.as_it_is:
                 splices.append(
-                    Splice(cell.begin, cell.end, self._written(cell, written(unit, target)))
+                    Splice(cell.begin, cell.end, self._quote(cell, written(unit, target)))
                 )
         return self.source.spliced(splices, self.name)
 
-    def _written(self, cell: _CsvCell, text: str) -> str:
+    def _quote(self, cell: _CsvCell, text: str) -> str:
         needs = cell.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
         doubled = text.replace('"', '""')
         return f'"{doubled}"' if needs else text

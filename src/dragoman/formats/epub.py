@@ -37,7 +37,7 @@ MOST_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class Book(PackedDocument[Document]):
-    """A book as a document."""
+    """An electronic book (EPUB) as a document."""
 
     signed_by = "meta-inf/signatures.xml"
 
@@ -52,7 +52,7 @@ class Book(PackedDocument[Document]):
         roots = members.whole(_CONTAINER).elements("rootfile")
         package = next((token.attributes.get("full-path", "") for _, token in roots), "")
         of_package = members.whole(package)
-        locked = _locked(members)
+        locked = _locked_members(members)
         parts: dict[str, Document] = {}
         for _, token in of_package.elements("item"):
             kind = token.attributes.get("media-type", "")
@@ -138,11 +138,11 @@ class _Pages(Members):
         return content
 
     def whole(self, member: str) -> Xml:
-        """A member, cut into tokens."""
+        """Cut a whole member into tokens."""
         return self.xml(member, self.content(member))
 
 
-def _locked(members: _Pages) -> frozenset[str]:
+def _locked_members(members: _Pages) -> frozenset[str]:
     """The members that are encrypted; these are often fonts, which are not read."""
     if _ENCRYPTION not in members.archive.members:
         return frozenset()

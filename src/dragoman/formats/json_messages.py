@@ -47,7 +47,7 @@ class _JsonSlot:
 
 @dataclass(frozen=True)
 class JsonMessages(Document):
-    """A file of JSON messages."""
+    """A file of JSON messages as a document."""
 
     name: str
     source: Encoded

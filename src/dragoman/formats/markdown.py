@@ -41,7 +41,7 @@ _FRONT = re.compile(
     r"\A(?:---[ \t]*\r?\n(?=[ \t]*[\w\"'#-]+[ \t]*:)(?s:.*?)\n(?:---|\.\.\.)"
     r"|\+\+\+[ \t]*\r?\n(?s:.*?)\n\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
-"""Front matter: YAML, or TOML."""
+"""The delimiters of front matter: YAML, or TOML."""
 MOST_MARKS = 200_000
 """The most blocks and marks of one text; each takes some 40 µs and two kilobytes of memory."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~&]")
@@ -58,7 +58,7 @@ class _MarkdownSegment:
     breaks: tuple[tuple[int, str], ...]
     """The places of the spaces at which its lines end, and what is written there."""
     behind: str
-    """The hard break after it."""
+    """The hard line break after the text."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ class _Block:
     """The text between its lines, as written: the line end and the prefix of the next line."""
     in_table: bool
     escaped: frozenset[str]
-    """The characters that it escapes."""
+    """The characters that the source escapes with backslashes."""
     kinds: tuple[str, ...]
     """The kinds of its marks, in order."""
 
 
 @dataclass(frozen=True)
 class Markdown(Document):
-    """A file of Markdown."""
+    """A file of Markdown as a document."""
 
     name: str
     source: Encoded
@@ -310,7 +310,7 @@ def _written(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:
     text = ""
     for segment, target in zip(block.segments, targets, strict=True):
         escaped: Target = [
-            _escaped(one.replace("\n", " "), block.escaped, fully=fully)
+            _escape(one.replace("\n", " "), block.escaped, fully=fully)
             if isinstance(one, str)
             else one
             for one in target
@@ -319,11 +319,11 @@ def _written(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:
         for one in spaced(segment.unit, written):
             text += one if isinstance(one, str) else segment.unit.tags[one].written
         text += segment.behind
-    text = _guarded(text, block)
+    text = _guard(text, block)
     return text.replace("|", "\\|") if block.in_table else text
 
 
-def _escaped(text: str, characters: frozenset[str], *, fully: bool) -> str:
+def _escape(text: str, characters: frozenset[str], *, fully: bool) -> str:
     def escape(one: re.Match[str]) -> str:
         if one[0] == "&":
             begins = ESCAPE.match(text, one.start()) is not None
@@ -333,7 +333,7 @@ def _escaped(text: str, characters: frozenset[str], *, fully: bool) -> str:
     return _SPECIAL.sub(escape, text)
 
 
-def _guarded(text: str, block: _Block) -> str:
+def _guard(text: str, block: _Block) -> str:
     """Escape lines that would begin a block of another kind."""
     lines = text.split("\n")
     before = block.content.split("\n")

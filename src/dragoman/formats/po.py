@@ -224,7 +224,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
                 raise BadDocument(
                     f"{name}, line {line}: a string that does not end, or of no message"
                 )
-            strings[keyword].append(_unquoted(string[1]))
+            strings[keyword].append(_unquote(string[1]))
             begin, _ = entry.places[keyword]
             entry.places[keyword] = (begin, string.end(1) + 1)
             entry.end = end
@@ -248,7 +248,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
         yield whole()
 
 
-def _unquoted(string: str) -> str:
+def _unquote(string: str) -> str:
     if "\\" not in string:
         return string
     return _ESCAPE.sub(_character, string)

@@ -33,7 +33,7 @@ _MARK = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<\d[\d:.]{3,20}>|</>|\{\\[^{}\n]
 _BLOCK = re.compile(r"(?:NOTE(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*)\r?\n?\Z", re.DOTALL)
 """The beginning of a block of WebVTT that is not a cue."""
 _SPEAKS = re.compile(r"\s*(?:[-–—]\s?|>>)")
-"""The mark of another speaker."""
+"""The mark with which another speaker begins."""
 _VOICE = re.compile(r"<v[ .][^<>\n]{0,200}>")
 """The tag with the speaker of a cue of WebVTT."""
 _ENDS = re.compile(r"[.!?…。！？♪♫:][\"'”’»)\]]*\s*\Z")
@@ -65,7 +65,7 @@ class _CueSlot:
 
 @dataclass(frozen=True)
 class Subtitles(Document):
-    """A file of subtitles."""
+    """A file of subtitles as a document."""
 
     name: str
     source: Encoded
@@ -105,17 +105,17 @@ class Subtitles(Document):
         newline = "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
         for lines, part, (text, ends) in zip(slot.cues, parts, slot.shown, strict=True):
             written = ""
-            for one in broken(_stripped(part), text, [(end, newline) for end in ends]):
+            for one in broken(_strip(part), text, [(end, newline) for end in ends]):
                 code = slot.codes[one] if isinstance(one, int) else None
-                written += code or (self._escaped(one) if isinstance(one, str) else "")
+                written += code or (self._escape(one) if isinstance(one, str) else "")
             # An empty line would end the cue, and many programs do not accept an empty cue.
             yield Splice(lines[0].begin, lines[-1].end, written.strip() or "\u200b")
 
-    def _escaped(self, text: str) -> str:
+    def _escape(self, text: str) -> str:
         return html.escape(text, quote=False) if self.escapes else text.replace("-->", "→")
 
 
-def _stripped(part: Target) -> Target:
+def _strip(part: Target) -> Target:
     """Strip the space at the beginning and the end."""
     found = list(part)
     for place, side in ((0, str.lstrip), (-1, str.rstrip)):

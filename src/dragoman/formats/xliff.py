@@ -59,7 +59,7 @@ class _XliffSegment:
 
 @dataclass(frozen=True)
 class Xliff(Document):
-    """A file of XLIFF."""
+    """A file of XLIFF as a document."""
 
     name: str
     xml: Xml
@@ -112,12 +112,12 @@ class Xliff(Document):
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         replacements: list[Replacement] = []
         for one, target in zip(self.segments, targets, strict=True):
-            replacements += self._written(one, target, wanted)
+            replacements += self._write(one, target, wanted)
         if replacements and wanted.language != "und":
             replacements += self._languages(wanted.language)
         return replaced(self.xml, replacements)
 
-    def _written(
+    def _write(
         self, one: _XliffSegment, target: Target, wanted: OutputOptions
     ) -> Iterator[Replacement]:
         xml, tokens = self.xml, self.xml.tokens
@@ -165,7 +165,7 @@ class Xliff(Document):
 
 
 def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
-    """Every segment of the file."""
+    """Yield every segment of the file in order."""
     unit = "segment" if is_2 else "trans-unit"
     translates = [True]
     tokens = xml.tokens
@@ -204,7 +204,7 @@ def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSe
         stands = "needs-review" if approved == "no" and not state else state
     machine = attributes.get("subState", "").partition(":")[0] if is_2 else ""
     origin = machine or held.get("state-qualifier", "")
-    has_text = target is not None and bool(_mixed(xml, target).unit.text.strip())
+    has_text = target is not None and bool(_mixed_unit(xml, target).unit.text.strip())
     is_locked = any(k.endswith(":locked") and v in _LOCKED for k, v in attributes.items())
     # Without a state, a segment with a translation counts as translated.
     waits = state in WAITS and (bool(state) or not has_text)
@@ -213,13 +213,13 @@ def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSe
         target,
         number,
         tokens[source].partner,
-        _mixed(xml, source),
+        _mixed_unit(xml, source),
         waits=waits and translates and not is_locked and approved != "yes",
         teaches=teaches(stands, origin),
     )
 
 
-def _mixed(xml: Xml, number: int) -> MixedUnit:
+def _mixed_unit(xml: Xml, number: int) -> MixedUnit:
     inside = range(number + 1, xml.tokens[number].partner)
     return mixed_unit(xml, inside, _role, _IDS, placeholders=True)
 

@@ -54,7 +54,7 @@ class _YamlSlot:
 
 @dataclass(frozen=True)
 class YamlMessages(Document):
-    """A file of YAML messages."""
+    """A file of YAML messages as a document."""
 
     name: str
     source: Encoded
@@ -135,13 +135,13 @@ def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Itera
 
 def _written(slot: _YamlSlot, target: Target) -> str:
     if slot.style not in ("|", ">"):
-        return _quoted(written(slot.unit, target), slot.style)
+        return _quote(written(slot.unit, target), slot.style)
     pieces: Target = [" ".join(one.split("\n")) if isinstance(one, str) else one for one in target]
     text = written(slot.unit, broken(pieces, slot.unit.text, slot.breaks))
     return text.strip(" \t")  # a space at the beginning would be an indent
 
 
-def _quoted(text: str, style: str | None) -> str:
+def _quote(text: str, style: str | None) -> str:
     if style == "'" and "\n" not in text:
         doubled = text.replace("'", "''")
         return f"'{doubled}'"

@@ -38,7 +38,7 @@ BoxKind = Literal["tokens", "set"]
 
 
 class BoxSettings(Settings):
-    """How boxes are found and represented as symbols (task detection)."""
+    """The way in which boxes are found and represented as symbols (task detection)."""
 
     kind: BoxKind = "tokens"
     """tokens: the decoder writes one box after the other, symbol by symbol (Pix2Seq); set: it finds
@@ -47,12 +47,12 @@ class BoxSettings(Settings):
     """The number of equal steps into which the height and the width of a picture are divided.
     Coordinates are rounded to a step; one step per pixel that the model reads loses nothing."""
     most: int = Field(10, ge=1, le=400)
-    """The number of boxes that are written for each picture; those whose probability is low are
-    left out of what you see. In training, what is missing is filled up with boxes of nothing. A
-    picture with more boxes is refused. Of kind set, it is the number of queries."""
+    """The number of boxes that are written for each picture; boxes with a low probability are not
+    shown. In training, the sequence is filled up with boxes of no object. A picture with more boxes
+    is refused. For kind = set, the number of queries."""
     jitter: float = Field(0.1, ge=0, le=1)
-    """How far from a true box a box of nothing may lie, as a share of its sides. Half of them lie
-    beside a true box, the others anywhere. Of kind tokens alone."""
+    """The greatest distance of a box of no object from a true box, as a share of its sides. Half of
+    these boxes are near a true box, the others anywhere. For kind = tokens only."""
 
 
 class Read(NamedTuple):
@@ -87,7 +87,7 @@ class BoxSymbols(Symbols):
         read: Read,
         kind: BoxKind = "tokens",
     ) -> None:
-        """``most`` and ``kind``: see ``BoxSettings``."""
+        """``most`` and ``kind`` are described in ``BoxSettings``."""
         self.kind = kind
         self.labels = tuple(labels)
         self.bins = bins

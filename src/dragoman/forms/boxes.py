@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 
 
 class Box(NamedTuple):
-    """A labelled rectangle, in pixels."""
+    """A rectangle with a label, in pixels."""
 
     label: str
     left: float
@@ -95,5 +95,5 @@ def _short(number: float) -> float:
 
 
 def labels_of(scenes: Iterable[Scene]) -> list[str]:
-    """Return all labels, sorted."""
+    """Return all labels of the scenes, sorted."""
     return sorted({box.label for scene in scenes for box in scene.single})

@@ -93,7 +93,7 @@ class Form(ABC):
     has_links = False
     """True if an output shows its links to the words of the source."""
     units = "tokens"
-    """The name of its values."""
+    """The name of its values in messages."""
     row_type = ""
     """numpy's name of the type in which rows are stored."""
     encoded_together = 4096
@@ -240,7 +240,7 @@ class Symbols(ABC):
     @property
     @abstractmethod
     def _json(self) -> str:
-        """The content of the file."""
+        """The content of the vocabulary's file."""
 
     @cached_property
     def fingerprint(self) -> str:

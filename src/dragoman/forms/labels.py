@@ -37,7 +37,7 @@ def plain(label: str) -> str:
 
 
 class Labels(Form):
-    """The labels of a task."""
+    """The set of labels of a task."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """``names``: at least two different names, in the order of their values."""
@@ -58,7 +58,7 @@ class Labels(Form):
             if len(counts) > MOST:
                 raise DataError(
                     f"the examples have more than {MOST:,} different labels, such as "
-                    f"{_quoted(counts)}. Is it the text that stands in the label's column? "
+                    f"{_quote(counts)}. Is it the text that stands in the label's column? "
                     "--columns says which is which"
                 )
         if len(counts) < 2:
@@ -71,7 +71,7 @@ class Labels(Form):
         if letters > _ALL:
             raise DataError(
                 f"the {len(counts):,} labels have {letters:,} characters together; at most "
-                f"{_ALL:,} are allowed. Labels are short names; these are {_quoted(sorted(counts))}"
+                f"{_ALL:,} are allowed. Labels are short names; these are {_quote(sorted(counts))}"
             )
         return cls(sorted(counts)), counts
 
@@ -107,7 +107,7 @@ class Labels(Form):
 
     def summary(self) -> str:
         """Return the first names, and the number of the others."""
-        return _quoted(self.names)
+        return _quote(self.names)
 
     # ---- the methods of a form
 
@@ -124,7 +124,7 @@ class Labels(Form):
         return 1
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _quote(names: Iterable[str]) -> str:
     all_of_them = list(names)
     first = ", ".join(repr(name[:60]) for name in all_of_them[:_SHOWN])
     more = len(all_of_them) - _SHOWN

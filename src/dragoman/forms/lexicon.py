@@ -58,9 +58,9 @@ class Lexicon:
         """Return the words of some texts; if there are very many, the most frequent ones."""
         counts: Counter[str] = Counter()
         for text in texts:
-            words = _WORD.findall(_folded(text))
+            words = _WORD.findall(_fold(text))
             counts.update(word for word in words if not word[0].isdigit())
-        return cls(_kept(counts))
+        return cls(_most_frequent(counts))
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -68,13 +68,13 @@ class Lexicon:
     def has(self, word: str) -> bool:
         """Return True if a word, or each of its parts between apostrophes, was read; numbers
         count as read."""
-        return all(part in self._shares for part in _PART.findall(_folded(word)))
+        return all(part in self._shares for part in _PART.findall(_fold(word)))
 
     def share_before(self, word: str) -> float:
         """Return the share of all running words that are more frequent words than this one: 0
         for the most frequent, 1 for a word that was never read, and for numbers. The rarest of
         its parts counts."""
-        parts = _PART.findall(_folded(word))
+        parts = _PART.findall(_fold(word))
         return max((self._shares.get(part, 1.0) for part in parts), default=1.0)
 
     @cached_property
@@ -92,7 +92,7 @@ class Lexicon:
     def joined(self, other: Lexicon) -> Lexicon:
         """Return a lexicon with the words of both."""
         both = Counter(self.counts) + Counter(other.counts)
-        return Lexicon(_kept(both))
+        return Lexicon(_most_frequent(both))
 
     def save(self, path: Path) -> None:
         """Write a line for each word: its count, a tab, the word. Errors: ``FileError``."""
@@ -107,16 +107,16 @@ class Lexicon:
         try:
             lines = read_bytes(path, _MOST_BYTES).decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            raise _damaged(path, f"not UTF-8 at byte {error.start}") from None
+            raise _damage_error(path, f"not UTF-8 at byte {error.start}") from None
         for number, line in enumerate(lines[:-1], 1):
             match = _LINE.match(line)
             if match is None or len(match[2]) > _MOST_LETTERS or number > _MOST_WORDS:
-                raise _damaged(path, f"line {number}")
+                raise _damage_error(path, f"line {number}")
             counts[match[2]] = int(match[1])
         return cls(counts)
 
 
-def _kept(counts: Counter[str]) -> dict[str, int]:
+def _most_frequent(counts: Counter[str]) -> dict[str, int]:
     """Return the most frequent words, as many as ``load`` reads. In a script without spaces
     (Thai, Chinese), a word may be a whole phrase, with three bytes per letter."""
     kept: dict[str, int] = {}
@@ -131,11 +131,11 @@ def _kept(counts: Counter[str]) -> dict[str, int]:
     return kept
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
 
 
-def _damaged(path: Path, where: str) -> RunError:
+def _damage_error(path: Path, where: str) -> RunError:
     return RunError(
         f"{path} is damaged ({where}). Remove it: the model works without, but does not tell which "
         "words it has never read"

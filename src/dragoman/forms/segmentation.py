@@ -67,7 +67,7 @@ class _Language:
     starters: frozenset[str] = frozenset()
     """Words with a capital that mostly begin a sentence."""
     ordinals: bool = False
-    """True if "3." means third."""
+    """True if "3." means "third" in the language."""
     cased: bool = True
     """True if sentences begin with a capital, so that a small letter continues one."""
 

@@ -38,7 +38,7 @@ class ShownWord:
     first: int
     """The number of its first token."""
     count: int
-    """The number of its tokens."""
+    """The number of tokens of the word."""
 
     @property
     def probability(self) -> float:
@@ -62,18 +62,18 @@ def words_of(
     if not pieces:
         return []
     words = _spelt(pieces, log_probabilities, spaced=spaced)
-    if _joined(words) == text:
+    if _join(words) == text:
         return words
     units = _units(text, pieces)
     if units is not None:
         sums = [sum(log_probabilities[unit.first : unit.end]) for unit in units]
         words = _spelt([unit.spelt for unit in units], sums, spaced=spaced)
-        if _joined(words) == text:
+        if _join(words) == text:
             return [_of_tokens(word, units) for word in words]
-    return _shared_out(text, log_probabilities[: len(pieces)])
+    return _share_out(text, log_probabilities[: len(pieces)])
 
 
-def _joined(words: Sequence[ShownWord]) -> str:
+def _join(words: Sequence[ShownWord]) -> str:
     return "".join(word.before + word.text for word in words)
 
 
@@ -155,7 +155,7 @@ def _of_tokens(word: ShownWord, units: Sequence[_Unit]) -> ShownWord:
     return replace(word, first=first.first, count=last.end - first.first)
 
 
-def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[ShownWord]:
+def _share_out(text: str, log_probabilities: Sequence[float]) -> list[ShownWord]:
     """Return the words of a text whose tokens do not spell it, each with a share of the tokens.
 
     Shares are proportional to characters, so they are a guess. A word too short for a token

@@ -67,7 +67,7 @@ def as_text(form: Form) -> TextForm:
 class _Sentence:
     text: str
     behind: str
-    """The text after the sentence."""
+    """The text between this sentence and the next."""
     marker: str = ""
     """The bullet or number of a list before the sentence, which is kept."""
 

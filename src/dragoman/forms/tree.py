@@ -46,7 +46,7 @@ class TreeError(Exception):
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
         self.line = line
-        """The line, from 1."""
+        """The number of the line in its file, from 1."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Tree:
 
     @property
     def words(self) -> list[str]:
-        """The words of the sentence."""
+        """Return the words of the sentence in order."""
         return [leaf.word for leaf in self.leaves() if leaf.word is not None]
 
     def brackets(self) -> Iterator[Tree]:
@@ -158,7 +158,7 @@ def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
                 raise TreeError(number, "a bracket is closed that was not opened")
             else:
                 begun = opened.pop()
-                tree = _closed(begun, number)
+                tree = _close(begun, number)
                 if opened:
                     opened[-1].children.append(tree)
                 else:
@@ -203,7 +203,7 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
         now.word = symbol
 
 
-def _closed(begun: _Open, line: int) -> Tree:
+def _close(begun: _Open, line: int) -> Tree:
     if begun.label is None:
         raise TreeError(line, "a bracket has neither label nor word")
     if begun.word is None and not begun.children:

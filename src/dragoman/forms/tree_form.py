@@ -113,7 +113,7 @@ _MORE = 0
 
 
 class _Frame(NamedTuple):
-    """An open bracket."""
+    """A bracket that is still open."""
 
     symbol: int
     depth: int

@@ -34,7 +34,7 @@ _ALL = 400_000
 
 
 class TreeSettings(Settings):
-    """How trees are represented as symbols (task parsing)."""
+    """The representation of trees as symbols (task parsing)."""
 
     tags: Literal["none", "kept"] = "none"
     """none: every word is written as the same symbol (XX), which gives better parses than tags
@@ -59,7 +59,7 @@ class TreeSymbols(Symbols):
     """
 
     def __init__(self, tags: Sequence[str], labels: Sequence[str], chain: int) -> None:
-        """``chain``: see ``TreeSettings``."""
+        """``chain`` is the setting that ``TreeSettings`` describes."""
         self.tags = tuple(tags)
         self.labels = tuple(labels)
         self.chain = chain
@@ -97,8 +97,8 @@ class TreeSymbols(Symbols):
                 f"{letters:,} characters together; {_ALL:,} are the most. Is it text that stands "
                 "in their place?"
             )
-        kept = _ordered(tags) if settings.tags == "kept" else [NO_TAG]
-        return cls(kept, _ordered(labels), settings.chain)
+        kept = _order(tags) if settings.tags == "kept" else [NO_TAG]
+        return cls(kept, _order(labels), settings.chain)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -122,7 +122,7 @@ class TreeSymbols(Symbols):
 
     @property
     def with_tags(self) -> bool:
-        """True if tags are learned."""
+        """True if the tags of words are learned."""
         return self.tags != (NO_TAG,)
 
     def encode(self, tree: Tree) -> list[int]:
@@ -175,5 +175,5 @@ class TreeSymbols(Symbols):
         return [names[symbol] for symbol in ids]
 
 
-def _ordered(counts: Counter[str]) -> list[str]:
+def _order(counts: Counter[str]) -> list[str]:
     return [name for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]

@@ -31,7 +31,7 @@ class Cost:
 
     kind: str
     core: int
-    """The operations that mix positions."""
+    """The number of operations that mix positions."""
     whole: int
     """The operations with the projections of the input."""
     sequential: int

@@ -87,7 +87,7 @@ class SublayerStatistics:
     averaged over rows."""
 
     sublayer: Sublayer
-    """The sub-layer."""
+    """The sub-layer that the statistics describe."""
     stream: float
     """The size of x, the input of the residual connection."""
     added: float
@@ -116,10 +116,10 @@ def layer_statistics(
     targets = [[bos, *ids] for ids in run.target.tokens([target for _, target in pairs])]
     probe = Probe(points=("stream", "added", "after"))
     teacher_forced(model, sources, targets, probe)
-    return [_measured(sublayer, probe) for sublayer in model.sublayers]
+    return [_measure(sublayer, probe) for sublayer in model.sublayers]
 
 
-def _measured(sublayer: Sublayer, probe: Probe) -> SublayerStatistics:
+def _measure(sublayer: Sublayer, probe: Probe) -> SublayerStatistics:
     def rows(point: Point) -> Tensor:
         return probe.taken[sublayer.name, point].double()
 
@@ -181,8 +181,8 @@ def order_experiment(predictor: Predictor[object], first: str, second: str) -> O
     return OrderExperiment(
         shown(run.source_text.pieces(ids[0])),
         places,
-        _read(engine, ids, places, positions=True),
-        _read(engine, ids, places, positions=False),
+        _read_orders(engine, ids, places, positions=True),
+        _read_orders(engine, ids, places, positions=False),
     )
 
 
@@ -195,7 +195,7 @@ def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
     return [free[token].pop(0) for token in first]
 
 
-def _read(
+def _read_orders(
     engine: Engine, ids: Sequence[Sequence[int]], places: Sequence[int], *, positions: bool
 ) -> OrderReading:
     begin_part()

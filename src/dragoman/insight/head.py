@@ -33,9 +33,9 @@ class OpenedAttention:
     """All heads of one attention of one translation. Shapes: H heads, d_k, d_v widths."""
 
     source: str
-    """The sentence."""
+    """The sentence that the model read."""
     attention: AttentionLayer
-    """The attention."""
+    """The attention layer with all its heads."""
     looking: Sequence[str]
     """The T tokens that look, of the queries."""
     looked_at: Sequence[str]
@@ -43,11 +43,11 @@ class OpenedAttention:
     inputs: Array
     """The (T, D) rows that queries are made from."""
     queries: Array
-    """The queries, (H, T, d_k)."""
+    """The queries, of shape (H, T, d_k)."""
     keys: Array
-    """The keys, (H, S, d_k)."""
+    """The keys, of shape (H, S, d_k)."""
     values: Array
-    """The values, (H, S, d_v)."""
+    """The values, of shape (H, S, d_v)."""
     weights: Array
     """The weights (H, T, S), as the model computed them."""
     joined: Array

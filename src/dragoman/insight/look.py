@@ -46,7 +46,7 @@ from dragoman.runs.run import Run
 
 @dataclass(frozen=True)
 class LookOptions:
-    """The options of ``dragoman look``."""
+    """The arguments and options of ``dragoman look``."""
 
     sentence: str
     target: str | None = None
@@ -69,21 +69,21 @@ class LookOptions:
 
 @dataclass(frozen=True)
 class LookResult:
-    """The result of ``dragoman look``."""
+    """The result of ``dragoman look``, before it is printed."""
 
     name: str
-    """The name of the run."""
+    """The name of the inspected run."""
     source: str
     """The input; "" for a model without one."""
     output: Output
     record: AttentionRecord
     """The attention by words, or by pieces if the options say so."""
     heatmap: Heatmap
-    """The attention that was selected."""
+    """The weights of the attention that was selected."""
     kind: AttentionKind
     what_if: WhatIf | None
     summary: str
-    """The change in words."""
+    """The effect of the change, in words."""
     importance: Importance | None
     alignment: AlignmentScores | None
     lines: tuple[str, ...]
@@ -164,7 +164,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     record = shown if options.pieces else merged_to_words(shown)
     kind = options.kind or _likeliest(record)
     layers = [a.name for a in predictor.plain.attentions_of(kind)]
-    heatmap = _chosen(record, kind, options, layers, change)
+    heatmap = _choose(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines = [] if options.target is not None else _own_lines(output, plain.shown(options.sentence))
@@ -180,7 +180,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
         lines += _importance_lines(importance)
     scores = None
     if options.gold is not None:
-        scores, found_lines = _aligned(options.gold, options.gold_base, pieces)
+        scores, found_lines = _align(options.gold, options.gold_base, pieces)
         lines += found_lines
     return LookResult(
         subject.name,
@@ -223,7 +223,7 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
     ]
 
 
-def _aligned(
+def _align(
     path: Path, base: int | None, pieces: AttentionRecord
 ) -> tuple[AlignmentScores, list[str]]:
     """Return the alignment scores of each head for a pair with links in a file, and lines about
@@ -286,7 +286,7 @@ def _likeliest(record: AttentionRecord) -> AttentionKind:
     return next((kind for kind in first if kind in has), "cross")
 
 
-def _chosen(
+def _choose(
     record: AttentionRecord,
     kind: AttentionKind,
     options: LookOptions,

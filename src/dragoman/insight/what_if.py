@@ -1,9 +1,6 @@
-"""What-if experiments hide a source word, switch heads off or force another beginning, and
-translate again.
-
-A hidden word keeps its place, but no attention of encoder or decoder may look at it; the output
-of a head that is switched off is zero (``engine/session.py``).
-"""
+"""Runs what-if experiments: they hide a source word, switch heads off or force another beginning,
+and translate again. A hidden word keeps its place, but no attention of encoder or decoder may look
+at it; the output of a head that is switched off is zero (``engine/session.py``)."""
 
 from __future__ import annotations
 

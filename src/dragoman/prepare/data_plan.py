@@ -50,7 +50,7 @@ class DataPlan:
     lines: int
     """The most lines of a part."""
     files: tuple[tuple[File, ...], ...]
-    """The files of each corpus."""
+    """The files of each corpus, in the order of the recipe."""
     parts: tuple[PartOfCorpus, ...]
     partitions: int
     """The number of ranges of hashes; 0 if duplicates stay."""
@@ -61,7 +61,7 @@ class DataPlan:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the corpora."""
+        """The names of the training corpora, in order."""
         return [corpus.name for corpus in self.recipe.data.train]
 
     def place(self, number: int) -> str:

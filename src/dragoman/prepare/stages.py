@@ -63,7 +63,7 @@ class PlanStage(Work):
 
     @property
     def parts(self) -> int:
-        """The number of its parts."""
+        """The number of parts of the stage."""
         return len(self.plan.parts)
 
     @abstractmethod
@@ -213,13 +213,13 @@ def fingerprint_of(store: Store, corpus: int) -> str:
 
 
 def written(pairs: list[Pair]) -> bytes:
-    """Encode examples as JSON Lines."""
+    """Encode pairs as JSON Lines, for ``read_examples``."""
     lines = [json.dumps(list(pair), ensure_ascii=False) for pair in pairs]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
 
 def read_examples(data: bytes) -> Iterator[Pair]:
-    """Read what ``written`` wrote."""
+    """Yield the pairs that ``written`` encoded."""
     for line in data.decode("utf-8", "surrogatepass").split("\n")[:-1]:
         yield Pair(*json.loads(line))
 

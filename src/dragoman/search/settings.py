@@ -10,7 +10,7 @@ from dragoman.base.settings import Settings
 
 
 class SamplingSettings(Settings):
-    """How tokens are sampled. Temperature is applied first, then top-k, then top-p."""
+    """The settings for sampling tokens. Temperature is applied first, then top-k, then top-p."""
 
     # A part of what the server is asked: its documentation shows them.
     model_config = ConfigDict(use_attribute_docstrings=True)

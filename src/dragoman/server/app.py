@@ -39,12 +39,11 @@ IN_THREAD = 16_384
 """In bytes: a thread compresses larger answers, which takes longer than half a millisecond."""
 
 ABOUT = (
-    "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
-    "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
-    "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse, "
-    "to tag words. Recordings are transcribed, and pictures painted, for OpenAI's clients. Every "
-    'error is `{"error": "…", "code": "…", "values": {…}}`, or in OpenAI\'s shape, and says what '
-    "to do."
+    "Translation with your own models. Clients of LibreTranslate can use its paths. The paths "
+    "under `/v1` also return scores and probabilities. Others continue, classify, parse or tag "
+    "texts, fill in blanks, find objects in pictures, or inspect a model. Clients of OpenAI can "
+    'transcribe recordings and paint pictures. Every error is `{"error": "…", "code": "…", '
+    '"values": {…}}`, or has the form of OpenAI\'s errors, and gives a remedy.'
 )
 
 
@@ -75,7 +74,7 @@ def create_app(
 
     app = FastAPI(
         title="dragoman",
-        summary="A translator over runs of your own",
+        summary="A server for translation with your own models",
         description=ABOUT,
         version=version("dragoman"),
         lifespan=lifespan,
@@ -86,10 +85,10 @@ def create_app(
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
         openapi_tags=[
-            {"name": "LibreTranslate", "description": "Works with LibreTranslate's clients."},
-            {"name": "OpenAI", "description": "Works with OpenAI's clients."},
-            {"name": "dragoman", "description": "Our own."},
-            {"name": "operation", "description": "For those who run the server."},
+            {"name": "LibreTranslate", "description": "The paths for clients of LibreTranslate."},
+            {"name": "OpenAI", "description": "The paths for clients of OpenAI."},
+            {"name": "dragoman", "description": "The paths for all tasks and for inspection."},
+            {"name": "operation", "description": "The paths for operators of the server."},
         ],
     )
     app.state.service, app.state.tasks = service, tasks

@@ -18,7 +18,7 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.messages import REFUSALS, Message, error_of, written
+from dragoman.serving.http.messages import REFUSALS, ApiKey, Message, error_of, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -34,89 +34,111 @@ OF_OPERATORS = (DataError, FileError, RecipeError, RunError)
 
 
 class TwoLanguages(Message):
-    """The same text in both languages of the page."""
+    """A text in the two languages of the page."""
 
     en: str
+    """The text for readers of English."""
     ko: str
+    """The text for readers of Korean."""
 
 
 class FigureEntry(Message):
-    """A figure that there is."""
+    """A figure that the server can compute."""
 
     name: str
+    """The name of the figure, for the field `name` of a request."""
     title: TwoLanguages
+    """The title of the figure, in both languages."""
     caption: TwoLanguages
+    """The caption of the figure, in both languages."""
     source: TwoLanguages
-    """Section and equation of the paper."""
+    """The section and equation of the paper that the figure shows."""
     group: catalogue.Group
-    """What it is about."""
+    """The subject of the figure: positions, attention, training, or the run itself."""
     encoding: TwoLanguages | None = None
-    """What the encoding of positions that it shows is called beside the others; left out of figures
-    that show no encoding."""
+    """The name of the positional encoding, if the figure shows a single one. Absent otherwise."""
     needs_run: bool
+    """True if the figure is computed from a run."""
     sentence: catalogue.Sentence | None = None
-    """Where another sentence may be given, which one is shown otherwise: the first that the run was
-    measured on, or one that the figure chooses."""
+    """The default sentence, if the figure accepts another one: the first that the run was measured
+    on, or one that the figure chooses. Absent otherwise."""
     values: dict[str, list[float]]
-    """What each of its sliders may be, by name; of a run's layers and heads the figure tells it."""
+    """The possible values of each slider, by name. For sliders that depend on the run, see the
+    answer of `POST /v1/figures`."""
     missing: TwoLanguages | None = None
-    """Why this server cannot make it for the run."""
+    """The reason why the figure cannot be computed for the run. Absent if it can."""
     command: str | None = None
-    """What makes it in a shell, where a shell can."""
+    """The command that computes the figure in a shell, if only the server cannot. Absent
+    otherwise."""
 
 
 class FigureList(Message):
-    """All figures, in the order of the book."""
+    """The list of all figures of the server."""
 
     figures: list[FigureEntry]
+    """The figures in the order of the book."""
 
 
 class FigureRequest(Message):
-    """``POST /v1/figures``."""
+    """A request for a figure: `POST /v1/figures`."""
 
     name: str
+    """The name of the figure, from `GET /v1/figures`."""
     run: str | None = None
-    """The run that is looked into; the first that is served if not given."""
+    """The name of the run. Default: the first run of the server."""
     sentence: str = Field(default="", max_length=2000)
-    """What the run is shown; its own example if empty."""
+    """The sentence that the run reads. Default: an example."""
     values: dict[str, float] = Field(default_factory=dict, max_length=8)
-    """What the sliders say."""
+    """The values of the sliders, by name. Default: the initial value of each slider."""
     data: bool = False
-    """Give the files of the figure, its picture as SVG and its numbers as CSV, in place of what the
-    page draws."""
-    api_key: str | None = None
+    """Return files instead of panels: the figure as SVG and its numbers as CSV."""
+    api_key: ApiKey = None
 
 
 class SliderInfo(Message):
-    """A number that may be changed."""
+    """A parameter of a figure that a reader can change."""
 
     name: str
+    """The name of the slider, for the field `values` of a request."""
     title: TwoLanguages
+    """The label of the slider, in both languages."""
     values: list[float]
+    """The possible values of the slider, in order."""
     value: float
+    """The value with which this figure was computed."""
     zero: TwoLanguages | None = None
+    """The meaning of the value 0, if it is not a number. Absent otherwise."""
 
 
 class FigureAnswer(Message):
-    """One figure: its words, its sliders, and what its panels draw."""
+    """A computed figure: its texts, its sliders and its panels."""
 
     name: str
+    """The name of the figure, from the request."""
     title: TwoLanguages
+    """The title of the figure, in both languages."""
     caption: TwoLanguages
+    """The caption of the figure, in both languages."""
     notes: list[TwoLanguages]
+    """The remarks on the figure, in both languages."""
     source: TwoLanguages
+    """The section and equation of the paper that the figure shows."""
     run: str
+    """The name of the run. Empty if the figure needs none."""
     sentence: str
+    """The sentence that the run read. Empty if the figure reads none."""
     sliders: list[SliderInfo]
+    """The sliders with their current values."""
     panels: list[dict[str, Any]]
-    """By ``kind``: cells, lines, heads, hops, table. Matrices are 32-bit floats in base64."""
+    """The data to draw, by the `kind` of each panel: `cells`, `lines`, `heads`, `hops` or `table`.
+    Matrices are 32-bit floats in base64."""
 
 
 class FigureData(Message):
-    """A figure as files."""
+    """The picture and the numbers of a figure as files."""
 
     files: dict[str, str]
-    """Name of a file -> the picture as SVG, or its numbers as CSV."""
+    """The contents of each file by its name: the figure as SVG, or its numbers as CSV."""
 
 
 class FigureMaker:
@@ -211,23 +233,24 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(
         "/figures",
-        summary="The figures that there are",
+        summary="List the figures",
         responses={
             200: {"model": FigureList},
-            404: error_of("There is no such run"),
+            404: error_of("No run has this name"),
             **REFUSALS,
         },
     )
     async def names(http: Request, run: str | None = None) -> Response:
-        """In the order of the book, and which of them cannot be made for a run."""
+        """Returns the figures in the order of the book. For those that cannot be computed for the
+        run, the reason is in `missing`."""
         with service.admit(http):
             served = service.catalogue.named(run) if run else service.catalogue.runs[0]
             return await service.rendered(http, partial(_figures, served), served.name)
 
-    @routes.answers("/figures", FigureRequest, FigureAnswer, "One figure, computed")
+    @routes.answers("/figures", FigureRequest, FigureAnswer, "Compute a figure")
     async def figure(request: FigureRequest, client: str) -> bytes:
-        """With its captions in English and Korean, its sliders, and what its panels draw; or its
-        numbers as CSV."""
+        """Returns the figure with its captions in English and Korean, its sliders and the data of
+        its panels; or with `data`, as SVG and CSV."""
         runs = service.catalogue.runs
         run = service.catalogue.named(request.run) if request.run else runs[0]
         maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))

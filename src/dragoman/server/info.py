@@ -33,72 +33,107 @@ class _RunPart(Message):
 
 
 class Line(_RunPart):
-    """One line of a chart."""
+    """A line of a chart, as points."""
 
     name: str
+    """The name of the line in the legend."""
     x: list[float]
+    """The x coordinates of the points."""
     y: list[float]
+    """The y coordinates of the points, as many as in `x`."""
 
 
 class ChartView(_RunPart):
-    """Some lines over one axis."""
+    """A chart with one or several lines."""
 
     title: str
+    """The title to write above the chart."""
     x_label: str
+    """The label of the x axis."""
     y_label: str
+    """The label of the y axis. It may be empty."""
     log_y: bool
+    """True if the y axis is logarithmic."""
     marked_x: Annotated[float | None, Field(default=None)]
+    """The x coordinate to mark, such as the update of the best checkpoint; null if there is
+    none."""
     marked_as: str
+    """The label of the mark. Empty without a mark."""
     series: list[Line]
+    """The lines that the chart shows."""
 
 
 class ScoreView(Message):
+    """A score of the run on a test set."""
+
     name: str
+    """The name of the score in files, such as `bleu`."""
     value: float
-    """As it was computed."""
+    """The score as it was computed."""
     called: str
-    """What people call it; name is what files call it."""
+    """The name of the score for readers, such as BLEU."""
     times: float
-    """What a value is multiplied by to be shown."""
+    """The factor by which `value` is multiplied when it is shown."""
     digits: int
-    """Behind the point of what is shown."""
+    """The number of digits after the decimal point when the score is shown."""
     unit: str
-    """What stands behind it: " %" or nothing."""
+    """The unit to write after the shown number: " %" or nothing."""
     test: str
-    """Which sentences it was measured on."""
+    """The test set and its number of sentences."""
     signature: str
-    """sacreBLEU's: without it a BLEU cannot be compared."""
+    """The signature of sacreBLEU, which records how the score was computed. Empty for other
+    scores."""
 
 
 class SampleView(_RunPart):
+    """A sentence of the test set and its output."""
+
     source: str
+    """The input that the run read."""
     hypothesis: str
+    """The output that the run wrote."""
     reference: str
+    """The output that the test set expects."""
 
 
 class TableView(_RunPart):
+    """A table about the training data."""
+
     title: str
+    """The title to write above the table."""
     header: list[str]
+    """The names of the columns, in order."""
     rows: list[list[str | int | float]]
+    """The rows of the table; each has a cell for every column."""
     note: str
+    """A remark below the table. It may be empty."""
 
 
 class RunView(Message):
-    """All that is told of a run."""
+    """The training, the scores and the recipe of a run."""
 
     name: str
+    """The name of the run on this server."""
     source: str
+    """The source language as a code."""
     target: str
+    """The target language as a code."""
     notice: str
-    """Said first and plainly, e.g. that the corpus is synthetic."""
+    """A notice to show first, such as that the corpus is synthetic. It may be empty."""
     facts: list[tuple[str, str]]
+    """The facts about the training, as pairs of a name and a value."""
     scores: list[ScoreView]
+    """The scores on the test sets."""
     samples: list[SampleView]
+    """Some sentences of the test set with their outputs."""
     charts: list[ChartView]
+    """The charts of the training, such as the loss."""
     tables: list[TableView]
+    """The tables about the training data."""
     recipe: str
-    """As TOML."""
+    """The settings of the run, as TOML."""
     limits: list[str]
+    """The known limits of the run, as English sentences."""
 
 
 def view_of(run: Run, name: str, source: str, target: str) -> RunView:
@@ -153,73 +188,93 @@ def _line(whole: Series) -> Series:
 
 
 class Health(Message):
+    """The state of the server's process."""
+
     status: Literal["ok"] = "ok"
+    """The state, which is always `ok`."""
 
 
 class Readiness(Message):
+    """The state of the server and its runs."""
+
     ready: bool
+    """True if the server accepts requests."""
     runs: list[str]
+    """The names of the runs of the server."""
 
 
 class Takes(Message):
-    """How a run reads files."""
+    """The format to which a run converts the files that it reads."""
 
     rate: int | None = None
-    """Of recordings: samples a second."""
+    """For recordings: the number of samples per second; null for pictures."""
     words: bool | None = None
-    """Of recordings that are transcribed: whether it can tell when each word is said."""
+    """For runs that transcribe: true if the answer can have the times of words; null for other
+    runs."""
     height: int | None = None
-    """Of pictures: what they are made to have, in pixels."""
+    """For pictures: the height in pixels to which they are scaled; null for recordings."""
     width: int | None = None
+    """For pictures: the width in pixels to which they are scaled. null if the width varies, and for
+    recordings."""
     channels: int | None = None
-    """Of pictures: 1 for grey, 3 for colour."""
+    """For pictures: 1 for grey, 3 for colour; null for recordings."""
 
 
 class RunInfo(Message):
-    """A run that the server has."""
+    """A run that the server has loaded."""
 
     name: str
+    """The name of the run, for the field `run` of requests."""
     task: str
-    """What it does."""
+    """The task for which the run was trained."""
     look: bool
-    """Whether it can be looked into (/v1/look)."""
+    """True if `/v1/look` can inspect the run."""
     figures: bool
-    """Whether figures that look into a run can be made of it (/v1/figures)."""
+    """True if `/v1/figures` can compute figures from the run."""
     reads: str = Field(
-        description="What it reads.",
+        description="The kind of input that the run reads.",
         json_schema_extra={"enum": ["text", "pictures", "recordings"]},
     )
     takes: Takes | None
-    """How it reads files, where it does."""
+    """The format of the files that the run reads; null for runs that read text."""
     source: str
+    """The source language as a code, or `und` if it is not known."""
     target: str
+    """The target language as a code, or `und` if it is not known."""
     source_name: str
+    """The English name of the source language."""
     target_name: str
+    """The English name of the target language."""
     precision: str
-    """How it is run on this machine."""
+    """The number format and implementation with which the run computes on this machine, as an
+    English phrase."""
     beam: int
-    """How many hypotheses its search keeps, unless a request says otherwise."""
+    """The number of hypotheses that the search keeps at each step, unless a request sets it."""
     knows: Knowledge
+    """The description of the run's training data."""
 
 
 class ServerInfo(Message):
-    """What this server has and allows."""
+    """The runs and the limits of the server."""
 
     version: str
+    """The version of dragoman on the server."""
     runs: list[RunInfo]
+    """The runs that the server has loaded."""
     key_required: bool
+    """True if requests need an API key."""
     characters: int
-    """Most characters of one request."""
+    """The maximum number of characters in one request."""
     items: int
-    """Most texts, pictures or recordings of one request."""
+    """The maximum number of texts, pictures or recordings in one request."""
     upload_bytes: int
-    """Most bytes of the pictures or recordings of one request."""
+    """The maximum number of bytes of the pictures or recordings in one request."""
     recording_bytes: int
-    """Most bytes of a recording to transcribe."""
+    """The maximum number of bytes of a recording to transcribe."""
     pixels: int
-    """Most pixels of the pictures of one request."""
+    """The maximum number of pixels, over all pictures in one request."""
     sound_seconds: float
-    """Most seconds of sound of one request."""
+    """The maximum number of seconds of sound in one request."""
 
 
 @cache
@@ -227,13 +282,16 @@ def told_of(tasks: ServedTasks) -> type[ServerInfo]:
     """``ServerInfo`` with the tasks of this server in its schema."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
     about = Field(
-        description=f"What it does, and so where it is asked: {where}.",
+        description=f"The task of the run; in brackets, the path that serves it: {where}.",
         json_schema_extra={"enum": list(dict.fromkeys(kind.task for kind in tasks.runs))},
     )
     of_run = create_model("RunInfo", __base__=RunInfo, __doc__=RunInfo.__doc__, task=(str, about))
     runs: Any = list[of_run]
     return create_model(
-        "ServerInfo", __base__=ServerInfo, __doc__=ServerInfo.__doc__, runs=(runs, ...)
+        "ServerInfo",
+        __base__=ServerInfo,
+        __doc__=ServerInfo.__doc__,
+        runs=(runs, Field(description="The runs that the server has loaded.")),
     )
 
 
@@ -243,12 +301,12 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/v1/info",
-        summary="What this server has and allows",
+        summary="Describe the server",
         tags=["dragoman"],
         responses={200: {"model": told_of(tasks)}},
     )
     async def info(http: Request) -> Response:
-        """The runs with their languages, and the limits of a request."""
+        """Returns the runs with their tasks and languages, and the limits of a request."""
         service.count(http)
         return await service.rendered(http, lambda: told().model_dump_json().encode())
 
@@ -280,34 +338,35 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/v1/runs/{name}",
-        summary="How a run was trained, and how good it is",
+        summary="Describe a run",
         tags=["dragoman"],
         responses={
             200: {"model": RunView},
-            404: error_of("There is no such run"),
+            404: error_of("No run has this name"),
         },
     )
     async def run_of(name: str, http: Request) -> Response:
-        """Curves, scores, samples and the recipe."""
+        """Returns the training curves, scores, samples and recipe of a run."""
         with service.admit(http):
             served = service.catalogue.named(name)
             of_run = partial(view_of, served.run, name, served.source, served.target)
             return await service.rendered(http, lambda: of_run().model_dump_json().encode())
 
-    @routes.get("/health", summary="Whether the process lives", tags=["operation"])
+    @routes.get("/health", summary="Check the process", tags=["operation"])
     async def health(http: Request) -> Health:
-        """Answers as long as the server can answer anything."""
+        """Returns status 200 as long as the process can answer requests."""
         await service.probed(http)
         return Health()
 
     @routes.get(
         "/ready",
-        summary="Whether requests are taken",
+        summary="Check if requests are accepted",
         tags=["operation"],
-        responses={503: {"model": Readiness, "description": "Not now"}},
+        responses={503: {"model": Readiness, "description": "The server does not accept requests"}},
     )
     async def ready(http: Request) -> Response:
-        """503 while the server shuts down, or if a run's search has died."""
+        """Returns status 200 if the server accepts requests. Status 503: the server is shutting
+        down, or the search of a run has failed."""
         await service.probed(http)
         runs = service.catalogue.runs
         is_ready = not service.closing and all(run.queue.alive for run in runs)
@@ -316,13 +375,13 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/metrics",
-        summary="Metrics for Prometheus",
+        summary="Get metrics for Prometheus",
         tags=["operation"],
-        responses={403: error_of("For operators alone")},
+        responses={403: error_of("Only operators may use this path")},
     )
     async def metrics(http: Request) -> Response:
-        """Requests, latency, queues, batches, tokens, connections, and what the holder of each API
-        key used."""
+        """Returns the number and latency of requests, the queues, batches, tokens and connections,
+        and the use by each holder of an API key. Only for the addresses in `operators`."""
         service.count(http)
         service.check_operator(http)
         return Response(service.meters.text(), headers={"content-type": CONTENT_TYPE})

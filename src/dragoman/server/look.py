@@ -47,10 +47,10 @@ def endpoints(service: Service) -> Endpoints:
         ((run, detected),) = choices
         return run, detected, await service.texts.do(client, partial(run.look_cut, request))
 
-    @routes.answers("/look", LookRequest, LookAnswer, "Look inside one translation")
+    @routes.answers("/look", LookRequest, LookAnswer, "Inspect the model on one sentence")
     async def look(request: LookRequest, client: str) -> bytes:
-        """Where every layer and head looked, and what every step of the search chose among; with
-        heads switched off or source words hidden on request."""
+        """Returns the attention weights of every layer and head, and the candidates at each step of
+        the search. Heads can be switched off, and source tokens hidden."""
         run, detected, cut = await chosen(request, client)
         looking, asked = run.inspector, cut.request
         seen = await looking.turns.do(client, partial(looking.look, asked, cut.ids))
@@ -64,33 +64,26 @@ def endpoints(service: Service) -> Endpoints:
         looking = run.inspector
         return await looking.turns.do(client, partial(work, looking, cut.request, cut.ids))
 
-    @routes.answers(
-        "/look/attention",
-        AttentionRequest,
-        Weights,
-        "Attention of one head, or of all heads of a layer",
-    )
+    @routes.answers("/look/attention", AttentionRequest, Weights, "Get the attention of heads")
     async def attention(request: AttentionRequest, client: str) -> bytes:
-        """For texts whose attention is too much for one answer. Say what was looked at as in the
-        look, and which head."""
+        """Returns the attention weights of one layer or head, for texts whose weights are too many
+        for one answer. The other fields are those of `/v1/look`."""
         return await answered(request, client, Inspector.attention)
 
-    @routes.answers("/look/word", WordRequest, WordAnswer, "What became of one word")
+    @routes.answers("/look/word", WordRequest, WordAnswer, "Trace a word through the model")
     async def word(request: WordRequest, client: str) -> bytes:
-        """Where it looked in every layer and head, who looked at it, and its rows of numbers from
-        the embedding to the last layer."""
+        """Returns the attention weights of a word in every layer and head, and its vectors from the
+        embedding to the last layer."""
         return await answered(request, client, Inspector.word)
 
-    @routes.answers("/look/cell", CellRequest, CellAnswer, "One weight of one head, opened")
+    @routes.answers("/look/cell", CellRequest, CellAnswer, "Explain an attention weight")
     async def cell(request: CellRequest, client: str) -> bytes:
-        """The query, the key, their product, and what the value adds to the row that looks."""
+        """Returns the query, the key, their product, and the vector that the value adds."""
         return await answered(request, client, Inspector.cell)
 
-    @routes.answers(
-        "/look/heads", LookRequest, HeadsAnswer, "What each head is good for in a translation"
-    )
+    @routes.answers("/look/heads", LookRequest, HeadsAnswer, "Measure the effect of each head")
     async def heads(request: LookRequest, client: str) -> bytes:
-        """By how much the probability of the translation falls without each of them."""
+        """Returns the decrease of the output's log-probability without each of the heads."""
         return await answered(request, client, Inspector.heads)
 
     return routes

@@ -63,11 +63,11 @@ def size_in(
 
     Updates are smaller than in the table if there would be too few of them.
     """
-    needed = partial(_needed, task, length=length, epoch=epoch)
+    needed = partial(_needed_tokens, task, length=length, epoch=epoch)
     taught = _taught_in(minutes, rows, partial(tokens_per_second, task, family), needed)
     fitted = smaller_updates(taught.size, taught.tokens)
     if fitted != rows[0]:
-        say(_chosen(minutes, taught, fitted, rows[0], "{0}+{0} layers"))
+        say(_choice_message(minutes, taught, fitted, rows[0], "{0}+{0} layers"))
     return fitted
 
 
@@ -78,12 +78,12 @@ def text_size_in(minutes: float, say: Say, task: Spec, family: str, rows: Sequen
     them (``sizing/text_alone.py``).
     """
     taught = _taught_in(
-        minutes, rows, partial(text_tokens_per_second, task, family), partial(_needed, task)
+        minutes, rows, partial(text_tokens_per_second, task, family), partial(_needed_tokens, task)
     )
     update = _update(taught.size, taught.tokens, SMALLEST_TEXT_UPDATE)
     fitted = replace(taught.size, tokens_per_update=update)
     if fitted != rows[0]:
-        say(_chosen(minutes, taught, fitted, rows[0], "{0} layers"))
+        say(_choice_message(minutes, taught, fitted, rows[0], "{0} layers"))
     return fitted
 
 
@@ -100,12 +100,12 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 
 def tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Target tokens per second when this machine trains a translator of this size."""
-    return _measured(learned_by(family, size), settings_of(family, task, size), reads=True)
+    return _measure_speed(learned_by(family, size), settings_of(family, task, size), reads=True)
 
 
 def text_tokens_per_second(task: Spec, family: str, size: Size) -> float:
     """Tokens per second when this machine trains a language model of this size."""
-    return _measured(size, settings_of(family, task, size), reads=False)
+    return _measure_speed(size, settings_of(family, task, size), reads=False)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _taught_in(
     return _Taught(size, tokens, tokens >= enough, whole)
 
 
-def _needed(task: Spec, size: Size, length: float = 0.0, epoch: float = math.inf) -> float:
+def _needed_tokens(task: Spec, size: Size, length: float = 0.0, epoch: float = math.inf) -> float:
     return min_tokens(task, size.model_dim, length, epoch, size.optimizer)
 
 
@@ -149,7 +149,7 @@ def _update(size: Size, tokens: float, smallest: int) -> int:
     return min(size.tokens_per_update, max(smallest, wanted // 64 * 64))
 
 
-def _chosen(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:
+def _choice_message(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:
     """The message about the choice; ``layers``: the format for the number of layers."""
 
     def written(size: Size) -> str:
@@ -172,7 +172,7 @@ def _sentences(size: Size, device: str) -> int:
     return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
 
 
-def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
+def _measure_speed(size: Size, shape: ModelSettings, *, reads: bool) -> float:
     device = own_device()
     model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)

@@ -97,7 +97,7 @@ class RecipeBuilder(ABC):
     recipes: type[Recipe]
     """The class of the recipe, which knows all tasks."""
     base: Recipe | None
-    """The recipe that ``--recipe`` names."""
+    """The recipe that the option ``--recipe`` names."""
     learned: Recipe | None
     """The recipe of the run to fine-tune, or to ``take`` a part of."""
     take: ModelPart | None
@@ -106,7 +106,7 @@ class RecipeBuilder(ABC):
     # --- declarations of a task -------------------------------------------------------------------
 
     table: ClassVar[Sequence[Size]]
-    """The sizes by ``CorpusSummary.amount``."""
+    """The sizes of the task, by ``CorpusSummary.amount``."""
     fits: ClassVar[Collection[str]] = ()
     """The options of ``FOR_FEW`` that fit the files; "columns" if not only one table has them."""
     unfit: ClassVar[Mapping[str, str]] = {}
@@ -135,7 +135,7 @@ class RecipeBuilder(ABC):
 
     @property
     def noun(self) -> str:
-        """The name of its examples."""
+        """The name of the task's examples in messages."""
         return self.task.noun
 
     @property
@@ -280,20 +280,20 @@ class RecipeBuilder(ABC):
         corpus, languages = self.corpus(), self.languages()
         held = self.held(corpus)
         seen = self.look(corpus)
-        known = self._known(languages, seen)
+        known = self._languages(languages, seen)
         about = {
             "name": self.name(corpus, known),
             "languages": known,
             "data": self.data(corpus, seen, held),
         }
         if self.base is not None:
-            return _counted_out(like(self.base, about), seen), None
+            return _count_out(like(self.base, about), seen), None
         row = self.row(seen)
         from_row = {"text": {"vocabulary": row.vocabulary}, "plan": row.plan, **self.model(row)}
         values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
-        return _counted_out(self.recipes.parse(values), seen), row.epochs
+        return _count_out(self.recipes.parse(values), seen), row.epochs
 
-    def _known(self, languages: Mapping[str, str], seen: CorpusSummary) -> Mapping[str, str]:
+    def _languages(self, languages: Mapping[str, str], seen: CorpusSummary) -> Mapping[str, str]:
         """The section ``languages``; unknown ones are detected, or taken from the base."""
         if "und" not in languages.values():
             return languages
@@ -387,7 +387,7 @@ def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> 
         raise RecipeError(f"{option} {given}: {why.removeprefix('Value error, ')}") from None
 
 
-def _counted_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
+def _count_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
     """The recipe with shares that hold out, of few examples, exactly the wanted number, counted as
     they are read and cleaned."""
     data = recipe.data

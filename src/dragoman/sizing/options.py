@@ -54,7 +54,7 @@ class FilesOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(FilesOptions):
-    """The options of ``dragoman train``."""
+    """The arguments and options of ``dragoman train``."""
 
     inputs: list[str] = field(
         metadata={"is_argument": True, "default": ..., "metavar": "SOURCE TARGET | RECIPE"}

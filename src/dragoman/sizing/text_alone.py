@@ -40,7 +40,7 @@ class TextSize(NamedTuple):
     """A row of the table: the choice below a number of characters."""
 
     kind: str
-    """The kind of vocabulary."""
+    """The kind of vocabulary, as in ``text.kind``."""
     context: int
     size: Size
 

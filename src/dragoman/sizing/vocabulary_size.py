@@ -64,12 +64,12 @@ def fit_vocabulary(
     error.
     """
     try:
-        return _fitted(recipe, changes, say, known)
+        return _fit(recipe, changes, say, known)
     except DataError:
         return recipe
 
 
-def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str]) -> Recipe:
+def _fit(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str]) -> Recipe:
     if sets(changes, "text.vocabulary"):
         return recipe
     settings, symbols = recipe.text, recipe.spec.symbols

@@ -144,7 +144,7 @@ def read_folders(root: Path) -> Iterator[Pair]:
                 "the name of its label"
             )
         number += 1
-        yield Pair(number, str(file), _composed(inside[0]))
+        yield Pair(number, str(file), _compose(inside[0]))
     if not number:
         raise DataError(
             f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
@@ -170,10 +170,10 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
                 "that has the name of its label"
             )
         checked(Path(f"{archive}#{name}"))
-        yield Pair(number, f"{archive}#{name}", _composed(inside[start]))
+        yield Pair(number, f"{archive}#{name}", _compose(inside[start]))
 
 
-def _composed(name: str) -> str:
+def _compose(name: str) -> str:
     """Return a name in NFC; some systems decompose letters of names (NFD)."""
     return unicodedata.normalize("NFC", name)
 
@@ -189,7 +189,7 @@ def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str)
         if compiled is not None:
             path = Path(pair.source)
             inside = path.relative_to(root) if path.is_relative_to(root) else path
-            name = _composed(inside.as_posix() if "/" in compiled.pattern else path.name)
+            name = _compose(inside.as_posix() if "/" in compiled.pattern else path.name)
             found = compiled.search(name)
             if found is None or not found[1]:
                 raise DataError(

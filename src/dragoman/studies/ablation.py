@@ -63,7 +63,7 @@ class AblationPlan(Stored):
     minutes: Annotated[float, Field(gt=0)] | None = None
     """The time of all trainings of the first plan together, if one was given."""
     keep: bool = False
-    """True to keep the runs."""
+    """True if the runs are kept after the study."""
 
 
 @dataclass(frozen=True)
@@ -129,20 +129,20 @@ class Ablation:
     def measured(self) -> list[RowResult]:
         """The results of every row so far."""
         records = {one.name: one for one in records_of(self.folder, self.trainings)}
-        base = self._finished(self.rows[0], records)
-        return [self._measured(row, records, base) for row in self.rows]
+        base = self._finished_records(self.rows[0], records)
+        return [self._row_result(row, records, base) for row in self.rows]
 
-    def _finished(self, row: AblationRow, records: dict[str, Record]) -> dict[int, Record]:
+    def _finished_records(self, row: AblationRow, records: dict[str, Record]) -> dict[int, Record]:
         """The finished records of a row, by seed."""
         named = {seed: records.get(_training(row, seed).name) for seed in self.plan.seeds}
         return {
             seed: one for seed, one in named.items() if one is not None and one.ended == "finished"
         }
 
-    def _measured(
+    def _row_result(
         self, row: AblationRow, records: dict[str, Record], base: dict[int, Record]
     ) -> RowResult:
-        finished = self._finished(row, records)
+        finished = self._finished_records(row, records)
         made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
         scores, differences = {}, {}
         names = scores_of(self.base)
@@ -190,13 +190,13 @@ def begin_ablation(
     rows = [row.name for row in chosen(rows_of(recipe), names) if not row.cannot]
     plan = AblationPlan(rows=rows, seeds=list(seeds), minutes=minutes, keep=keep)
     if (folder / PLAN).is_file():
-        return _joined(Ablation.open(folder), plan, recipe)
+        return _join(Ablation.open(folder), plan, recipe)
     each = None if minutes is None else minutes / (len(rows) * len(seeds))
     begin(folder, PLAN, plan, recipe, each, say)
     return Ablation.open(folder)
 
 
-def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
+def _join(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
     """The existing ablation with the rows and seeds of ``plan`` added. Errors: ``RunError`` if
     recipe or minutes differ."""
     differs = [

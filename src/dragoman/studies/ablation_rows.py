@@ -44,7 +44,7 @@ class AblationRow:
     part: str
     """The part of the paper's table, A to E; "" for a row that the paper does not have."""
     what: str
-    """The changed setting in words."""
+    """The setting that was changed, in words."""
     changes: tuple[str, ...]
     paper: Published | None = None
     cannot: str = ""
@@ -65,7 +65,7 @@ def rows_of(recipe: Recipe) -> list[AblationRow]:
             )
             continue
         for row in made:
-            rows.append(_checked(row, recipe, known))
+            rows.append(_check_row(row, recipe, known))
     return rows
 
 
@@ -93,7 +93,7 @@ def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRo
     return found
 
 
-def _checked(row: AblationRow, recipe: Recipe, known: dict[str, str]) -> AblationRow:
+def _check_row(row: AblationRow, recipe: Recipe, known: dict[str, str]) -> AblationRow:
     """The row, with a reason if the recipe cannot have it or already has this setting."""
     try:
         made = recipe.change(row.changes)
@@ -194,7 +194,7 @@ def _width(of: _Values) -> Iterable[AblationRow]:
         (width // 2, Published("d_model 256", 5.75, 24.5)),
         (2 * width, Published("d_model 1024", 4.66, 26.0)),
     )
-    return _set("width", "C", "model.model_dim", "d_model", papers)
+    return _set_values("width", "C", "model.model_dim", "d_model", papers)
 
 
 def _feed_forward(of: _Values) -> Iterable[AblationRow]:
@@ -203,7 +203,7 @@ def _feed_forward(of: _Values) -> Iterable[AblationRow]:
         (max(1, width // 2), Published("d_ff 1024", 5.12, 25.4)),
         (2 * width, Published("d_ff 4096", 4.75, 26.2)),
     )
-    return _set("feed-forward", "C", "model.ffn_dim", "d_ff", papers)
+    return _set_values("feed-forward", "C", "model.ffn_dim", "d_ff", papers)
 
 
 def _dropout(of: _Values) -> Iterable[AblationRow]:
@@ -212,7 +212,7 @@ def _dropout(of: _Values) -> Iterable[AblationRow]:
         (0.0, Published("dropout 0", 5.77, 24.6)),
         (twice, Published("dropout 0.2", 4.95, 25.5)),
     )
-    return _set("dropout", "D", "model.dropout", "dropout", papers)
+    return _set_values("dropout", "D", "model.dropout", "dropout", papers)
 
 
 def _smoothing(of: _Values) -> Iterable[AblationRow]:
@@ -221,10 +221,10 @@ def _smoothing(of: _Values) -> Iterable[AblationRow]:
         (0.0, Published("label smoothing 0", 4.67, 25.3)),
         (twice, Published("label smoothing 0.2", 5.47, 25.7)),
     )
-    return _set("smoothing", "D", "training.label_smoothing", "label smoothing", papers)
+    return _set_values("smoothing", "D", "training.label_smoothing", "label smoothing", papers)
 
 
-def _set(
+def _set_values(
     group: str, part: str, key: str, what: str, papers: Iterable[tuple[float, Published]]
 ) -> Iterable[AblationRow]:
     """A row for each value of a setting, with the paper's result."""
@@ -247,7 +247,7 @@ def _positions(of: _Values) -> Iterable[AblationRow]:
         )  # fmt: skip
 
 
-def _switched(name: str, key: str, off: str, on: str, of: _Values) -> Iterable[AblationRow]:
+def _invert(name: str, key: str, off: str, on: str, of: _Values) -> Iterable[AblationRow]:
     """A row that inverts a setting."""
     now = bool(of[key])
     yield AblationRow(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
@@ -287,17 +287,17 @@ GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "smoothing": _smoothing,
     "positions": _positions,
     "scaling": partial(
-        _switched, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"
+        _invert, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"
     ),
     "slices": partial(
-        _switched, "slices", "model.attention.whole_input", "heads over slices of the input",
+        _invert, "slices", "model.attention.whole_input", "heads over slices of the input",
         "heads over the whole input",
     ),
     "warm-up": _warmup,
     "optimizer": _optimizer,
     "norm": _norm,
     "residual": partial(
-        _switched, "residual", "model.residual", "no residual connections", "residual connections"
+        _invert, "residual", "model.residual", "no residual connections", "residual connections"
     ),
     "synthetic-voices": _synthetic_voices,
 }  # fmt: skip

@@ -112,11 +112,11 @@ def notes(ablation: Ablation) -> list[str]:
         f"seeds {', '.join(map(str, ablation.plan.seeds))}. ±: half the 95 % interval of the mean "
         "(Student), n: runs."
     )
-    told = [] if ablation.has_learned else [_unlearned(ablation, records)]
+    told = [] if ablation.has_learned else [_unlearned_note(ablation, records)]
     return [*told, what, _MORE, _PAPER]
 
 
-def _unlearned(ablation: Ablation, records: Sequence[Record]) -> str:
+def _unlearned_note(ablation: Ablation, records: Sequence[Record]) -> str:
     """The note if no row has learned anything."""
     name, task = judged_by(ablation.base), ablation.base.spec
     measure, best = task.measure(name), min if task.measure(name).better == "lower" else max

@@ -27,7 +27,7 @@ _SAMPLES = 300
 
 @dataclass(frozen=True)
 class Bin:
-    """Sentences of similar length."""
+    """A group of sentences with similar lengths."""
 
     least: int
     most: int

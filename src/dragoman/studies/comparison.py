@@ -109,12 +109,12 @@ class ComparisonReport:
     """The scores on the texts that no run was trained on, if some runs were trained on others."""
     samples: tuple[SideBySide, ...] = ()
     tables: tuple[str, ...] = ()
-    """Further tables, as plain text."""
+    """The tables that follow the scores, as plain text."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """The content of these tables, as plain values for JSON."""
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         parts = [f"{self.test}\n{self.quality.table()}", *self._trainings()]
         if self.unseen is not None:
             parts.append(f"{UNSEEN}:\n{self.unseen.table()}")
@@ -264,7 +264,7 @@ class ComparedTranslations:
 
     compared: ComparisonReport
     measured: EvaluationSet
-    """The test sentences."""
+    """The test sentences that every system translates."""
     outputs: Mapping[str, Sequence[Sequence[str]]]
     """The compared outputs of each run of each system."""
     references: Sequence[Sequence[str]]

@@ -52,16 +52,16 @@ class Stored(BaseModel):
 
 
 class TrialPoint(Stored):
-    """One validation of a training."""
+    """A validation in the course of a training."""
 
     update: _Count
     minutes: _Number
     value: _Number
-    """The score by ``training.metric``."""
+    """The score of the validation, which ``training.metric`` names."""
 
 
 class Record(Stored):
-    """One training that has ended."""
+    """A training that has ended, and its results."""
 
     name: str
     changes: list[str]
@@ -74,12 +74,12 @@ class Record(Stored):
     parameters: _Count = 0
     updates: _Count = 0
     tokens: _Count = 0
-    """Target tokens without padding."""
+    """The number of target tokens, without padding."""
     minutes: _Number = 0.0
-    """Time of updates and validations."""
+    """The minutes that updates and validations took."""
     curve: list[TrialPoint] = []
     machine: str = ""
-    """The name of the processor."""
+    """The name of the processor that trained."""
     chance: dict[str, _Number] = {}
     """The score of guessing on the same dev set; empty in older records."""
 
@@ -91,7 +91,7 @@ class TrainingRecord:
     name: str
     """The name of its record and its run: letters, digits, dots and dashes."""
     changes: tuple[str, ...]
-    """Changes to the base recipe."""
+    """The changes to the base recipe, as NAME=VALUE."""
 
 
 _Plan = TypeVar("_Plan", bound=Stored)

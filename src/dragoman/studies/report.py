@@ -69,7 +69,7 @@ class Trained:
     parameters: int
     runs: int
     updates: int
-    """Updates of its first run."""
+    """The number of updates of its first run."""
     tokens: int
     """Target tokens of its first run."""
     minutes: float
@@ -91,7 +91,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Report:
-    """A comparison with all measurements."""
+    """A comparison of systems with all its measurements."""
 
     compared: ComparisonReport
     trained: tuple[Trained, ...]
@@ -120,7 +120,7 @@ class Report:
 
     @property
     def verdict(self) -> list[str]:
-        """The result in words."""
+        """Return the result of the comparison in words."""
         return verdict(self.standings, learned=self.compared.quality.learned)
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
     for system, pace in zip(compared.systems, paces, strict=True):
         say(f"counting the operations of {system.name}")
         per_token = operations_per_token(system.runs[0], some)
-        trained.append(_trained(system, pace, per_token, length))
+        trained.append(_describe(system, pace, per_token, length))
     bleu = next(c for c in compared.quality.comparisons if c.metric == "BLEU")
     best = max(bleu.scores, key=lambda score: score.value).system
     against = translated.against(best)
@@ -196,7 +196,7 @@ def sweep_beside(path: Path) -> Path | None:
     return folder if (folder / PLAN).is_file() else None
 
 
-def _trained(system: System, pace: TurnPace, per_token: float, length: int) -> Trained:
+def _describe(system: System, pace: TurnPace, per_token: float, length: int) -> Trained:
     run = system.runs[0]
     model = run.recipe.model
     lines = list(run.metrics())
@@ -300,9 +300,9 @@ class PublishedModel:
     """The kind of our models that corresponds to it."""
     name: str
     german: float
-    """BLEU for English to German."""
+    """The BLEU score for English to German."""
     french: float
-    """BLEU for English to French."""
+    """The BLEU score for English to French."""
     german_operations: float
     french_operations: float
 

@@ -28,7 +28,7 @@ def report_page(report: Report) -> ComparisonPage:
         sections=[
             _quality(report), _side_by_side(report), _lengths(report),
             _learning(report), _using(report), _layers(report), _paper(report),
-            _searched(report),
+            _search_section(report),
             ReportSection("Machine", tables=[Table("", ("what", "value"), report.machine)]),
         ],
         made_by=f"dragoman {metadata.version('dragoman')}",
@@ -209,7 +209,7 @@ def _paper(report: Report) -> ReportSection:
     )
 
 
-def _searched(report: Report) -> ReportSection:
+def _search_section(report: Report) -> ReportSection:
     tables, charts = [], []
     for sweep in report.sweeps:
         header, rows = sweep.rows()

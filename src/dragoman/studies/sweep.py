@@ -88,7 +88,7 @@ class Sweep:
 
     @cached_property
     def trainings(self) -> list[TrainingRecord]:
-        """All trials, by their numbers."""
+        """Return all trials in the order of their numbers."""
         drawn = draw(self.space, self.base, self.plan.trials, self.plan.seed)
         return [TrainingRecord(f"trial-{n}", changes) for n, changes in enumerate(drawn, 1)]
 
@@ -188,7 +188,7 @@ class Sweep:
         return DataTable("", [*header, "updates", counted, "minutes"], rows)
 
     def table(self) -> str:
-        """The table as plain text."""
+        """Return the table of all trials as plain text."""
         header, rows = self.rows()
         return plain_table(header, rows)
 
@@ -361,7 +361,7 @@ _HOW = (
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two limits."""
+    """A setting that is drawn between two limits."""
 
     key: str
     low: float

@@ -70,7 +70,7 @@ class System:
 
     name: str
     runs: tuple[Run, ...]
-    """Empty for a file."""
+    """The runs of the system; empty for a file of translations."""
     path: Path
 
     def translations(
@@ -139,7 +139,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
     A run is checked only if its languages or those of the first run are unknown. ``pairs``: the
     test set of the first run."""
     runs = [run for system in systems for run in system.runs]
-    wanted = dict(_composed(pairs))
+    wanted = dict(_compose(pairs))
     for run in runs[1:]:
         if "und" not in (*run.languages, *runs[0].languages):
             continue  # compared in ``require_one_language``
@@ -147,7 +147,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
             own, _ = own_test_set(run)
         except DragomanError:
             continue  # its text is missing
-        both = [(one, other) for one, other in _composed(own) if one in wanted]
+        both = [(one, other) for one, other in _compose(own) if one in wanted]
         differ = [(wanted[one], other) for one, other in both if wanted[one] != other]
         if len(differ) > _OTHER_REFERENCES * len(both):
             raise RunError(
@@ -159,7 +159,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
             )
 
 
-def _composed(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
+def _compose(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
     """Source and target of each pair in Unicode normal form C."""
     sources, targets = [pair.source.strip() for pair in pairs], [p.target.strip() for p in pairs]
     return zip(composed(sources), composed(targets), strict=True)
@@ -227,8 +227,8 @@ class SeenExamples:
     """Messages about training text that could not be checked."""
 
     def summary(self) -> list[str]:
-        """Warnings, as text."""
-        of = _counted(len(self.texts))
+        """Return the warnings in words, a line each."""
+        of = _count_texts(len(self.texts))
         own = [
             Learned("", None, {}).summary(name, seen, of) for name, seen in self.by_system.items()
         ]
@@ -257,7 +257,7 @@ def seen_by(
     """
     any_seen, by_system, unknown = [False] * len(pairs), dict[str, int](), list[str]()
     by_base: dict[tuple[str, str], list[bool]] = {}
-    of = _counted(len(pairs))
+    of = _count_texts(len(pairs))
     known: dict[str, Learned] = {}
     read = dict[str, Sequence[Pair]]()  # by the kind of source
     for name, runs in systems:
@@ -292,5 +292,5 @@ def _either(one: Sequence[bool], other: Sequence[bool]) -> list[bool]:
     return [a or b for a, b in zip(one, other, strict=True)]
 
 
-def _counted(texts: int) -> str:
+def _count_texts(texts: int) -> str:
     return plural(texts, "test text")

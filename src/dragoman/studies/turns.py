@@ -35,7 +35,7 @@ class TurnPace:
     """The time for all sentences, in every round."""
     sentences: int
     megabytes: float
-    """Peak memory of its process."""
+    """The peak memory of its process in megabytes."""
 
     @property
     def sentences_per_second(self) -> float:
@@ -55,19 +55,19 @@ def measure_in_turns(
             stack.callback(process.stop)
             processes.append((folder, process))
             # Processes start one after another: they would slow each other down while they load.
-            paths.append(_done(folder, process.ask(_warm_up, str(folder), list(sentences))))
+            paths.append(_wait(folder, process.ask(_warm_up, str(folder), list(sentences))))
         turns = [
-            [_done(folder, process.ask(_translate)) for folder, process in processes]
+            [_wait(folder, process.ask(_translate)) for folder, process in processes]
             for _ in range(rounds)
         ]
-        memory = [_done(folder, process.ask(peak_bytes)) / 1e6 for folder, process in processes]
+        memory = [_wait(folder, process.ask(peak_bytes)) / 1e6 for folder, process in processes]
     return [
         TurnPace(path, seconds, len(sentences), megabytes)
         for path, seconds, megabytes in zip(paths, zip(*turns, strict=True), memory, strict=True)
     ]
 
 
-def _done(folder: Path, asked: Future[Answer]) -> Answer:
+def _wait(folder: Path, asked: Future[Answer]) -> Answer:
     try:
         return asked.result()
     except BrokenExecutor:

@@ -25,17 +25,17 @@ _TRANSLATES = 1.0
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One validation of a run."""
+    """A validation of a run in the course of its training."""
 
     update: int
     minutes: float
     value: float
-    """BLEU on dev."""
+    """The BLEU score on the dev sentences."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The result of one system."""
+    """The result of a system in the comparison."""
 
     name: str
     kind: str

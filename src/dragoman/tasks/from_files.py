@@ -78,7 +78,7 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
             raise RecipeError(f"{names[-1]}{why}")
         return Chosen(recipe_of_prepared(names[0], options.set_, catalogue.Recipe))
     base: Recipe | None = catalogue.Recipe.load(options.recipe) if options.recipe else None
-    told = _told_task(options, base, run)
+    told = _given_task(options, base, run)
     if options.task is None and told is None and len(names) == 1 and is_treebank(names[0]):
         options = replace(options, task="parsing")
     task = options.task or told or "translation"
@@ -95,12 +95,12 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
     if builder.takes():
         builder.check()
         recipe, epochs = builder.begun(*builder.recipe())
-        return Chosen(_finished(recipe, builder, run, learns), epochs, run, take)
+        return Chosen(_finish(recipe, builder, run, learns), epochs, run, take)
     options.refuse(FOR_FEW)
     return _recipe_named(options, run, take, say)
 
 
-def _told_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
+def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
     """The task of the recipe or the run. None without either, or if only a part of the run is
     taken, which serves any task. Errors: ``RecipeError`` for an unknown task, or another than that
     one; for a model that the recipe or the run determines; for files that no task reads."""
@@ -172,12 +172,12 @@ def _recipe_named(
     return Chosen(recipe.change(changes), None, run, take)
 
 
-def _finished(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: bool) -> Recipe:
+def _finish(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: bool) -> Recipe:
     """The recipe with the changes of ``--set``, and a vocabulary size that fits the text, unless
     the vocabulary comes from the run."""
     take, say, changes = builder.take, builder.say, builder.options.set_
     if run is None or take is None:
-        recipe = _changed(recipe, changes, chosen=builder.begins_anew)
+        recipe = _change(recipe, changes, chosen=builder.begins_anew)
         fits = builder.begins_anew and learns and recipe.spec.texts
         return fit_vocabulary(recipe, changes, say) if fits else recipe
     two, chosen = recipe.spec.translates, builder.base is None
@@ -193,7 +193,7 @@ def _finished(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: b
     return fit_vocabulary(recipe, changes, say, [brought])
 
 
-def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
+def _change(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
     """``Recipe.change`` with a better message. ``chosen``: True if the program chose the model."""
     try:
         return recipe.change(changes)

@@ -92,7 +92,7 @@ class SideStatistics:
         """The number of sentences in each range of lengths."""
         buckets = _CHARACTER_BUCKETS if self.by_characters else _WORD_BUCKETS
         return {
-            _named(low, high): int(self.lengths[low:high].sum())
+            _bucket_name(low, high): int(self.lengths[low:high].sum())
             for low, high in itertools.pairwise(buckets)
         }
 
@@ -118,7 +118,7 @@ class DataStatistics:
     """Elements of the targets: the label of each text, or the brackets of trees without those of
     single words."""
     rare: list[str]
-    """Warnings about ``counts``."""
+    """The warnings about rare elements of ``counts``."""
     languages_looked_at: bool
     """True if both languages are known and the language of text can be identified as either."""
 
@@ -136,7 +136,7 @@ class DataStatistics:
         return said
 
     def text(self) -> str:
-        """The statistics as plain text."""
+        """Return the statistics as plain text."""
         kept = max(1, self.report.kept)
         lines = [self.report.table(), ""]
         lines.append(
@@ -156,7 +156,7 @@ class DataStatistics:
                 *_bars(side.histogram),
             ]
         if self.counts:
-            lines += ["", *_counted(self.counted, self.counts)]
+            lines += ["", *_list_counts(self.counted, self.counts)]
         lines.append("")
         lines += [f"warning: {warning}" for warning in self.warnings]
         if not self.warnings and len(self.sides) > 1:
@@ -207,7 +207,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     counts: Counter[str] = Counter()
     parts = Counter(train=0, dev=0, test=0)  # in this order, whichever comes first
     doubts: list[Doubt] = []
-    for pair in _kept(recipe, cleaner, doubts):
+    for pair in _clean_pairs(recipe, cleaner, doubts):
         parts[side_of_pair(pair, recipe.data.split)] += 1
         for side, statistics in sides.items():
             statistics.count(getattr(pair, side))
@@ -221,7 +221,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     )  # fmt: skip
 
 
-def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:
+def _clean_pairs(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:
     """Yield ``training_pairs``; if none is left, add the doubts about the files to the error."""
     try:
         yield from training_pairs(recipe, cleaner, doubts)
@@ -230,7 +230,7 @@ def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pai
         raise DataError("".join([str(error), *found])) from error
 
 
-def _counted(name: str, labels: Counter[str]) -> list[str]:
+def _list_counts(name: str, labels: Counter[str]) -> list[str]:
     """List the most frequent labels and their counts."""
     most = labels.most_common(_LABELS_SHOWN)
     lines = [f"{name}: {len(labels):,} different"]
@@ -240,7 +240,7 @@ def _counted(name: str, labels: Counter[str]) -> list[str]:
     return lines
 
 
-def _named(low: int, high: int) -> str:
+def _bucket_name(low: int, high: int) -> str:
     return f"{low}-{high - 1}" if high < _WORD_BUCKETS[-1] else f"{low}+"
 
 

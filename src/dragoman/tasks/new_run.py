@@ -46,7 +46,7 @@ _START = "start"
 """The metadata value of weights that were taken from another run and not yet trained."""
 
 _FEW = 40
-"""With fewer examples a model only memorises them, and none are held out."""
+"""The number of examples below which none are held out: a model can only memorise so few."""
 
 
 def fill_new_run(
@@ -216,18 +216,18 @@ def places(names: Iterable[str], part: ModelPart) -> dict[str, str]:
     every = {name.removeprefix(_BODY): name for name in names}
     found: dict[str, str] = {}
     for own, canonical in zip(_OWN[part], _ALONE, strict=True):
-        found |= _renamed(every, own, canonical)
+        found |= _rename(every, own, canonical)
     if part == "encoder":
-        found |= _renamed(every, "front_end.", "front_end.")
+        found |= _rename(every, "front_end.", "front_end.")
     if part == "decoder":
         for own in _ALONE:
-            found |= _renamed(every, own, own)
+            found |= _rename(every, own, own)
         if found and "embedding.weight" not in found:  # one matrix for both sides
-            found |= _renamed(every, "source_embedding.", "embedding.")
+            found |= _rename(every, "source_embedding.", "embedding.")
     return {place.replace(".self_attention", ".attention"): name for place, name in found.items()}
 
 
-def _renamed(names: Mapping[str, str], own: str, canonical: str) -> dict[str, str]:
+def _rename(names: Mapping[str, str], own: str, canonical: str) -> dict[str, str]:
     return {
         canonical + name.removeprefix(own): whole
         for name, whole in names.items()

@@ -31,7 +31,8 @@ _BY_HEART = 1.0
 _ONCE = 0.95
 """Below this number of epochs, a part of the training text was never seen."""
 _FEW = 20
-"""With fewer examples, a share among them may be off by more than 20 points (95 % confidence)."""
+"""The number of examples below which a share may be off by more than 20 points (95 %
+confidence)."""
 _MAX_MINUTES = 1e6
 """The most minutes that are shown: a damaged record may hold any number."""
 _SHOWN = 60

@@ -172,7 +172,7 @@ def test_of_a_long_text_the_tokens_nearest_to_a_blank_are_read(likes: Run, piece
     filler = Filler(likes)
     room, end = filler.context - 1, filler.source_ids("")[-1]
     text = "The cat likes milk. " * 9 + "The old cow likes ___ today." + " The dog likes ___." * 9
-    values = list(filler._read(text, pieces, 1024).values)
+    values = list(filler._tokenise(text, pieces, 1024).values)
     places = [place for place, one in enumerate(values) if one == filler.source_ids("___")[0]]
     assert len(values) > 3 * filler.context and len(places) == 10 * pieces
     blanks = filler(text, pieces=pieces).blanks

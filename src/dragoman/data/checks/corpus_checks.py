@@ -118,9 +118,9 @@ def find_doubts(
     if not pairs:
         return []
     files = (corpus.source, corpus.target or corpus.source)
-    if copied := list(_copied(pairs, corpus)):
+    if copied := list(_find_copied(pairs, corpus)):
         return [Doubt(one.kind, one.words, one.lines, corpus.name) for one in copied]
-    found = [*_header(pairs[0]), *_tokenised(pairs, files, languages)]
+    found = [*_header(pairs[0]), *_find_tokenised(pairs, files, languages)]
     # After these doubts there are no sentences to judge, or not the right ones.
     basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs),
              *_labels(pairs)]  # fmt: skip
@@ -132,7 +132,7 @@ def find_doubts(
     return [Doubt(doubt.kind, doubt.words, doubt.lines, corpus.name) for doubt in basic + found]
 
 
-def _copied(pairs: Sequence[Pair], corpus: CorpusSettings) -> Iterator[Doubt]:
+def _find_copied(pairs: Sequence[Pair], corpus: CorpusSettings) -> Iterator[Doubt]:
     same = [p for p in pairs if p.source == p.target and p.source.strip()]
     if len(same) > _COPIED * len(pairs):
         words = f"source and target are the same text in {_of(same, pairs)}"
@@ -165,11 +165,11 @@ def _encoding(
                     words += f": {iconv(path, encoding)}"
                 else:
                     words += "; the other lines are UTF-8, so convert only these"
-            yield Doubt("encoding", words, _shown(wrong))
+            yield Doubt("encoding", words, _show(wrong))
         twice = [(number, once) for number, text in lines if (once := _once(text)) is not None]
         if len(twice) > _TWICE * len(lines):
             words = f"the {name} side was encoded twice in {_of(twice, lines)}, which should be"
-            yield Doubt("encoding", words, _shown(twice))
+            yield Doubt("encoding", words, _show(twice))
 
 
 def _header(first: Pair) -> Iterator[Doubt]:
@@ -188,7 +188,7 @@ def _subtitles(pairs: Sequence[Pair]) -> Iterator[Doubt]:
         yield Doubt("subtitles", words, _pairs(timed))
 
 
-def _tokenised(
+def _find_tokenised(
     pairs: Sequence[Pair], files: tuple[str, str], languages: tuple[str, str]
 ) -> Iterator[Doubt]:
     for name, path, code, lines in zip(
@@ -201,7 +201,7 @@ def _tokenised(
                 words = f"the {name} side is cut {how}, in {_of(cut, lines)}; undo it"
                 # A file with both sides has columns, which the command would not keep.
                 words += f": {undo}" if files[0] != files[1] else f" with {undo.split(' <')[0]}"
-                yield Doubt("tokenised", words, _shown(cut))
+                yield Doubt("tokenised", words, _show(cut))
                 break
 
 
@@ -228,7 +228,7 @@ def _numbers(pairs: Sequence[Pair]) -> Iterator[Doubt]:
         bare = [(n, text) for n, text in lines if text.strip() and not _LETTER.search(text)]
         if len(bare) > _NUMBERS * len(lines):
             words = f"the {name} side has no letter in {_of(bare, lines)}: is it the right column?"
-            yield Doubt("numbers", words, _shown(bare))
+            yield Doubt("numbers", words, _show(bare))
 
 
 def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) -> Iterator[Doubt]:
@@ -252,7 +252,7 @@ def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) 
         if is_wrong:
             reads = " or ".join(sorted(name_of(one) for one in found if one in NAMES))
             words = f"the {name} side should be {name_of(code)} and reads as {reads}"
-            yield Doubt("language", words, _shown(lines))
+            yield Doubt("language", words, _show(lines))
     if common > _SAME_LANGUAGE and wanted[0] != wanted[1] and not any(wrong):
         yield Doubt("language", "both sides seem to be in one language", _pairs(pairs))
 
@@ -272,7 +272,7 @@ def _order(found: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]
             f"line n is target line n {moved.by:+}. Look for a line that only one side has"
         )
         lines = [
-            f"line {pair.line}: {_cut(pair.source)} | line {other.line}: {_cut(other.target)}"
+            f"line {pair.line}: {_quote(pair.source)} | line {other.line}: {_quote(other.target)}"
             for pair, other in moved.examples
         ]
         yield Doubt("shifted", words, tuple(lines))
@@ -326,8 +326,8 @@ def _of(part: Sequence[object], whole: Sequence[object]) -> str:
     return f"{len(part):,} of {len(whole):,} lines looked at"
 
 
-def _shown(lines: Sequence[tuple[int, str]]) -> tuple[str, ...]:
-    return tuple(f"line {number}: {_cut(text)}" for number, text in lines[:_EXAMPLES])
+def _show(lines: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(f"line {number}: {_quote(text)}" for number, text in lines[:_EXAMPLES])
 
 
 def _pairs(pairs: Sequence[Pair]) -> tuple[str, ...]:
@@ -335,9 +335,9 @@ def _pairs(pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 
 def _pair(pair: Pair) -> str:
-    return f"line {pair.line}: {_cut(pair.source)} | {_cut(pair.target)}"
+    return f"line {pair.line}: {_quote(pair.source)} | {_quote(pair.target)}"
 
 
-def _cut(text: str) -> str:
+def _quote(text: str) -> str:
     """Return the text shortened, and safe to print on any terminal."""
     return repr(shortened(readable(text), _SHOWN_CHARACTERS))

@@ -104,7 +104,7 @@ class Correspondence:
     reversed: float
     """The share of pairs whose sides are exchanged."""
     exchanged: tuple[Pair, ...]
-    """The first exchanged pairs."""
+    """The first pairs that seem to be exchanged."""
     others: tuple[Pair, ...]
     """The first pairs that are not exchanged."""
     common: float
@@ -126,7 +126,7 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     return Correspondence(
         pairs=len(sample.pairs),
         judged=len(judged),
-        unrelated=_unrelated(here, judged, sample.judged_of_strangers()),
+        unrelated=_unrelated_share(here, judged, sample.judged_of_strangers()),
         least=tuple(sample.pairs[place] for place in sorted(least.tolist())),
         moved=moved,
         reversed=len(exchanged) / max(1, len(sample.pairs)),
@@ -232,7 +232,7 @@ class _SampledPairs:
 
     def exchanged(self) -> tuple[Integers, float]:
         """Return the places whose sides are exchanged, and the share of words in common."""
-        places, common = self._turned(self.sources, self.targets)
+        places, common = self._swaps(self.sources, self.targets)
         if common <= _MIXED:
             return places, common
         # If about half of the pairs are exchanged, both sides have the same words: turn round the
@@ -245,7 +245,7 @@ class _SampledPairs:
                 break
             turned[found] ^= True
             sides = list(zip(self.sources, self.targets, turned.tolist(), strict=True))
-            found, left = self._turned(
+            found, left = self._swaps(
                 [t if round_ else s for s, t, round_ in sides],
                 [s if round_ else t for s, t, round_ in sides],
             )
@@ -253,7 +253,7 @@ class _SampledPairs:
             return places, common
         return np.flatnonzero(turned if turned.mean() <= 0.5 else ~turned), left
 
-    def _turned(self, left: list[Integers], right: list[Integers]) -> tuple[Integers, float]:
+    def _swaps(self, left: list[Integers], right: list[Integers]) -> tuple[Integers, float]:
         """Return what ``exchanged`` does, from the sides in their present order."""
         sources, targets = self._counts(left), self._counts(right)
         common = np.minimum(sources / max(1, sources.sum()), targets / max(1, targets.sum())).sum()
@@ -305,7 +305,7 @@ class _SampledPairs:
 def _find_moved(blocks: Sequence[Block], sample: _SampledPairs, here: _Judged) -> tuple[Moved, ...]:
     """Return runs of blocks whose lines belong to targets some lines away."""
     best, dictionaries = 0, here.dictionaries
-    if _unrelated(here, here.usable, len(here.usable)) > _SUSPICIOUS:
+    if _unrelated_share(here, here.usable, len(here.usable)) > _SUSPICIOUS:
         # If all lines are moved, nothing is learned at their own places: search where learning
         # works.
         rough = _SampledPairs(spread(blocks, _ROUGH_BLOCKS), 2)
@@ -356,7 +356,7 @@ def _moved(
     )
 
 
-def _unrelated(judged: _Judged, places: Integers, strangers: int) -> float:
+def _unrelated_share(judged: _Judged, places: Integers, strangers: int) -> float:
     """Return the share of pairs that score like strangers. ``strangers``: the number of places with
     pairs to judge if all were strangers."""
     if not len(places):

@@ -87,7 +87,7 @@ def read_tagged(
                     tags = " ".join(leaf.label for leaf in tree.leaves())
                     yield Pair(line, " ".join(tree.words), tags)
             case "underscore":
-                yield from _underscored(rest, path)
+                yield from _read_underscored(rest, path)
             case "columns":
                 universal = is_conllu(first)
                 # The first column of CoNLL-U counts words, so column 1 belongs to another layout.
@@ -120,7 +120,7 @@ def columns_of(lines: Iterable[str]) -> int:
     """Return the number of columns in the first line of a word; 0 if there is none."""
     some = [line for line in lines if line.strip() and not line.startswith(_DOCUMENT)]
     tabbed = _is_tabbed(some)
-    return len(_split(next((one for one in some if not _is_comment(one, tabbed)), "")))
+    return len(_split_columns(next((one for one in some if not _is_comment(one, tabbed)), "")))
 
 
 def _is_comment(line: str, tabbed: bool) -> bool:
@@ -144,7 +144,7 @@ def _has_tag(word: str) -> bool:
     return bool(before and tag)
 
 
-def _underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
+def _read_underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
     for number, line in enumerate(lines, 1):
         parts = [word.rpartition("_") for word in line.split()]
         for before, _, tag in parts:
@@ -173,7 +173,7 @@ def _columns(
                 yield Pair(begun, " ".join(words), " ".join(tags))
             words, tags = [], []
             continue
-        parts = _split(line)
+        parts = _split_columns(line)
         if universal and not parts[0].isdecimal():  # a range of words, or an empty node
             continue
         width = width or len(parts)
@@ -205,6 +205,6 @@ def _tags_of(words: int, tag: str) -> list[str]:
     return [tag, *[goes_on] * (words - 1)]
 
 
-def _split(line: str) -> list[str]:
+def _split_columns(line: str) -> list[str]:
     """Return the columns of a line, split at tabs if it has any, else at spaces."""
     return line.split("\t") if "\t" in line else line.split()

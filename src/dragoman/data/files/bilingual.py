@@ -40,7 +40,7 @@ _QUOTED = re.compile(r'"[^"]*+"')
 def read_messages(file: BinaryIO, name: str, how: str) -> Iterator[Pair]:
     """Yield the translated messages of a PO or segments of an XLIFF, each with its number. Errors:
     ``DataError``."""
-    for number, (source, target) in enumerate(_held(file, name, how).pairs, 1):
+    for number, (source, target) in enumerate(_parse(file, name, how).pairs, 1):
         yield Pair(number, _on_one_line(source), _on_one_line(target))
 
 
@@ -82,7 +82,7 @@ def languages_in(
             memory.feed(block)
         return memory.languages or ("und", "und")
     said = {"source": "und", "target": "und"}
-    for one in _held(file, name, how).languages:
+    for one in _parse(file, name, how).languages:
         before, code = said[one.side], base(one.code)
         if before not in ("und", code):
             raise DataError(
@@ -198,7 +198,7 @@ def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _held(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
+def _parse(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
     data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise DataError(
@@ -221,11 +221,11 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
     for line, text in enumerate(lines, start=first):
         columns = text.split("\t")
         if len(columns) < 2:
-            raise DataError(f"{path}, line {line}: no tab between two columns: {_shown(text)}")
+            raise DataError(f"{path}, line {line}: no tab between two columns: {_show(text)}")
         if len(columns) < last:
             raise DataError(
                 f"{path}, line {line}: column {last} is wanted, and there are "
-                f"{len(columns)}: {_shown(text)}"
+                f"{len(columns)}: {_show(text)}"
             )
         told = "" if group is None else columns[group - 1].strip()
         yield Pair(line, columns[source - 1], columns[target - 1], group=told)
@@ -242,7 +242,7 @@ def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) ->
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
             _refuse_array(path, line, text)
-            raise DataError(f"{path}, line {line}: not JSON ({error}): {_shown(text)}") from error
+            raise DataError(f"{path}, line {line}: not JSON ({error}): {_show(text)}") from error
         if isinstance(record, list):
             _refuse_array(path, line, text)
         source, target, *group = (_at(record, key, path, line) for key in keys)
@@ -282,17 +282,17 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
         found = found[part]
     if not isinstance(found, str):
         quoted = ': write it in quotes, "…"' if isinstance(found, int | float) else ""
-        raise DataError(f"{path}, line {line}: {key!r} is {_written(found)}, not a text{quoted}")
+        raise DataError(f"{path}, line {line}: {key!r} is {_show_json(found)}, not a text{quoted}")
     return found
 
 
-def _written(value: object) -> str:
+def _show_json(value: object) -> str:
     """Return a value of JSON as text for a message."""
     try:
-        return _shown(json.dumps(value))
+        return _show(json.dumps(value))
     except RecursionError:
         return f"a {type(value).__name__} with too many others within each other"
 
 
-def _shown(text: str, width: int = 60) -> str:
+def _show(text: str, width: int = 60) -> str:
     return repr(shortened(readable(text), width))

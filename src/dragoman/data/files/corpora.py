@@ -105,7 +105,7 @@ def read_lines(
     """Yield the lines of one file without their ends, unless ``check`` refuses it; ``once`` allows
     a pipe, which can be read only once. Raises DataError as ``read_pairs`` does."""
     path = Path(path)
-    with _opened(path, check, once=once) as file:
+    with _open(path, check, once=once) as file:
         yield from decode_lines(file, str(path))
 
 
@@ -127,7 +127,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         said = f" {pair.target}\n" if corpus.format == "spoken" else ""
         digest.update(f"{content_of(pair.source)}{said}".encode("utf-8", "surrogateescape"))
     for path in chain.from_iterable(map(files_of, sides)):
-        with _opened(path, packed=True) as file:
+        with _open(path, packed=True) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())  # type: ignore[arg-type]
     if corpus.links is not None:
         for line in read_lines(corpus.links):
@@ -183,11 +183,11 @@ def format_of(corpus: CorpusSettings) -> str:
 
 def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
     for one in files_of(str(path)):
-        with _opened(one) as file:
-            yield from _named(read_texts(file, by, longest), by)
+        with _open(one) as file:
+            yield from _name_sections(read_texts(file, by, longest), by)
 
 
-def _named(sections: Iterator[Section], by: By) -> Iterator[Pair]:
+def _name_sections(sections: Iterator[Section], by: By) -> Iterator[Pair]:
     """Yield the sections of texts, each with the name of its text: a hash of its first
     ``_NAMED_BY`` letters. No more of a text is held. A line that is not cut needs no name."""
     held: list[Section] = []
@@ -222,14 +222,14 @@ def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
     """Yield the path and the lines of a file, or of each file of a folder; read the lines before
     the next file."""
     for one in files_of(source):
-        with _opened(one) as file:
+        with _open(one) as file:
             yield one, decode_lines(file, str(one))
 
 
 def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
     """Yield the pairs of a file of translations, in any encoding that it names."""
     path = Path(corpus.source)
-    with _opened(path, None if how != "csv" else check_is_text) as file:
+    with _open(path, None if how != "csv" else check_is_text) as file:
         match how:
             case "tmx":
                 found = read_tmx(file, str(path), *corpus.languages)
@@ -245,14 +245,14 @@ def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:
     """Return the languages as ``bilingual.languages_in`` does; None for another format."""
     if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
         return None
-    with _opened(Path(corpus.source), None) as file:
+    with _open(Path(corpus.source), None) as file:
         return languages_in(file, corpus.source, how, *corpus.languages)
 
 
 def _read_one(
     corpus: CorpusSettings, pairs: Callable[[Iterator[str], CorpusSettings], Iterator[Pair]]
 ) -> Iterator[Pair]:
-    with _opened(Path(corpus.source)) as file:
+    with _open(Path(corpus.source)) as file:
         yield from pairs(decode_lines(file, corpus.source), corpus)
 
 
@@ -273,7 +273,7 @@ def _count(lines: Iterator[str]) -> int:
 
 
 @contextmanager
-def _opened(
+def _open(
     path: Path, check: Check | None = check_is_text, *, packed: bool = False, once: bool = False
 ) -> Iterator[BinaryIO]:
     """Open a file that ``check`` accepts, unpacked if it is gzip and not ``packed``. Pipes and

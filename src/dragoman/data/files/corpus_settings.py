@@ -65,7 +65,7 @@ LAYOUTS: dict[str, Layout] = {
 }
 """The layout of each format except "auto"."""
 ALONE = tuple(name for name, layout in LAYOUTS.items() if layout.by is not None)
-"""The formats of single texts."""
+"""The names of formats that contain single texts."""
 _BY_ENDING = {ending: name for name, layout in LAYOUTS.items() for ending in layout.endings}
 _GROUPS = {"group_column": "tab-separated files", "group_key": "JSON Lines"}
 """The settings that locate a group, and the files that they are for."""
@@ -123,11 +123,11 @@ class CorpusSettings(Settings):
     target_column: int = Field(2, ge=1, le=1_000)
     """For tab-separated files: the column of the target sentence or the label."""
     holds: Literal["text", "files", "drawn", "captions"] = "text"
-    """What the source file, column or key contains. text: the text itself; files (for tab-separated
-    files and JSON Lines): the name of a file, such as a recording or a picture, relative to the
-    folder of the corpus; drawn: text of which the program draws a picture (source.kind = line);
-    captions: the name of a picture as for files, and the target is its caption, from which the
-    picture is painted (task painting)."""
+    """The content of the source file, column or key. text: the text itself; files (for
+    tab-separated files and JSON Lines): the name of a file, such as a recording or a picture,
+    relative to the folder of the corpus; drawn: text of which the program draws a picture
+    (source.kind = line); captions: the name of a picture as for files, and the target is its
+    caption, from which the picture is painted (task painting)."""
     group_column: int | None = Field(None, ge=1, le=1_000)
     """For tab-separated files: the column with the group of an example, such as its speaker or
     document. All examples of a group are put on the same side of a split."""

@@ -50,22 +50,22 @@ def decode_lines(
             held.append(block)
             size += len(block)
             if size > LONGEST:
-                raise far_too_long(name, number + 1, _counted(file, size))
+                raise far_too_long(name, number + 1, _count_bytes(file, size))
             continue
         if held and (length := size + block.index(b"\n")) > LONGEST:
             raise far_too_long(name, number + 1, f"{length:,}")
         held.append(block[:end])
         whole = b"".join(held)
-        for line in _decoded(whole, number):
+        for line in _decode(whole, number):
             number += 1
             yield line
         held = [block[end + 1 :]]
         size = len(held[0])
     if size:
-        yield from _decoded(b"".join(held), number)
+        yield from _decode(b"".join(held), number)
 
 
-def _decoded(lines: bytes, before: int) -> Iterator[str]:
+def _decode(lines: bytes, before: int) -> Iterator[str]:
     """Decode lines that follow ``before`` others."""
     if not before:
         lines = lines.removeprefix(_UTF8_MARK)
@@ -73,7 +73,7 @@ def _decoded(lines: bytes, before: int) -> Iterator[str]:
     return (line.removesuffix("\r") for line in text.split("\n"))
 
 
-def _counted(file: BinaryIO, size: int) -> str:
+def _count_bytes(file: BinaryIO, size: int) -> str:
     """Return the bytes, in words, of a line of which ``size`` are read; none of it is kept."""
     while size <= _COUNTED and (block := file.readline(_BLOCK)):
         size += len(block) - block.endswith(b"\n")
@@ -139,7 +139,7 @@ def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[Section]:
         else:
             held += text
         while len(held) > longest:
-            end, after = _cut(held, longest)
+            end, after = _section_end(held, longest)
             for section in _text(first, held[:end], opens):
                 opens = False
                 yield section
@@ -163,7 +163,7 @@ def _text(line: int, held: str, begins: bool) -> Iterator[Section]:
         yield Section(line + len(held) - len(text), text.rstrip("\n"), begins)
 
 
-def _cut(held: str, longest: int) -> tuple[int, int]:
+def _section_end(held: str, longest: int) -> tuple[int, int]:
     """Return the end of a section, and the beginning of the next."""
     for mark in ("\n", " "):
         place = held.rfind(mark, longest // 2, longest + 1)

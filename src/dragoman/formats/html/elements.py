@@ -6,7 +6,7 @@ VOID = {
     *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "image", "img"),
     *("input", "keygen", "link", "meta", "param", "source", "track", "wbr"),
 }
-"""Elements without content."""
+"""The void elements, which have no content."""
 
 FORMATTING = {
     *("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt"),

@@ -42,7 +42,7 @@ class Element:
 
     name: str
     written: str
-    """Its start tag."""
+    """The start tag as the document writes it."""
     translates: bool | None = None
     """Its own setting for the translation of its content; None without one."""
     foreign: str = ""
@@ -69,7 +69,7 @@ class OpenElements:
 
     @property
     def foreign(self) -> bool:
-        """True inside SVG or MathML."""
+        """True if the place is inside SVG or MathML."""
         return bool(self._stack) and not self._stack[-1].holds_html
 
     def translates(self, never: Collection[str] = (), *, around: bool = False) -> bool:
@@ -215,7 +215,7 @@ class OpenElements:
         for place in range(len(self._stack) - 1, -1, -1):
             one = self._stack[place]
             if one.name in names:
-                self._cut(place)
+                self._close_from(place)
                 return
             if one.special and one.name not in ("address", "div", "p"):
                 return
@@ -228,12 +228,12 @@ class OpenElements:
         ended = TABLE_PARTS[name]
         for inner in range(place + 1, len(self._stack)):
             if self._stack[inner].name in ended:
-                self._cut(inner)
+                self._close_from(inner)
                 break
         # Only parts of a table may be between the table and its parts.
         for inner in range(place + 1, len(self._stack)):
             if self._stack[inner].name not in IN_TABLE:
-                self._cut(inner)
+                self._close_from(inner)
                 break
         return True
 
@@ -253,9 +253,9 @@ class OpenElements:
         """End the innermost of ``names`` and its content, unless ``stop`` is in between."""
         place = self._place_of(names, stop)
         if place is not None:
-            self._cut(place)
+            self._close_from(place)
 
-    def _cut(self, place: int) -> None:
+    def _close_from(self, place: int) -> None:
         for one in self._stack[place:]:
             if one.name in MARKERS and not one.foreign and None in self._formatting:
                 last = len(self._formatting) - 1 - self._formatting[::-1].index(None)
@@ -270,15 +270,15 @@ class OpenElements:
         place = self._place_of({"form"}, SCOPE)
         if place is not None:
             while self._current in IMPLIED:
-                self._cut(len(self._stack) - 1)
+                self._close_from(len(self._stack) - 1)
             self._stack[place] = replace(self._stack[place], name="")
-            self._cut(len(self._stack))
+            self._close_from(len(self._stack))
 
     def _end_other(self, name: str) -> None:
         for place in range(len(self._stack) - 1, -1, -1):
             one = self._stack[place]
             if one.name == name and not one.foreign:
-                self._cut(place)
+                self._close_from(place)
                 return
             if one.special:
                 return
@@ -342,7 +342,7 @@ class OpenElements:
             inner = range(place + 1, len(self._stack))
             furthest = next((n for n in inner if self._stack[n].special), None)
             if furthest is None:
-                self._cut(place)
+                self._close_from(place)
                 self._formatting.remove(element)
                 return
             between = self._stack[place + 1 : furthest]

@@ -27,7 +27,7 @@ _PICTURE = re.compile(r"<(?:img|input|image|embed)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of a document."""
+    """A stretch of an HTML document."""
 
     kind: str
     """The kind: text; tag: within running text; element: within running text, with text of its own;
@@ -80,11 +80,11 @@ class HtmlDocument:
                 text = self.texts[part]
                 if list(translations[part]) == parts_of(text.as_it_is):
                     before = self._written[part]
-                    joined += [_filled(one.written, one.inserts, translations) for one in before]
+                    joined += [_fill(one.written, one.inserts, translations) for one in before]
                 else:
                     joined += _with_tags(text, translations, translations[part])
             else:
-                joined.append(_filled(part.written, part.inserts, translations))
+                joined.append(_fill(part.written, part.inserts, translations))
         return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
@@ -140,12 +140,12 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
             before = elements.translates(NEVER)
         elif token.kind == "start":
             attributes = {one.name: one for one in token.attributes()}
-            marked = _marked(attributes)
+            marked = _translate_mark(attributes)
             says = marked
             if marked is None and token.name in KEPT:
                 says = False
             opened = elements.start(token, says)
-            if shown := _shown(token.name, attributes):
+            if shown := _shown_attributes(token.name, attributes):
                 around = elements.translates(NEVER, around=opened is not None)
                 if marked or (around and marked is None):
                     inserts = tuple(_inserts(shown, texts))
@@ -189,7 +189,7 @@ class _KeptRun:
         return bool(self._written)
 
     def add(self, token: HtmlToken, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
-        """Append a token."""
+        """Append a token to the running text."""
         if not self._written:
             self._closes = token.kind == "end"
         at = self._length
@@ -207,7 +207,7 @@ class _KeptRun:
         return part
 
 
-def _marked(attributes: dict[str, Attribute]) -> bool | None:
+def _translate_mark(attributes: dict[str, Attribute]) -> bool | None:
     """The element's own mark: True to translate it, False not to, None without a mark."""
     if "class" in attributes and "notranslate" in attributes["class"].value.split():
         return False
@@ -215,7 +215,7 @@ def _marked(attributes: dict[str, Attribute]) -> bool | None:
     return {"no": False, "yes": True, "": True}.get(said or "") if said is not None else None
 
 
-def _shown(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
+def _shown_attributes(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
     """The attributes of a tag that a reader sees as text."""
     if name in NAMES_ITS_TITLE:
         return []
@@ -267,7 +267,7 @@ def _with_space(tag: Code) -> Code:
     return replace(tag, written=f"{tag.written} ") if is_shown else tag
 
 
-def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
+def _fill(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
     """A tag with the translations of its attributes; quotes stay as they were."""
     filled, end = "", 0
     for one in sorted(inserts, key=lambda one: one.begin):
@@ -296,7 +296,7 @@ def _with_tags(
     for tag, part, following in zip(tags, parts[1:], behind[1:], strict=True):
         if needs_space_before(tag, last):
             yield " "
-        yield _filled(tag.written, tag.inserts, translations)
+        yield _fill(tag.written, tag.inserts, translations)
         if needs_space_behind(tag, following, source):
             yield " "
         yield html.escape(part, quote=False)

@@ -42,7 +42,7 @@ class Attribute:
 
     name: str
     value: str
-    """The value, unescaped."""
+    """The value with its character references replaced."""
     begin: int
     end: int
     """From ``begin`` to ``end``: the place of the value in its tag, with the quotes."""
@@ -85,15 +85,15 @@ class Reader:
         if place == len(source):
             return None
         if foreign and (data := _CDATA.match(source, place)):
-            return self._taken("comment", data.end())
+            return self._take("comment", data.end())
         if _MARKUP.match(source, place) is None:
             following = _MARKUP.search(source, place)
-            return self._taken("text", following.start() if following else len(source))
+            return self._take("text", following.start() if following else len(source))
         if comment := _COMMENT.match(source, place):
-            return self._taken("comment", comment.end())
+            return self._take("comment", comment.end())
         tag = _TAG.match(source, place)
         if tag is None:  # browsers show nothing of a tag that never ends
-            return self._taken("comment", len(source))
+            return self._take("comment", len(source))
         self._place = tag.end()
         inside = tag[3]
         closes_itself = inside.endswith("/") and not _ends_in_value(inside)
@@ -102,19 +102,19 @@ class Reader:
     def raw(self, name: str) -> HtmlToken | None:
         """The content of an element of ``RAW`` after its start tag, or None if it is empty."""
         end = _script_end(self._source, self._place) if name == "script" else self._raw_end(name)
-        return self._taken("text", end) if end > self._place else None
+        return self._take("text", end) if end > self._place else None
 
     def rest(self) -> HtmlToken | None:
         """The rest of the document as text, or None if it is empty."""
         end = len(self._source)
-        return self._taken("text", end) if end > self._place else None
+        return self._take("text", end) if end > self._place else None
 
     def _raw_end(self, name: str) -> int:
         close = re.compile(rf"</{name}(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
         found = close.search(self._source, self._place)
         return found.start() if found else len(self._source)
 
-    def _taken(self, kind: Kind, end: int) -> HtmlToken:
+    def _take(self, kind: Kind, end: int) -> HtmlToken:
         begin, self._place = self._place, end
         return HtmlToken(kind, self._source[begin:end])
 
@@ -130,10 +130,10 @@ def unescaped(text: str) -> str:
     ``html.unescape`` fails at a number with thousands of digits. Eight significant digits are
     enough: such a number is beyond the last character, which gives U+FFFD.
     """
-    return html.unescape(_LONG_NUMBER.sub(_shortened, text))
+    return html.unescape(_LONG_NUMBER.sub(_shorten, text))
 
 
-def _shortened(reference: re.Match[str]) -> str:
+def _shorten(reference: re.Match[str]) -> str:
     return "&#" + (reference[1].lstrip("0")[:8] or "0")
 
 

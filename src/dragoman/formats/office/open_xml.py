@@ -114,7 +114,7 @@ class OfficeDocument(PackedDocument[OfficePart]):
         members = Members(archive)
         types = Xml.read(members.content(_TYPES), f"{name}, {_TYPES}")
         styles = members.content(_STYLES) if _STYLES in archive.members else b""
-        kinds = {m: kind for m, kind in _translated(types) if m in archive.members}
+        kinds = {m: kind for m, kind in _translated_members(types) if m in archive.members}
         contents = {member: members.content(member) for member in kinds}
         headings = _headings(members)
         parts = {
@@ -146,7 +146,7 @@ def _may_hold(content: bytes, kind: _Kind) -> bool:
     return b"\0" in content[:100] or any(start in content for start in starts)
 
 
-def _translated(types: Xml) -> list[tuple[str, _Kind]]:
+def _translated_members(types: Xml) -> list[tuple[str, _Kind]]:
     """The members that are translated, with their kinds."""
     found = []
     for _, token in types.elements("Override"):

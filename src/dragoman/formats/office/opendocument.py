@@ -51,7 +51,7 @@ class _OpenPart:
 
 @dataclass(frozen=True)
 class OpenDocument(PackedDocument[_OpenPart]):
-    """A document of OpenDocument."""
+    """A file of OpenDocument (text, table or slides)."""
 
     signed_by = "meta-inf/documentsignatures.xml"
 
@@ -102,15 +102,15 @@ def _segments(xml: Xml, paragraph: int) -> Iterator[range]:
     while at < tokens[paragraph].partner:
         token = tokens[at]
         if token.kind == "start" and token.name in _BREAKS:
-            yield from _trimmed(xml, begin, at)
+            yield from _trim(xml, begin, at)
             begin = token.partner + 1
         if token.kind == "start" and _role(token) == "kept":
             at = token.partner
         at += 1
-    yield from _trimmed(xml, begin, tokens[paragraph].partner)
+    yield from _trim(xml, begin, tokens[paragraph].partner)
 
 
-def _trimmed(xml: Xml, begin: int, end: int) -> Iterator[range]:
+def _trim(xml: Xml, begin: int, end: int) -> Iterator[range]:
     tokens = xml.tokens
     texts, at = [], begin
     while at < end:

@@ -29,7 +29,7 @@ class Members:
         self._bytes, self._tokens = most, MOST_TOKENS
 
     def content(self, member: str) -> bytes:
-        """A member, unpacked. Errors: ``BadDocument``."""
+        """Unpack a member of the archive. Errors: ``BadDocument``."""
         content = self.archive.member(member, self._bytes)
         self._bytes -= len(content)
         return content
@@ -42,11 +42,11 @@ class Members:
 
 
 class PackedPart(Protocol):
-    """A member that is translated."""
+    """A member of the archive that is translated."""
 
     @property
     def units(self) -> Sequence[Unit]:
-        """The units, in reading order."""
+        """The units of the member, in reading order."""
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
         """The member with a translation for each unit; None if it stays as it is."""

@@ -20,7 +20,7 @@ WRAPPERS = {
 }
 """Elements around runs, whose text is translated."""
 BREAKS = {"tab", "br", "cr", "ptab"}
-"""Elements that end running text."""
+"""The elements that end a running text."""
 _PASSED_OVER = {"proofErr", "lastRenderedPageBreak"}
 """Marks that Word generates; they are left out of rewritten text."""
 _NO_CONTENT = {"pPr", "rPr", "endParaRPr", "rPh", "phoneticPr"}
@@ -52,7 +52,7 @@ class Atom:
 def atoms_of(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
     """The parts of the paragraph that begins with token ``first``. ``kept``: the numbers of the
     start tags of texts that are not translated."""
-    return _merged(_atoms(xml, first, kept))
+    return _merge(_atoms(xml, first, kept))
 
 
 def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
@@ -157,7 +157,7 @@ def _text(
     return Atom("text", token.begin, end, text, font, run, False, begins, ends)
 
 
-def _merged(atoms: Iterator[Atom]) -> Iterator[Atom]:
+def _merge(atoms: Iterator[Atom]) -> Iterator[Atom]:
     """Merge consecutive codes outside of runs: a field has several runs."""
     before: Atom | None = None
     for atom in atoms:
@@ -215,7 +215,7 @@ def _unit(xml: Xml, atoms: Sequence[Atom]) -> Iterator[RunUnit]:
     texts = [n for n, atom in enumerate(atoms) if atom.kind == "text" and atom.text]
     if not texts or not says_something("".join(atoms[n].text for n in texts)):
         return
-    first, last = _balanced(atoms, texts[0], texts[-1] + 1)
+    first, last = _balance(atoms, texts[0], texts[-1] + 1)
     inner = atoms[first:last]
     characters: Counter[str] = Counter()
     for atom in inner:
@@ -236,7 +236,7 @@ def _unit(xml: Xml, atoms: Sequence[Atom]) -> Iterator[RunUnit]:
     yield made
 
 
-def _balanced(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
+def _balance(atoms: Sequence[Atom], first: int, last: int) -> tuple[int, int]:
     """Widen a range so that it contains both ends of each wrapper, if both are there."""
     places = {(atom.kind, atom.wrapper): n for n, atom in enumerate(atoms) if atom.wrapper >= 0}
     while True:

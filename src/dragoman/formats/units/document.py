@@ -66,7 +66,7 @@ class Unit:
     """Running text, with its inline codes in order."""
 
     text: str
-    """The plain text, unescaped."""
+    """The plain text of the unit, unescaped."""
     tags: tuple[Code, ...] = ()
     ordered: bool = True
     """True if its codes keep their order; otherwise each follows its own words."""
@@ -98,7 +98,7 @@ def parts_of(target: Target) -> list[str]:
 
 
 def target_of(parts: Sequence[str]) -> Target:
-    """Join parts that ``parts_of`` cut."""
+    """Join the parts that ``parts_of`` cut -> a target."""
     target: Target = []
     for number, part in enumerate(parts):
         if number:
@@ -131,7 +131,7 @@ class OutputOptions:
     """Options for writing a translated document."""
 
     language: str = "und"
-    """The language of the translation."""
+    """The language of the translation as a code."""
     final: bool = False
     """True if translations count as final; otherwise formats with states mark them for review."""
 

@@ -69,15 +69,15 @@ def decoded(data: bytes, name: str, declared: str | None = None) -> Encoded:
     ``BadDocument``, with the line, for bytes that are not valid."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return Encoded(_read(data[len(mark) :], encoding, name), encoding, mark)
-    encoding = _known(declared, name)
+            return Encoded(_decode(data[len(mark) :], encoding, name), encoding, mark)
+    encoding = _known_encoding(declared, name)
     for unmarked in ("utf-16-le", "utf-16-be"):
         if data[:4].decode(unmarked, "replace") == "<?":
             encoding = unmarked
-    return Encoded(_read(data, encoding, name), encoding, b"")
+    return Encoded(_decode(data, encoding, name), encoding, b"")
 
 
-def _known(declared: str | None, name: str) -> str:
+def _known_encoding(declared: str | None, name: str) -> str:
     if declared is None or declared.lower() in _TEXT:
         return "utf-8"
     found = encoding_named(declared)
@@ -86,7 +86,7 @@ def _known(declared: str | None, name: str) -> str:
     return found
 
 
-def _read(data: bytes, encoding: str, name: str) -> str:
+def _decode(data: bytes, encoding: str, name: str) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:

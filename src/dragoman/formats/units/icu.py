@@ -55,11 +55,11 @@ class Pattern:
     def translated(self, targets: Sequence[Target]) -> str:
         """Write the message with a translation for each unit. If the result would parse as other
         forms, the message stays as it is."""
-        made = self._written(iter(targets), doubles="''" in self.raw)
+        made = self._write(iter(targets), doubles="''" in self.raw)
         again = pattern_of(made)
         return made if again is not None and again._shape() == self._shape() else self.raw
 
-    def _written(self, targets: Iterator[Target], *, doubles: bool) -> str:
+    def _write(self, targets: Iterator[Target], *, doubles: bool) -> str:
         target = next(targets) if says_something(self.unit.text) else self.unit.as_it_is
         forms = [form.written(targets, doubles=doubles) for _, _, form in self.forms]
         if target == self.unit.as_it_is:
@@ -72,7 +72,7 @@ class Pattern:
         for number, made in zip(self.numbers, forms, strict=True):
             codes[number] = replace(codes[number], written=made)
         unit = replace(self.unit, tags=tuple(codes))
-        return written(unit, target, lambda text: _quoted(text, doubles, self.counts))
+        return written(unit, target, lambda text: _quote(text, doubles, self.counts))
 
     def _shape(self) -> _Shape:
         """The codes and forms, sorted, which no translation may change."""
@@ -92,7 +92,7 @@ class _Form:
     def written(self, targets: Iterator[Target], *, doubles: bool) -> str:
         made = [self.between[0]]
         for (_, branch), behind in zip(self.branches, self.between[1:], strict=True):
-            made += [branch._written(targets, doubles=doubles), behind]
+            made += [branch._write(targets, doubles=doubles), behind]
         return "".join(made)
 
     def shape(self) -> tuple[tuple[str, ...], tuple[_Shape, ...]]:
@@ -241,7 +241,7 @@ def _codes(
     return found, [number for number, one in enumerate(found) if one.begin in places]
 
 
-def _quoted(text: str, doubles: bool, counts: bool) -> str:
+def _quote(text: str, doubles: bool, counts: bool) -> str:
     """Escape text for ICU. ``doubles``: True if the message doubles every apostrophe."""
     text = re.sub("'" if doubles else r"'(?=['{}#]|\Z)", "''", text)
     return re.sub("[{}#]+" if counts else "[{}]+", r"'\g<0>'", text)

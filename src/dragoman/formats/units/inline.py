@@ -40,7 +40,7 @@ _ENDS = tuple(".,;:!?)")
 
 
 class FoundCode(NamedTuple):
-    """A code in a text."""
+    """A code in a text, and its place."""
 
     begin: int
     end: int
@@ -121,10 +121,10 @@ class Joined:
         self.pieces: list[str] = []
         self.length = 0
         self.last = ""
-        """Its last character."""
+        """The last character of the joined text."""
 
     def add(self, more: str) -> None:
-        """Append some text."""
+        """Append some text to the pieces."""
         if more:
             self.pieces.append(more)
             self.length += len(more)
@@ -132,7 +132,7 @@ class Joined:
 
 
 class _Message(Joined):
-    """The text of a message."""
+    """The text of a message and its codes."""
 
     def add_behind(self, codes: list[Code], more: str) -> None:
         """Append text after a code; two spaces with only a code between them become one."""

@@ -19,7 +19,7 @@ kept: kept as a whole; begins, ends: the two ends of a span without an element a
 
 @dataclass(frozen=True, slots=True)
 class MixedUnit:
-    """A unit and its place."""
+    """A unit of mixed content, and its place."""
 
     unit: Unit
     begin: int

@@ -49,11 +49,11 @@ class XmlToken:
 
 @dataclass(frozen=True)
 class Xml:
-    """A parsed file of XML."""
+    """A file of XML, cut into tokens."""
 
     name: str
     data: bytes
-    """The content in UTF-8."""
+    """The content of the file in UTF-8."""
     source: Encoded
     tokens: list[XmlToken]
 
@@ -120,7 +120,7 @@ class Xml:
 
 
 def local(name: str) -> str:
-    """A name without its prefix."""
+    """Return a name without its namespace prefix."""
     return name.rpartition(":")[2]
 
 

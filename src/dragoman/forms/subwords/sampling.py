@@ -49,7 +49,7 @@ class Pieces:
     """The ids of the 256 byte pieces; None without byte fallback."""
     unknown: int
     whole: Sequence[str] = ()
-    """Symbols that are never cut."""
+    """The symbols that are never cut into pieces."""
 
     def of(self, symbol: str) -> tuple[int, ...]:
         """Return the id of a symbol, or of its UTF-8 bytes, or of ``<unk>``."""
@@ -62,7 +62,7 @@ class Pieces:
 
 
 class Sampler(ABC):
-    """A keyed random segmentation."""
+    """A random segmentation that depends on a key alone."""
 
     @abstractmethod
     def segment(self, normalised: str, key: int) -> list[int]:

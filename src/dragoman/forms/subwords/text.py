@@ -137,7 +137,7 @@ class Text:
         return [np.array(ids, np.int32) for ids in self.encode_lists(texts)]
 
     def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return ``encode`` as lists."""
+        """Return the ids of ``encode`` as lists."""
         prepared = [prepare(text, self.settings) for text in texts]
         encode: Callable[..., Any] = partial(self._processor.encode, out_type=int)
         if self.settings.lossless:

@@ -20,7 +20,7 @@ LEAST_COVERAGE = 0.98
 
 
 class TextSettings(Settings):
-    """How text is split into tokens."""
+    """The settings for splitting text into tokens."""
 
     kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
     """The kind of tokens: byte-pair encoding, unigram language model, characters, or words."""

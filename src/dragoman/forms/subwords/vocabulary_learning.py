@@ -26,7 +26,7 @@ def learn_model(
     sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
 ) -> bytes:
     """Return the bytes of the model: see ``Text.train``."""
-    return _learned(sentences, settings, seed, symbols, exactly=settings.kind in _MERGED)
+    return _learn(sentences, settings, seed, symbols, exactly=settings.kind in _MERGED)
 
 
 def largest_size(
@@ -37,7 +37,7 @@ def largest_size(
 
     It learns that vocabulary, so it is for little text. Errors: as ``Text.train``.
     """
-    model = _learned(sentences, settings, seed, symbols, exactly=False)
+    model = _learn(sentences, settings, seed, symbols, exactly=False)
     return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())
 
 
@@ -54,7 +54,7 @@ def normalised(sentences: Iterable[str], settings: TextSettings) -> Iterator[str
         yield str(normalise(prepare(sentence, settings)))
 
 
-def _learned(
+def _learn(
     sentences: Iterable[str],
     settings: TextSettings,
     seed: int,

@@ -98,7 +98,7 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
     words, trained = list(opened.looking), len(opened.queries)
     width = opened.inputs.shape[1]
     if heads and heads != trained:
-        opened = _cut_anew(opened, heads, width)
+        opened = _recut(opened, heads, width)
     heads = len(opened.queries)
     weight = subject.transformer.query_matrix(opened.attention)
     shares = _shares(weight.double().numpy(), heads, width)
@@ -170,7 +170,7 @@ def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
     return notes
 
 
-def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
+def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
     """Cut the concatenated matrices into another number of heads: (H, T, K) -> (H', T, K H /
     H')."""
     own, _, key_width = opened.queries.shape

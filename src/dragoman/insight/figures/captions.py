@@ -51,7 +51,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure without its caption."""
+    """The panels and data of a figure, without its caption."""
 
     panels: Sequence[Panel]
     data: Sequence[DataTable]

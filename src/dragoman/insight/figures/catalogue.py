@@ -49,7 +49,7 @@ class Slider:
     """The keyword of the function that makes the figure."""
     title: Words
     values: Sequence[float]
-    """The possible values, in order."""
+    """The possible values of the slider, in order."""
     start: float
     zero: Words | None = None
     """The meaning of 0, if it is not a number."""
@@ -139,7 +139,7 @@ the most instructive."""
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure of the catalogue."""
+    """An entry of the catalogue: how a figure is made, and its requirements."""
 
     make: Callable[..., Drawn]
     """The function that makes the figure from its sliders, by name; for a figure of a run, the
@@ -149,7 +149,7 @@ class Entry:
     needs: tuple[str, ...] | None = None
     """The needs of the figure (``insight/needs.py``); None: it needs no run."""
     group: Group = field(default="run", kw_only=True)
-    """The subject of the figure."""
+    """The subject by which figures are grouped."""
     sentence: Sentence | None = field(default=None, kw_only=True)
     """The default sentence, if a reader may give another."""
     trains: bool = field(default=False, kw_only=True)

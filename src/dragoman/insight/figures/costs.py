@@ -69,11 +69,11 @@ def cost_figure() -> Drawn:
             DataTable("", ("layer", "core", "whole", "sequential", "path"), rows),
             DataTable("measured", ("layer", "operations", "seconds"), measured),
         ],
-        notes=_left_out(left_out),
+        notes=_note_left_out(left_out),
     )
 
 
-def _left_out(kinds: Sequence[str]) -> list[Words]:
+def _note_left_out(kinds: Sequence[str]) -> list[Words]:
     """Return a note about the layers that could not be timed on a busy machine."""
     if not kinds:
         return []
@@ -163,7 +163,7 @@ def length_figure() -> Drawn:
 
 
 class Milestone(NamedTuple):
-    """A published model."""
+    """A published model, with its date and size."""
 
     name: str
     month: str

@@ -111,7 +111,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
     """
     run = subject.run
     subject = max(subject.candidates, key=_crossings)
-    found = _shown(subject)
+    found = _likeliest_by_length(subject)
     lengths = [len(one.token_log_probabilities) for one in found]
     scores = {alpha: _scores(found, alpha) for alpha in sorted({*_STRENGTHS, penalty})}
     texts = run.target.raw([one.tokens for one in found])
@@ -195,7 +195,7 @@ def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
     )
 
 
-def _shown(subject: Subject) -> tuple[Hypothesis, ...]:
+def _likeliest_by_length(subject: Subject) -> tuple[Hypothesis, ...]:
     """Return the likeliest hypothesis of each length, the likeliest first.
 
     A hypothesis more than twice as long as the first repeats itself; its log P would press all
@@ -218,7 +218,7 @@ def _scores(found: Sequence[Hypothesis], alpha: float) -> list[float]:
 
 def _crossings(subject: Subject) -> int:
     """Return the number of pairs of drawn hypotheses that change places between the ends of α."""
-    found = _shown(subject)
+    found = _likeliest_by_length(subject)
     first, last = (np.array(_scores(found, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
     turned = np.sign(first[:, None] - first) * np.sign(last[:, None] - last)
     return int((turned < 0).sum()) // 2

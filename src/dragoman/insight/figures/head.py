@@ -24,7 +24,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     """Compare a hash table with one real head, counted from 1; 0 is the least certain head."""
     opened = open_short(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
     said = attention_words(opened.attention)
-    head, row = _undecided(opened, head)
+    head, row = _find_undecided(opened, head)
     query, keys = opened.queries[head, row], opened.keys[head]
     values, weights = opened.values[head], opened.weights[head, row]
     scaled = (keys @ query) * opened.scale
@@ -206,7 +206,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
     )
 
 
-def _undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
+def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
     """Return the head and row with the largest second weight, so that it looks at two words."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:

@@ -94,7 +94,7 @@ def reading_figure(subject: Subject) -> Drawn:
     values = np.asarray(subject.predictor.source_values(subject.sentence))
     labeller: Any = subject.predictor  # only a model that labels pictures has patches
     read = labeller.reading.texts([values])
-    ranked = _ranked(model, read, subject.run.forms.labels.names)
+    ranked = _rank(model, read, subject.run.forms.labels.names)
     panels, stages = reading(model, read, form, values, ranked)
     numbers, width = stages[0][2], stages[1][2]
     patch, ranked = form.settings.patch, ranked[:_LABELS]
@@ -117,7 +117,7 @@ def reading_figure(subject: Subject) -> Drawn:
     )
 
 
-def _ranked(model: Network, read: Sequences, names: Sequence[str]) -> list[tuple[str, float]]:
+def _rank(model: Network, read: Sequences, names: Sequence[str]) -> list[tuple[str, float]]:
     """Return every label of a picture with its probability, the most probable first."""
     with torch.inference_mode():
         logits = model.project(model.encode(read).rows).double()[0]  # (K,)

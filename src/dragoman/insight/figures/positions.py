@@ -135,7 +135,7 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
-    """Draw the paper's sinusoidal encoding."""
+    """Draw the sinusoidal encoding of the paper as a figure."""
     table = _array(sinusoidal(torch.arange(length), dimension))
     places = list(range(length))
     waves = [

@@ -38,7 +38,7 @@ _GOLD = {
 
 def order_figure(subject: Subject) -> Drawn:
     """Draw two sentences of the same words, with and without positions."""
-    first, second = _ORDER if subject.is_demo else _turned(subject)
+    first, second = _ORDER if subject.is_demo else _reverse(subject)
     found = order_experiment(subject.predictor, first, second)
     told, untold = found.with_positions, found.without_positions
     both = np.stack([told.differences, untold.differences])
@@ -84,7 +84,7 @@ def order_figure(subject: Subject) -> Drawn:
     )
 
 
-def _turned(subject: Subject) -> tuple[str, str]:
+def _reverse(subject: Subject) -> tuple[str, str]:
     """Return a sentence and its words in reverse order, if both have the same tokens."""
     words = subject.sentence.split()
     turned = " ".join(reversed(words))

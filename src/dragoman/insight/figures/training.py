@@ -18,7 +18,7 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
 
-def _named(width: int, warmup: int) -> str:
+def _name(width: int, warmup: int) -> str:
     return f"{width:,} / {warmup:,}"
 
 
@@ -29,12 +29,12 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
     papers = [(dimension, warmup)]
     papers += [p for p in ((512, 4000), (1024, 4000), (512, 8000), (256, 2000)) if p not in papers]
     noam = {
-        _named(width, steps_up): make_schedule(
+        _name(width, steps_up): make_schedule(
             ScheduleSettings(kind="noam", warmup=steps_up), model_dim=width, updates=updates
         )
         for width, steps_up in papers[:4]
     }
-    peak = noam[_named(dimension, warmup)](warmup)
+    peak = noam[_name(dimension, warmup)](warmup)
     others = {
         kind: make_schedule(
             ScheduleSettings(kind=kind, warmup=warmup, peak=peak),

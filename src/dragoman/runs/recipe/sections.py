@@ -30,7 +30,7 @@ class LanguageSettings(Settings):
     """The languages, as BCP 47 codes such as "en", "de" and "ko". "und" means undetermined."""
 
     source: str = "und"
-    """The source language."""
+    """The source language as a code."""
     target: str = "und"
     """The target language. It determines BLEU's tokeniser (ko-mecab for "ko")."""
 
@@ -60,16 +60,16 @@ class DataSettings(Settings):
     test: CorpusSettings | None = None
     """The test data for the final score. If it is not given, it is held out of ``train``."""
     split: SplitSettings = SplitSettings()
-    """How much is held out where dev or test is not given."""
+    """The number of examples to hold out if dev or test is not given."""
     moses: bool = False
     """Lower-case and tokenise all text as Moses does, as was usual in older papers. Translations
     are detokenised, but stay in lower case."""
     cleaning: CleaningSettings = CleaningSettings()
-    """What is not worth training on."""
+    """The rules for examples that are not worth training on."""
 
     @property
     def corpora(self) -> tuple[CorpusSettings, ...]:
-        """All corpora that are named."""
+        """All corpora that the recipe names, in order."""
         return (*self.train, *filter(None, (self.dev, self.test)))
 
     @model_validator(mode="after")
@@ -80,7 +80,7 @@ class DataSettings(Settings):
 
 
 class EvaluationSettings(Settings):
-    """How a model is evaluated."""
+    """The settings for evaluating a model."""
 
     dev_sentences: int = Field(500, ge=1, le=1_000_000)
     """The number of dev sentences that are translated at each validation. The loss is always
@@ -126,7 +126,7 @@ class Sections(Settings):
     format: int = Field(FORMAT, ge=1, le=FORMAT)
     """The version of the file format."""
     name: str = "translator"
-    """The name of the run."""
+    """The name of the run, which the server uses too."""
     task: str = "translation"
     """The task; ``dragoman train --help`` lists all tasks."""
     seed: int = Field(1, ge=0, lt=2**63)

@@ -313,7 +313,7 @@ def _reads_text(task: Spec, recipe: Sections) -> bool:
     return not task.reads_files
 
 
-def _varied_by(name: str) -> _Fits:
+def _varies_by(name: str) -> _Fits:
     """Return a check that the settings of that name can vary the source."""
     return lambda task, recipe: name in recipe.source.varied_by
 
@@ -325,7 +325,7 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
         "cuts words into others, and a {called} learns from them as they stand: "
         "leave it out"
     )),
-    ("data.synthetic_voices", _varied_by("synthetic_voices"), _FOR_SPEECH),
+    ("data.synthetic_voices", _varies_by("synthetic_voices"), _FOR_SPEECH),
     ("data.synthetic_voices", lambda task, recipe: task.writes, _FOR_SPEECH),
     ("text.sampling", lambda task, recipe: not task.fixed_tokens, (
         "cuts a text anew each time, and a {called} learns from fixed tokens: set "
@@ -351,13 +351,13 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
         "says of each row of the encoder what is spoken there, and a convolutional encoder "
         'makes keys and values: choose model.kind = "transformer" or "recurrent"'
     )),
-    ("training.spec_augment", _varied_by("spec_augment"), (
+    ("training.spec_augment", _varies_by("spec_augment"), (
         "hides parts of recordings, and {kind} reads none: leave it out"
     )),
     ("training.spec_augment.band_masks", lambda task, recipe: recipe.source.has_bands, (
         "hides bands, and cepstral coefficients are none: set it to 0, and mask time alone"
     )),
-    ("training.picture_augment", _varied_by("picture_augment"), (
+    ("training.picture_augment", _varies_by("picture_augment"), (
         "varies pictures, and {kind} reads none: leave it out"
     )),
     ("training.picture_augment", lambda task, recipe: not task.fixed_pictures, (

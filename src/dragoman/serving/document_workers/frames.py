@@ -100,7 +100,7 @@ def targets_written(targets: Iterable[Target]) -> Iterator[bytes]:
 
 
 def targets_read(frames: Iterable[bytes]) -> list[Target]:
-    """Decode the frames of ``targets_written``."""
+    """Decode the targets that ``targets_written`` encoded."""
     targets: list[Target] = []
     target: Target = []
     for frame in frames:

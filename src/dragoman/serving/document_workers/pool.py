@@ -49,7 +49,7 @@ class ReadDocument:
     media: str
     """The media type of the document."""
     count: int
-    """The number of its units."""
+    """The number of units of the document."""
     characters: int
     """The number of characters in its units."""
     source: str | None
@@ -64,7 +64,7 @@ class ReadDocument:
         return chain.from_iterable(map(units_read, self.frames))
 
     def texts(self) -> Iterator[str]:
-        """The texts of the units."""
+        """Decode the texts of all units."""
         return chain.from_iterable(map(texts_read, self.frames))
 
 
@@ -102,7 +102,7 @@ class DocumentWorkers:
         the translation. Errors: ``BadDocument``, also for a document that declares other languages,
         and if the worker died."""
         wanted = {"columns": columns, "source": source, "target": target}
-        told, frames = await self._done(
+        told, frames = await self._work(
             client, [data], name=name, language=None, most=most, **wanted
         )
         return ReadDocument(data, name, wanted, frames=frames, **told)
@@ -113,13 +113,13 @@ class DocumentWorkers:
         """The document in another language, of at most ``most`` bytes: a translation may repeat a
         font at every word. Errors: as ``read``."""
         frames = await asyncio.to_thread(lambda: [read.data, *targets_written(targets)])
-        _, (made,) = await self._done(
+        _, (made,) = await self._work(
             client, frames, name=read.name, language=language, most=most, **read.wanted
         )
         return made
 
     def close(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, busy and idle."""
         for one in self._at_work:
             one.kill()
         for one in self._idle:
@@ -128,11 +128,11 @@ class DocumentWorkers:
         self._idle.clear()
         self._threads.shutdown(wait=True)
 
-    async def _done(
+    async def _work(
         self, client: str, frames: Sequence[bytes], **wanted: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
         async with self._turns.setdefault(client, asyncio.Lock()), self._free:
-            told, found = await self._asked(frames, wanted)
+            told, found = await self._ask_worker(frames, wanted)
         if "memory" in told:
             raise BadDocument(
                 f"{wanted['name']} needs more than {self._memory >> 20:,} MiB of memory: {_CUT}"
@@ -141,7 +141,7 @@ class DocumentWorkers:
             raise BadDocument(told["problem"])
         return told, found
 
-    async def _asked(
+    async def _ask_worker(
         self, frames: Sequence[bytes], wanted: dict[str, Any]
     ) -> tuple[dict[str, Any], list[bytes]]:
         loop, name = asyncio.get_running_loop(), wanted["name"]
@@ -215,6 +215,6 @@ class _Worker:
         self._pipe.close()
 
     def ended(self) -> str:
-        """Describe how the process ended."""
+        """Return a description of how the process ended."""
         code = self._process.wait()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -58,7 +58,7 @@ def _work(pipe: Connection, kept: int) -> bool:
     try:
         data = pipe.recv_bytes()
         targets = targets_read(pipe.recv_bytes() for _ in range(wanted["frames"]))
-        values, frames = _found(data, wanted, targets)
+        values, frames = _answer(data, wanted, targets)
     except DragomanError as error:
         values, frames = {"problem": str(error)}, []
     except MemoryError:
@@ -74,7 +74,7 @@ def _work(pipe: Connection, kept: int) -> bool:
     return goes_on
 
 
-def _found(
+def _answer(
     data: bytes, wanted: dict[str, Any], targets: list[Target]
 ) -> tuple[dict[str, Any], list[bytes]]:
     form = format_of(data, wanted["name"])

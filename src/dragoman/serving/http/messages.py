@@ -44,17 +44,19 @@ def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]])
 Texts = str | Annotated[list[str], Field(fail_fast=True)]
 """One text, or several. The first mistake in a list is enough, here and in every other request: to
 list all mistakes of a megabyte would block the server for seconds."""
+ApiKey = Annotated[str | None, Field(description="The API key, if the header has none.")]
+"""The API key in the body of a request, for clients that send no header ``Authorization``."""
 
 
 class ErrorBody(Message):
-    """Every error has this shape, whatever its status."""
+    """The body of an error, for every path except those of OpenAI."""
 
     error: str
-    """What was wrong, and what to do."""
+    """The reason for the error and its remedy, as an English sentence. The wording may change."""
     code: str
-    """Which refusal it is, by a name that stays: docs/http-api.md lists them all."""
+    """The name of the error, which does not change. docs/http-api.md lists all codes."""
     values: dict[str, str | int | float | list[str]]
-    """The numbers and names that stand in the sentence."""
+    """The numbers and names in the sentence, by name, so that a program can write its own."""
 
 
 STYLE = Path(__file__).with_name("docs.css")
@@ -72,12 +74,12 @@ def error_of(description: str, body: type[BaseModel] = ErrorBody) -> dict[str, A
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: error_of("The request must change"),
-    403: error_of("An API key is missing or not known"),
+    400: error_of("The request is wrong and must be changed"),
+    403: error_of("An API key is missing or unknown"),
     408: error_of("The request did not arrive in time"),
     413: error_of("The request is too large"),
     415: error_of("The body must be JSON"),
-    421: error_of("The server does not go by the name in the header Host"),
+    421: error_of("The server does not have the name in the header Host"),
     429: error_of("Too many requests; see the header Retry-After"),
     500: error_of("The server failed"),
     503: error_of("The server is shutting down"),
@@ -183,28 +185,29 @@ IMAGES = "/v1/images/generations"
 
 
 class OpenAiError(Message):
-    """What went wrong."""
+    """The error in the form that OpenAI's clients read."""
 
     message: str
-    """What was wrong, and what to do."""
+    """The reason for the error and its remedy, as an English sentence. The wording may change."""
     type: str
-    """`invalid_request_error`, `rate_limit_error` or `server_error`."""
+    """The kind of error: `invalid_request_error`, `rate_limit_error` or `server_error`."""
     param: str | None
-    """The field that is wrong."""
+    """The name of the wrong field; null if no single field is wrong."""
     code: str
-    """As of every other error of the server."""
+    """The name of the error, which does not change. docs/http-api.md lists all codes."""
     values: dict[str, str | int | float | Annotated[list[str], Field(fail_fast=True)]]
-    """The numbers and names that stand in the sentence."""
+    """The numbers and names in the sentence, by name, so that a program can write its own."""
 
 
 class OpenAiErrorBody(Message):
-    """Every error of these paths, in OpenAI's shape."""
+    """The body of an error, for the paths of OpenAI."""
 
     error: OpenAiError
+    """The error with its reason and remedy."""
 
 
 OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: error_of("The request must change", OpenAiErrorBody),
+    400: error_of("The request is wrong and must be changed", OpenAiErrorBody),
     413: error_of("The request is too large", OpenAiErrorBody),
     429: error_of("Too many requests; see the header Retry-After", OpenAiErrorBody),
     500: error_of("The server failed", OpenAiErrorBody),

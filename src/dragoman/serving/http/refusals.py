@@ -71,7 +71,7 @@ class Refusal(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """The body of the answer, as ``error_body`` makes it."""
         return error_body(self.code, self.message, self.values)
 
 

@@ -82,7 +82,7 @@ class EventStream(Response):
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The framework calls this."""
+        """Send the events; the framework calls this method."""
         try:
             async with asyncio.timeout(self._seconds):
                 await while_connected(receive, self._send(send))

@@ -44,7 +44,7 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
 
 @dataclass(frozen=True)
 class Upload:
-    """One uploaded file."""
+    """A file that a client uploaded."""
 
     called: str
     content: bytes | str = field(repr=False)
@@ -68,8 +68,8 @@ class WithFiles(Message):
     """A request that files may come with."""
 
     file: str | Annotated[list[str], Field(fail_fast=True)] | None = None
-    """A picture or a recording in base64, or several. In a form (multipart/form-data) the files
-    themselves: `file` once or more often."""
+    """A picture or recording in base64, or a list of them. In a form (multipart/form-data), the
+    files themselves: the field `file`, once or several times."""
     _parts: list[Upload] = PrivateAttr(default_factory=list)
     takes_one: ClassVar[bool] = False
     """True if such a request has a single file: a form with more is not read to its end."""

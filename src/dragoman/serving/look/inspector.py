@@ -53,7 +53,7 @@ class Cut(Generic[Asked]):
     """A text that will be looked into."""
 
     sentences: list[str]
-    """All sentences of the text."""
+    """All sentences into which the text was cut."""
     request: Asked
     """The request; its text is one sentence, or the whole text."""
     ids: list[int]
@@ -116,7 +116,7 @@ class Inspector:
             changed = {"text": sentences[request.sentence], "sentence": None}
             request = request.model_copy(update=changed)
         (ids,) = self._engine.source.values([request.text.strip()])
-        return Cut(sentences, self._checked(request, ids, longest), ids)
+        return Cut(sentences, self._check(request, ids, longest), ids)
 
     def _cut_whole(self, request: Asked, longest: int) -> Cut[Asked]:
         """Cut the text of a run that reads its text as a whole."""
@@ -133,7 +133,7 @@ class Inspector:
             raise too_long(error, f"{error}.") from None
         except DragomanError as error:
             raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
-        return Cut([request.text], self._checked(request, ids, longest), ids)
+        return Cut([request.text], self._check(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
         """Cut the text of a run that reads nothing: the text, or the prefix, becomes the output."""
@@ -148,9 +148,9 @@ class Inspector:
             changed |= {"given": (), "max_length": request.max_length or length}
         alone = request.model_copy(update=changed)
         (ids,) = self._engine.source.values([""])
-        return Cut([request.text], self._checked(alone, ids, longest), ids)
+        return Cut([request.text], self._check(alone, ids, longest), ids)
 
-    def _checked(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
+    def _check(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
         """The request, checked against its tokens ``ids``. Raises Refusal if it is impossible."""
         if len(ids) > longest:
             raise _too_long(len(ids), longest)
@@ -205,7 +205,7 @@ class Inspector:
         def most(source: int, target: int) -> int:
             return max((self._weights(part, source, target) for part in wanted), default=0)
 
-        return self._seen(request, ids, most)
+        return self._look_up(request, ids, most)
 
     def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
         """The attention of a layer or head of a look, as JSON. Raises Refusal, ``SearchError``."""
@@ -214,7 +214,7 @@ class Inspector:
         share = 1 if is_one else layer.heads
         every = sum(one.heads for one in self.model.attentions_of(request.part))
 
-        seen = self._seen(
+        seen = self._look_up(
             request, ids, lambda s, t: self._weights(request.part, s, t) * share // every
         )
         heads = seen.attention[request.part][request.layer]
@@ -244,7 +244,7 @@ class Inspector:
             cross = self._weights("cross", source, target) // target
             return max(cross, self._weights("decoder", source, target) // target) * request.count
 
-        seen = self._seen(request, ids, most)
+        seen = self._look_up(request, ids, most)
         stages = seen.source_stages if is_source else seen.target_stages
         if places.stop > len(next(iter(stages.values()), ())):
             raise beyond
@@ -278,7 +278,7 @@ class Inspector:
                 family=self.model.settings.kind,
             )
 
-        seen = self._seen(request, ids)
+        seen = self._look_up(request, ids)
         rows, columns = seen.attention[request.part].shape[2:]
         if request.row >= rows or request.column >= columns:
             raise Refusal(
@@ -305,7 +305,7 @@ class Inspector:
         """The effect of each head on the output, as JSON. Raises Refusal, ``SearchError``."""
         count = sum(one.heads for one in self.model.attentions)
 
-        tokens = self._seen(request, ids).best.tokens
+        tokens = self._look_up(request, ids).best.tokens
         if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
             raise Refusal(
                 "too_long_for_heads",
@@ -336,7 +336,9 @@ class Inspector:
         looked_at = target if part == "decoder" else source
         return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
 
-    def _seen(self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0) -> Inspection:
+    def _look_up(
+        self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0
+    ) -> Inspection:
         """The kept look of this request, or a new one.
 
         ``most``: the number of weights in the answer, from the numbers of tokens. Raises Refusal

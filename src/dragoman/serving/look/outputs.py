@@ -14,81 +14,91 @@ from dragoman.serving.http.messages import Message
 
 
 class DetectedLanguage(Message):
-    """What language a text is in."""
+    """A language that was detected from a text."""
 
     confidence: float
-    """In percent."""
+    """The confidence in percent, from 0 to 100."""
     language: str
+    """The code of the language, such as `en`."""
 
 
 class TranslationWarning(Message):
-    """Something that is doubtful about the translation of a sentence."""
+    """A possible problem in the translation of a sentence."""
 
     code: Literal[
         "language", "unknown", "omitted", "coverage", "lost", "repeated", "cut_off", "length"
     ]
-    """language: the source is of another language than the run's; unknown: a word that the run has
-    never read; omitted: words to which the translation owes nothing; coverage: how much of the
-    sentence it owes something to, where there are such words; lost: a placeholder or an address
-    that does not stand in the translation; repeated: the translation repeats itself; cut_off: it
-    reached its greatest length; length: an unusual one."""
+    """The kind of problem. `language`: the source is not in the run's source language. `unknown`: a
+    word that did not occur in the training text. `omitted`: source words without a counterpart in
+    the translation. `coverage`: the share of the source that the translation covers, given if words
+    were omitted or the length is unusual. `lost`: a placeholder or address is missing from the
+    translation. `repeated`: the translation repeats itself. `cut_off`: the translation was cut at
+    the maximum length. `length`: the length is unusual for this source."""
     side: Literal["source", "target"]
-    """In which text it stands."""
+    """The sentence that the warning is about: the source or its translation (target)."""
     begin: int
+    """The position of the first character in that sentence, from 0, in Unicode code points."""
     end: int
-    """Characters of the source or target sentence, depending on the kind (Unicode code points): the
-    first, and the one behind the last."""
+    """The position after the last character, in Unicode code points."""
     text: str
-    """What stands there."""
+    """The characters from `begin` to `end`."""
     languages: list[str] = Field(default=[])
-    """Of language: those that the source may be in, if that can be told."""
+    """For `language`: the languages that the source may be in. Empty if they cannot be
+    recognised."""
     covered: float | None = None
-    """Of coverage: the share of the words, from 0 to 1."""
+    """For `coverage`: the share of the source words that are covered, from 0 to 1."""
     message: str
-    """The same in English."""
+    """The warning as an English sentence."""
 
 
 class Word(Message):
-    """A word of a translation, or marks that stand beside one."""
+    """A word of a translation, or the punctuation between words."""
 
     before: str
-    """The space in front; ``before`` and ``text`` of all words joined are the translation."""
+    """The white space before the word. All `before` and `text`, joined, are the translation."""
     text: str
+    """The word without the white space around it."""
     probability: float
-    """How probable the model held it, given the source and the words before it."""
+    """The probability of the word given the source and the words before it, from 0 to 1."""
     first: int
-    """Number of its first token."""
+    """The number of the first token of the word, from 0."""
     count: int
-    """How many tokens it has."""
+    """The number of tokens of the word."""
     source: list[tuple[int, int]] | None = None
-    """Only where warnings were asked for: the words of the source sentence that it comes from, by
-    the model's attention, each by its first character and the one behind its last."""
+    """The positions of the source words that this word was translated from, by the model's
+    attention: for each, the first character and the position after the last. Empty if it has no
+    clear source. Present only with `warnings`."""
 
 
 class Token(Message):
-    """What the model chose in one step."""
+    """A token that the model chose in one step of the search."""
 
     id: int
+    """The number of the token in the vocabulary."""
     piece: str
-    """As the vocabulary writes it: ▁ for a space."""
+    """The token as the vocabulary writes it, with ▁ for a space."""
     log_probability: float
+    """The log-probability of the token given the source and the tokens before it, in nats."""
 
 
 class Hypothesis(Message):
-    """One translation of one sentence."""
+    """A translation of one sentence, with its words."""
 
     text: str
+    """The text of the translated sentence."""
     score: float
-    """Log-probability over length penalty: higher is better."""
+    """The log-probability divided by the length penalty. A higher score is better."""
     log_probability: float
-    """Of the whole, its end included."""
+    """The log-probability of all tokens, including the end symbol, in nats."""
     finished: bool
-    """False where it was cut at its greatest length."""
+    """True if the model ended the sentence; false if it was cut at the maximum length."""
     words: list[Word]
+    """The words of the text, in order."""
     tokens: list[Token]
+    """The tokens of the text, in order."""
     warnings: list[TranslationWarning] | None = None
-    """Of the best. Where they were not asked for, those of the code lost alone, if there are
-    any."""
+    """The possible problems of the best hypothesis. Without `warnings` in the request, only those
+    with the code `lost`, if any. Absent for the other hypotheses."""
 
 
 def texts_of(target: Form, hypotheses: Sequence[search.Hypothesis]) -> list[str]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dragoman.engine.attention import OpenedCell
 from dragoman.models.interface import Part
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.look.outputs import DetectedLanguage, Hypothesis
 
 Side = Literal["source", "target"]
@@ -20,267 +20,337 @@ MAX_PIECES = 50
 
 
 class Head(Message):
-    """One head of one attention."""
+    """A head of an attention layer."""
 
     part: Part
+    """The attention: `encoder` and `decoder` are self-attention, `cross` is the attention of the
+    decoder to the encoder."""
     layer: int = Field(ge=0)
+    """The number of the layer, from 0."""
     head: int = Field(ge=0)
+    """The number of the head in its layer, from 0."""
 
 
 class LookRequest(Message):
-    """``POST /v1/look``: one sentence, translated as ``/v1/translate`` does, and read by the plain
-    model while it is watched. With heads off or places hidden, the plain model translates it. Where
-    nothing is read, as by language models, the text itself is what is looked at, as one. A run that
-    fills in blanks, labels or parses reads its text as one."""
+    """A request to inspect the model on one sentence: `POST /v1/look` and `POST /v1/look/heads`.
+    The sentence is translated as by `/v1/translate`, and the plain model then reads both texts.
+    With heads switched off or tokens hidden, the plain model translates. Language models, masked
+    models, classifiers, taggers and parsers read the text as a whole."""
 
     text: str
+    """The text that the model reads."""
     sentence: int | None = Field(default=None, ge=0)
-    """Which sentence of the text, counted from 0 as /v1/translate cuts it; null: the text as one.
-    """
+    """The number of the sentence to inspect, from 0, as `/v1/translate` splits the text. Default:
+    the whole text as one sentence."""
     source: str = "auto"
+    """The source language as a code, or `auto` to detect it."""
     target: str | None = None
+    """The target language as a code. Required if there are several."""
     run: str | None = None
+    """The name of the run. Default: a run for these languages."""
     beam: int | None = Field(default=None, ge=1)
+    """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     length_penalty: float | None = Field(default=None, ge=0, le=10)
+    """The exponent of the length penalty; 0 switches it off. Default: the run's setting."""
     max_length: int | None = Field(default=None, ge=1, le=1000)
-    """The most tokens in the translation."""
+    """The maximum number of tokens in the translation. Default: the run's setting."""
     prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """How the translation must begin. Where nothing is read, it replaces the text, which
-    the model then goes on with, to the length that it had."""
+    """The first tokens of the translation. For a run that reads no source, they replace the text,
+    and the model continues them to the length of the text."""
     given: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """A whole output as token numbers, without its end symbol: look at it, and search for none."""
+    """The tokens of a complete output, without the end symbol. The model reads this output; there
+    is no search."""
     heads_off: tuple[Head, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """Heads whose output is set to zero."""
+    """The heads whose output is set to zero."""
     hidden: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """Places of source tokens that no head may look at."""
+    """The positions of source tokens, from 0, that no head may attend to."""
     compare: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """Another translation as token numbers, without its end symbol: how probable is it?"""
+    """The tokens of another output, without the end symbol. Its log-probability is returned as
+    `compared`."""
     attention: tuple[Part, ...] = Field(
         default=("encoder", "decoder", "cross"), max_length=3, fail_fast=True
     )
-    """Which attention to give whole; for long texts ask for single heads (/v1/look/attention)."""
+    """The attentions whose weights are returned. For long texts, leave the list empty and request
+    single heads (`/v1/look/attention`)."""
     attention_within: int | None = Field(default=None, ge=0)
-    """Leave attention out where it has more weights than this in all, in place of refusing."""
+    """The maximum number of weights to return: if there are more, none are. Default: a request for
+    too many weights is refused."""
     maps: int = Field(default=0, ge=0, le=128)
-    """Give a small map of every head with at most this many rows and columns. 0: none."""
+    """The maximum number of rows and columns of a small map of each head. 0: no maps."""
     steps: bool = True
-    """Give what every step of the search chose among."""
+    """Return the candidates at each step of the search."""
     choices: int = Field(default=0, ge=0, le=20)
-    """How many of the most probable tokens to give at each place of the translation."""
-    api_key: str | None = None
+    """The number of most probable tokens to return for each position of the output."""
+    api_key: ApiKey = None
 
 
 class AttentionRequest(LookRequest):
-    """``POST /v1/look/attention``: some of the attention of a look; its other fields as there."""
+    """A request for the weights of a layer or head: `POST /v1/look/attention`. All other fields
+    select the look, as for `/v1/look`."""
 
     part: Part
+    """The attention: `encoder` and `decoder` are self-attention, `cross` is the attention of the
+    decoder to the encoder."""
     layer: int = Field(ge=0)
+    """The number of the layer, from 0."""
     head: int | None = Field(default=None, ge=0)
-    """None: every head of the layer."""
+    """The number of the head, from 0. Default: all heads of the layer."""
     mean: bool = False
-    """The mean of the layer's heads in place of each; those in ``heads_off`` take no part."""
+    """Return the mean of the layer's heads. Heads in `heads_off` are left out of the mean."""
 
 
 class WordRequest(LookRequest):
-    """``POST /v1/look/word``: all that became of one word; the other fields as in a look."""
+    """A request for the attention and vectors of a word: `POST /v1/look/word`. All other fields
+    select the look, as for `/v1/look`."""
 
     side: Side
+    """The side of the word: the source or the output (target)."""
     first: Place
-    """Its first token. On the target side: the one that was chosen, the end symbol last."""
+    """The number of the word's first token, from 0. The last token of the output is the end
+    symbol."""
     count: int = Field(default=1, ge=1, le=MAX_PIECES)
-    """How many tokens it has."""
+    """The number of tokens of the word."""
 
 
 class CellRequest(LookRequest):
-    """``POST /v1/look/cell``: one weight of one head; the other fields as in a look."""
+    """A request for the computation of one attention weight: `POST /v1/look/cell`. All other fields
+    select the look, as for `/v1/look`."""
 
     part: Part
+    """The attention: `encoder` and `decoder` are self-attention, `cross` is the attention of the
+    decoder to the encoder."""
     layer: int = Field(ge=0)
+    """The number of the layer, from 0."""
     head: int = Field(ge=0)
+    """The number of the head, from 0."""
     row: Place
-    """The token that looks: in the decoder and across, the step that chose this one."""
+    """The token that attends, from 0. In `decoder` and `cross`, the step that chose output token
+    `row`."""
     column: Place
-    """The token that is looked at; in the decoder the start symbol is the first."""
+    """The token that is attended to, from 0. In `decoder`, token 0 is the start symbol."""
 
 
 class Weights(Message):
-    """Attention weights of some layers and heads."""
+    """The attention weights of several layers and heads."""
 
     shape: tuple[int, int, int, int]
-    """Layers, heads, those who look, what is looked at."""
+    """The numbers of layers, of heads, of tokens that attend and of tokens that are attended to."""
     data: str
-    """16-bit floats, little-endian, the last axis running fastest, in base64."""
+    """The weights in base64: 16-bit floats, little-endian, the last axis running fastest."""
 
 
 class Maps(Message):
-    """Attention weights of all heads, small: each cell has the greatest weight of its block."""
+    """The attention weights of all heads at a reduced size: each cell is the maximum of its
+    block."""
 
     shape: tuple[int, int, int, int]
-    """Layers, heads, rows, columns."""
+    """The numbers of layers, heads, rows and columns."""
     data: str
-    """Bytes, 255 for a weight of 1, in base64."""
+    """The weights in base64, a byte each: 255 is a weight of 1. The last axis runs fastest."""
 
 
 class StepCandidate(Message):
-    """A continuation that a step looked at."""
+    """A candidate for the next token of a hypothesis."""
 
     parent: int
-    """Which of those kept in the step before it continues."""
+    """The number of the extended hypothesis among those kept at the previous step, from 0."""
     id: int
+    """The number of the token in the vocabulary."""
     piece: str
+    """The token as the vocabulary writes it, with ▁ for a space."""
     log_probability: float
-    """Of the token alone."""
+    """The log-probability of the token, in nats."""
     total: float
-    """Of the whole hypothesis."""
+    """The log-probability of the whole hypothesis, in nats."""
     outcome: str
-    """kept: went on; ended: finished here; dropped: fell out of the beam."""
+    """`kept`: extended at the next step. `ended`: a finished hypothesis. `dropped`: not among the
+    best."""
 
 
 class Step(Message):
-    """One step of the search, its candidates best first."""
+    """A step of the search and its candidates."""
 
     place: int
-    """The place in the translation that was filled, from 0."""
+    """The position in the output that the step filled, from 0."""
     candidates: list[StepCandidate]
+    """The best candidates of the step, best first."""
 
 
 class Choice(Message):
-    """A token that could stand at a place of the translation."""
+    """A possible token at a position of the output."""
 
     id: int
+    """The number of the token in the vocabulary."""
     piece: str
+    """The token as the vocabulary writes it, with ▁ for a space."""
     probability: float
-    """Given the source and all that stands before."""
+    """The probability of the token given the source and the tokens before it, from 0 to 1."""
 
 
 class ModelInfo(Message):
-    """Sizes of the model, by the paper's names; null for what its kind has not."""
+    """The sizes of the model. Sizes that this kind of model does not have are null."""
 
     kind: str
-    """As a recipe's model.kind names it."""
+    """The kind of the model, as `model.kind` in a recipe."""
     attentions: dict[Part, list[int]]
-    """The heads of each layer that has attention."""
+    """The number of heads of each attention layer, for `encoder`, `decoder` and `cross`."""
     model_dim: int
+    """The width of the model (d_model)."""
     ffn_dim: int | None = None
+    """The width of the feed-forward layers (d_ff)."""
     heads: int | None = None
+    """The number of heads of an attention layer (h)."""
     key_width: int | None = None
+    """The width of the queries and keys of a head (d_k)."""
     channels: int | None = None
+    """The number of channels of a convolutional model."""
     kernel_width: int | None = None
+    """The number of positions that a convolution covers."""
     encoder_layers: int
+    """The number of layers of the encoder."""
     decoder_layers: int
+    """The number of layers of the decoder."""
     source_vocabulary: int
+    """The number of tokens in the source vocabulary."""
     target_vocabulary: int
+    """The number of tokens in the target vocabulary."""
     norm: str | None = None
+    """The position of the layer normalisation, as `norm` in a recipe."""
     parameters: int
+    """The number of parameters of the model."""
 
 
 class OwnAnswer(Message):
-    """What the plain model alone writes, where its way here, which rounds numbers to be fast, has
-    led to another output."""
+    """The output of the plain model, where it differs from the output that was inspected. The
+    search may use a faster model whose numbers are rounded."""
 
     text: str
+    """The text that the plain model writes."""
     place: int
-    """The first target token, counted from 0, at which the output that was looked at differs."""
+    """The number of the first output token that differs, from 0."""
 
 
 class LookAnswer(Message):
-    """What was seen. Row t of ``decoder`` and ``cross`` belongs to the step that chose token t;
-    the columns of ``decoder`` are what that step had read, the start symbol first. Where nothing is
-    written there are no target tokens, and ``best`` is what the run said of the text."""
+    """The record of a look. Row t of `decoder` and `cross` belongs to the step that chose output
+    token t. The columns of `decoder` are the tokens that this step read, beginning with the start
+    symbol. If the run generates no text, there are no target tokens, and `best` is its
+    prediction."""
 
     run: str
+    """The name of the run that was inspected."""
     source: str
+    """The source language as a code."""
     target: str
+    """The target language as a code."""
     detected: DetectedLanguage | None = None
+    """The detected source language, if `source` was `auto`."""
     sentences: list[str]
-    """What the text is when it is cut into sentences; one of them was looked into, or all as one.
-    """
+    """The sentences of the text. One of them was inspected, or the whole text as one."""
     beam: int
-    """How wide was searched."""
+    """The number of hypotheses kept at each step of the search."""
     length_penalty: float
+    """The exponent of the length penalty."""
     source_tokens: list[str]
-    """As the vocabulary writes them, the end symbol included."""
+    """The source tokens as the vocabulary writes them, including the end symbol."""
     source_ids: list[int]
+    """The numbers of the source tokens in the vocabulary."""
     source_words: list[int]
-    """Which word each source token belongs to, from 0."""
+    """The number of the word that each source token belongs to, from 0."""
     target_tokens: list[str]
-    """The same of the translation; with the end symbol, which the last row chose."""
+    """The output tokens as the vocabulary writes them. The last is the end symbol."""
     target_words: list[int]
+    """The number of the word that each output token belongs to, from 0."""
     best: Hypothesis
+    """The output of the run that was inspected."""
     own: OwnAnswer | None = None
+    """The output of the plain model. Absent if it is the same."""
     compared: float | None = None
-    """log P of ``compare`` as the model sees it here, in nats, its end symbol included."""
+    """The log-probability of `compare`, including its end symbol, in nats. Absent without
+    `compare`."""
     model: ModelInfo
+    """The sizes of the model that was inspected."""
     attention: dict[Part, Weights]
+    """The attention weights that were requested, by attention."""
     maps: dict[Part, Maps] = Field(default_factory=dict)
+    """The small maps of all heads, by attention. Empty if `maps` is 0."""
     choices: list[list[Choice]] = Field(default_factory=list)
-    """For each target token the most probable ones, best first."""
+    """The most probable tokens for each position of the output, best first. Empty if `choices` is
+    0."""
     steps: list[Step]
+    """The steps of the search. Empty if `steps` is false or no search was made."""
 
 
 class Stage(Message):
-    """A row of numbers on its way through the model."""
+    """The vectors of the word's tokens at one stage of the model."""
 
     name: str
-    """embedding, position, sum, encoder.0 …, decoder.0 …"""
+    """The name of the stage: `embedding`, `position`, `sum`, `encoder.0`, …, `decoder.0`, …."""
     sizes: list[float]
-    """Root mean square of each token's row."""
+    """The root mean square of each token's vector."""
 
 
 class WordAnswer(Message):
-    """What became of one word, in every layer and head."""
+    """The attention and the vectors of a word in every layer and head."""
 
     attention: dict[Part, Weights]
-    """Its rows alone: where it looked. A source word looks in the encoder, a target word in the
-    decoder and across."""
+    """The weights of what the word attends to: its rows. A source word has rows in `encoder`, an
+    output word in `decoder` and `cross`."""
     looked_at: dict[Part, Weights]
-    """Its columns alone, as rows: who looked at it."""
+    """The weights of the tokens that attend to the word: its columns, transposed. Empty for an
+    output word."""
     stages: list[Stage]
+    """The stages of the model, from the embedding to the last layer."""
     vectors: Weights
-    """Shape (1, stages, tokens, model width): the rows themselves."""
+    """The vectors of the word's tokens. Shape: 1, stages, tokens, width of the model."""
 
 
 class CellAnswer(Message):
-    """One weight: softmax(q · k x scale) over the keys; weight x v W^O is what it adds."""
+    """The computation of an attention weight: softmax(q · k × scale) over the keys. The head adds
+    weight × v W^O to the vector of the token that attends."""
 
     query: list[float]
+    """The query q of the token that attends."""
     key: list[float]
+    """The key k of the token that is attended to."""
     value: list[float]
+    """The value v of the token that is attended to."""
     product: float
-    """q · k."""
+    """The dot product q · k."""
     scale: float
-    """1 / √d_k."""
+    """The scale of the product, 1 / √d_k."""
     weight: float
+    """The attention weight, from 0 to 1."""
     adds: list[float]
-    """What this one look adds to the row of the token that looks, as wide as the model."""
+    """The vector weight × v W^O, as wide as the model."""
     adds_size: float
-    """Its root mean square."""
+    """The root mean square of `adds`."""
     head_size: float
-    """The same of what all looks of this head add to that row."""
+    """The root mean square of the vector that the head adds for all keys together."""
 
     @classmethod
     def of(cls, cell: OpenedCell) -> CellAnswer:
         return cls(
-            query=_rounded(cell.query),
-            key=_rounded(cell.key),
-            value=_rounded(cell.value),
+            query=_round(cell.query),
+            key=_round(cell.key),
+            value=_round(cell.value),
             product=round(cell.product, 4),
             scale=round(cell.scale, 6),
             weight=round(cell.weight, 6),
-            adds=_rounded(cell.adds),
+            adds=_round(cell.adds),
             adds_size=round(float(cell.adds.square().mean().sqrt()), 5),
             head_size=round(float(cell.head_adds.square().mean().sqrt()), 5),
         )
 
 
-def _rounded(values: Tensor) -> list[float]:
+def _round(values: Tensor) -> list[float]:
     return [round(value, 4) for value in values.tolist()]
 
 
 class HeadsAnswer(Message):
-    """What each head is good for in this translation."""
+    """The effect of each head on the probability of the output."""
 
     log_probability: float
-    """Of the translation, in nats, its end symbol included."""
+    """The log-probability of the output, including its end symbol, in nats."""
     fallen: dict[Part, list[list[float]]]
-    """By layer and head: by how much that falls with the output of the head set to zero."""
+    """The decrease of the log-probability, in nats, if the output of a head is set to zero: for
+    each attention, a list of layers with a list of heads."""

@@ -22,7 +22,7 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 
 
 class Meters(Collector):
-    """The metrics of one server."""
+    """The metrics of one server for Prometheus."""
 
     def __init__(self, queues: Callable[[], Sequence[SearchQueue]]) -> None:
         """``queues``: returns the queues of the runs that are served now."""

@@ -65,13 +65,13 @@ class BodyLimit:
     """Refuses a body that is too large, without reading it if Content-Length gives its size."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, of_paths: Mapping[str, int]) -> None:
-        """``of_paths``: limits for single paths."""
+        """``of_paths`` are the limits of single paths, in bytes."""
         self.app = app
         self._most_bytes = most_bytes
         self._of_paths = of_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The framework calls this."""
+        """Handle a connection; the framework calls this method."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -100,7 +100,7 @@ class Failures:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The framework calls this."""
+        """Handle a connection; the framework calls this method."""
         began = False
 
         async def noted(message: Message) -> None:
@@ -147,7 +147,7 @@ class MeteredRequests:
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The framework calls this."""
+        """Handle a connection; the framework calls this method."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

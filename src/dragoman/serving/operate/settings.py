@@ -34,7 +34,7 @@ class ServeSettings(EngineSettings):
     localhost, IP addresses and the name in host. "*.example.org" allows all names below
     example.org, and "*" allows every name. May be repeated."""
     limits: LimitSettings = LimitSettings()
-    """Limits for each client."""
+    """The limits of requests for each client."""
     api_keys: Path | None = None
     """A file of API keys, one per line. Without it, no key is needed."""
     origins: tuple[str, ...] = ()
@@ -96,19 +96,19 @@ def bind(settings: ServeSettings) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.set_inheritable(False)
-    with _told(listener, settings):
+    with _explain_errors(listener, settings):
         listener.bind((settings.host, settings.port))
     return listener
 
 
 def listen(listener: socket.socket, settings: ServeSettings) -> None:
     """Accept connections from now on. Errors: ``DragomanError`` if the port was taken."""
-    with _told(listener, settings):
+    with _explain_errors(listener, settings):
         listener.listen(BACKLOG)
 
 
 @contextmanager
-def _told(listener: socket.socket, settings: ServeSettings) -> Iterator[None]:
+def _explain_errors(listener: socket.socket, settings: ServeSettings) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -88,7 +88,7 @@ class FairExecutor:
             return [one async for found, _ in self.turns(client, work) for one in found]
 
     def close(self) -> None:
-        """Begin no more work."""
+        """Cancel the waiting work, and begin no more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self) -> None:

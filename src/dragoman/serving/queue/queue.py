@@ -117,7 +117,7 @@ class SearchQueue:
 
     @property
     def alive(self) -> bool:
-        """True while all threads run."""
+        """True as long as all threads of the workers run."""
         return all(worker.thread.is_alive() for worker in self._workers)
 
     def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> QueuedRequest:

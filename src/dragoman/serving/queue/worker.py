@@ -158,7 +158,7 @@ class Worker:
         self._of_one = self._of_costly = 0
         """The most rows that one client, and costly searches of all clients, may hold."""
         self._held: Counter[str] = Counter()
-        """Rows under way, by client."""
+        """The number of rows under way for each client."""
         self._costly = 0
         """Rows under way of costly searches."""
         self._departures = 0

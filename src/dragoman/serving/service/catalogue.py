@@ -65,7 +65,7 @@ class Catalogue:
 
     @property
     def translating(self) -> list[ServedRun]:
-        """The runs that translate."""
+        """The runs of the server that translate."""
         return [run for run in self.runs if run.translates]
 
     def named(self, name: str) -> ServedRun:

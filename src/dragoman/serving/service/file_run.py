@@ -48,20 +48,25 @@ pair of them."""
 
 
 class SeenFile(Message):
-    """What a model reads of a file, drawn."""
+    """The input of the model, drawn as a picture."""
 
     width: int
+    """The width of the picture in pixels."""
     height: int
+    """The height of the picture in pixels."""
     png: str
-    """The picture in base64."""
+    """The picture as a PNG file in base64."""
 
 
 class LookedToken(Message):
-    """A token that was written."""
+    """A token of the output and its attention."""
 
     text: str
+    """The token as the vocabulary writes it."""
     looked: list[float]
-    """The share of the attention of the last layer that each row of the encoder gets."""
+    """The share of the last layer's attention that each row of the encoder received, from 0 to 1.
+    Empty for a file or output of more than 1,024 rows or tokens, and for a model without
+    cross-attention."""
 
 
 def drawn(form: RowsForm, rows: Rows) -> dict[str, Any]:
@@ -92,11 +97,13 @@ def told(shares: Sequence[float]) -> list[float]:
 
 
 class Grid(Message):
-    """How what is seen is divided into cells that can be hidden: a picture into its patches, sound
-    into stretches of time and four ranges of bands, the highest at the top."""
+    """The cells into which the input is divided, so that they can be hidden. For a picture, the
+    patches. For sound, stretches of time in four ranges of bands, the highest in the first row."""
 
     rows: int
+    """The number of rows of cells."""
     columns: int
+    """The number of columns of cells."""
 
 
 def grid_of(form: RowsForm, count: int) -> Grid | None:

@@ -37,27 +37,27 @@ Asks = TypeVar("Asks", bound=Predictor[object])
 
 
 class Knowledge(Message):
-    """What a run has learned from."""
+    """The description of a run's training data."""
 
     notice: str
-    """What must be said first, as that the text was generated."""
+    """A notice to show first, such as that the training text is synthetic. It may be empty."""
     verdict: str
-    """That it has hardly learned its task, or writes the same whatever it reads; empty of any other
-    run, and where it was not written down when the run was trained."""
+    """A warning that the run has hardly learned its task, or writes the same for every input. Empty
+    for other runs, and if the training did not record it."""
     pairs: int | None
-    """Examples that it was trained on, where that is known."""
+    """The number of training examples; null if it is not known."""
     words: int | None
-    """Different words of the source among them, where they were written down."""
+    """The number of different source words in the training text; null if it was not recorded."""
     commonest: list[str]
-    """The commonest of these, at most 300."""
+    """The most frequent source words in the training text, at most 300."""
     longest: int | None
-    """Words that all but one in a thousand of its training sources have at most, where that is
-    known. Of longer sentences it may leave parts out."""
+    """The number of words that 99.9 % of the training sources do not exceed; null if it is not
+    known. The run may omit parts of longer sentences."""
     examples: list[str]
-    """Sentences to try: such as it was measured on, and has not learned."""
+    """Example inputs to try. They are not in the training text."""
     label_smoothing: float
-    """Share of the probability that training told it to leave to other words even where it is
-    certain. So 1 less this share, and a little more, is as sure as it gets."""
+    """The label smoothing of the training (ε): the share of probability that the run learned to
+    give to other words. Even a sure prediction has a probability of hardly more than 1 - ε."""
 
 
 _COMMONEST = 300
@@ -118,7 +118,7 @@ def sentences_of(run: Run) -> list[str]:
 
 
 def short(texts: Iterable[str]) -> list[str]:
-    """A few distinct short texts."""
+    """Return a few distinct short texts as examples."""
     found = dict.fromkeys(one for one in texts if one and len(one) <= _MAX_EXAMPLE)
     return list(found)[:_EXAMPLES]
 
@@ -137,7 +137,7 @@ class ServedRun(ABC):
     does: ClassVar[str]
     """A description of what it does with texts, for messages."""
     path: ClassVar[str]
-    """The path of its endpoint."""
+    """The path of the endpoint that serves the task."""
     trained: ClassVar[str]
     """The command that trains such a run."""
     translates: ClassVar[bool] = False
@@ -147,9 +147,9 @@ class ServedRun(ABC):
     takes_files: ClassVar[bool] = False
     """True if it reads files instead of text."""
     sent: ClassVar[type[Message]]
-    """The class of its requests."""
+    """The class of the messages that its endpoint receives."""
     gives: ClassVar[type[Message]]
-    """The class of its answers."""
+    """The class of the messages that its endpoint returns."""
     reads: str = "text"
     """The kind of its input: text, recordings or pictures."""
     reads_as: Mapping[str, int] = {}
@@ -232,7 +232,7 @@ class ServedRun(ABC):
 
     @property
     def can_be_looked_into(self) -> bool:
-        """True if ``inspector`` exists."""
+        """True if the run has an ``inspector``."""
         return self._inspector is not None
 
     @property

@@ -55,7 +55,7 @@ _END = 1 / 3
 
 
 class CuttingSettings(Settings):
-    """Where recordings are cut."""
+    """The places at which long recordings are cut."""
 
     longest: float = Field(20.0, ge=1, le=3_600)
     """Seconds of a span at most."""
@@ -66,12 +66,12 @@ class CuttingSettings(Settings):
 
 
 class Span(NamedTuple):
-    """A part of a recording."""
+    """A part of a recording, between two times."""
 
     begin: float
-    """The beginning, in seconds."""
+    """The beginning of the part, in seconds."""
     end: float
-    """The end, in seconds."""
+    """The end of the part, in seconds."""
 
 
 def levels_of(blocks: Iterable[Floats], rate: int) -> Floats:
@@ -110,7 +110,7 @@ def spans_of(levels: Floats, rate: int, settings: CuttingSettings | None = None)
     their order and without overlaps; none for a silent recording."""
     settings, frame = settings or CuttingSettings(), _frame(rate) / rate
     longest, silence = max(1, int(settings.longest / frame)), round(settings.silence / frame)
-    spans = _padded(_loud(levels, silence), round(settings.margin / frame), len(levels))
+    spans = _pad(_loud(levels, silence), round(settings.margin / frame), len(levels))
     return [
         Span(begin * frame, end * frame)
         for first, last in spans
@@ -161,9 +161,7 @@ def _is_loud(levels: Floats) -> npt.NDArray[np.bool_]:
     return loud
 
 
-def _padded(
-    spans: Sequence[tuple[int, int]], margin: int, length: int
-) -> Iterator[tuple[int, int]]:
+def _pad(spans: Sequence[tuple[int, int]], margin: int, length: int) -> Iterator[tuple[int, int]]:
     """Yield spans with ``margin`` on both sides, or half of the silence if that is less."""
     ends = [0, *(end for _, end in spans)]
     begins = [*(begin for begin, _ in spans), length]

@@ -108,7 +108,7 @@ class FramesForm(RowsForm):
             return _last(self._of_recording(raw))
         if self.settings.features != "mfcc":
             raise DataError(f'{raw} is a feature file: it goes with source.features = "mfcc"')
-        return low(self._normalised([read_features(Path(raw))]))
+        return low(self._normalise([read_features(Path(raw))]))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
         """Return (T, F) of samples at the model's rate, block by block. ``name`` is for
@@ -143,9 +143,9 @@ class FramesForm(RowsForm):
             count += len(part)  # there may be more than the header says
             check_count(name, count, "frames", most)
             yield None
-        yield low(self._normalised(parts))
+        yield low(self._normalise(parts))
 
-    def _normalised(self, parts: Sequence[Floats]) -> Floats:
+    def _normalise(self, parts: Sequence[Floats]) -> Floats:
         axis = 0 if self.settings.normalise == "bands" else None
         return normalised(np.concatenate(parts), axis)
 

@@ -26,7 +26,7 @@ from dragoman.sources.frames.recordings import Floats
 from dragoman.sources.frames.settings import FramesSource
 
 _LOWEST = 20.0
-"""The lowest frequency, in Hz."""
+"""The lowest frequency of the bands, in Hz."""
 _EMPHASIS = 0.97
 _POINTS = 512
 _FLOOR = float(np.finfo(np.float32).eps)

@@ -20,9 +20,9 @@ class FramesSource(RowsSource):
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
     pictures, as patches; line: a line of text in a picture, as columns of pixels."""
     features: Literal["log-mel", "mfcc"] = "log-mel"
-    """What a frame is. log-mel: the logarithm of the energy in each band; mfcc: the 13 cepstral
-    coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc), which such a
-    model reads in place of recordings. For mfcc, rate, bands, window_ms and hop_ms keep their
+    """The content of a frame. log-mel: the logarithm of the energy in each band; mfcc: the 13
+    cepstral coefficients of CMU Sphinx, for corpora that come as its feature files (.mfc), which
+    such a model reads instead of recordings. For mfcc, rate, bands, window_ms and hop_ms keep their
     defaults."""
     rate: int = Field(16_000, ge=1_000, le=192_000)
     """The sample rate of the recordings, in Hz."""
@@ -33,10 +33,10 @@ class FramesSource(RowsSource):
     hop_ms: float = Field(10.0, ge=1, le=1_000)
     """The distance between the beginnings of two frames, in milliseconds."""
     normalise: Literal["bands", "recording"] = "bands"
-    """How a recording is normalised to mean 0 and standard deviation 1. bands: each band
-    separately, which removes the effect of the microphone and everything that does not change over
-    time; recording: all bands together, which keeps both. Use bands for speech, and recording for
-    sounds that differ in pitch or timbre."""
+    """The way in which a recording is normalised to mean 0 and standard deviation 1. bands: each
+    band separately, which removes the effect of the microphone and everything that does not change
+    over time; recording: all bands together, which keeps both. Use bands for speech, and recording
+    for sounds that differ in pitch or timbre."""
     subsample: Literal[2, 4] = 4
     """The number of frames that are combined into one row of the model, by one convolution for each
     factor of two."""

@@ -63,7 +63,7 @@ def _listing(root: Path) -> Path:
     return next((root / name for name in _LISTS if (root / name).is_file()), root)
 
 
-def _named_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
+def _find_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
     """Return the keys of a list, from the usual names of columns; None if it has no such names,
     or no recordings."""
     if layout_of(listing) == "lines":
@@ -97,7 +97,7 @@ def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
             return {"group_key": _SPEAKERS_OF_KALDI} if has_speakers else {}
         case _:
             listing = _listing(root)
-            found = _named_columns(listing, lines)
+            found = _find_columns(listing, lines)
             return {} if found is None and _is_numbered(listing, lines) else found
 
 
@@ -110,7 +110,7 @@ def _is_numbered(listing: Path, lines: Lines) -> bool:
 
 
 def _is_sound(name: str, listing: Path) -> bool:
-    ending = _resolved(name, listing).suffix.lower()
+    ending = _resolve(name, listing).suffix.lower()
     return ending in ENDINGS or ending in FOREIGN_ENDINGS
 
 
@@ -226,11 +226,11 @@ def _pair(line: int, listing: Path, values: Sequence[str]) -> Pair:
     """Return a pair of ``values``: the name of a file, its transcript and, if known, its
     speaker."""
     name, text, speaker = (*values, "")[:3]
-    found = str(_resolved(name.strip(), listing).absolute()) if name.strip() else ""
+    found = str(_resolve(name.strip(), listing).absolute()) if name.strip() else ""
     return Pair(line, found, " ".join(text.split()), group=speaker.strip())
 
 
-def _resolved(name: str, listing: Path) -> Path:
+def _resolve(name: str, listing: Path) -> Path:
     """Return the file that a list names, which may be in a subfolder or lack its ending."""
     name = name.strip()
     for folder in _SOUND_IN:

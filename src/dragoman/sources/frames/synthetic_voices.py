@@ -67,7 +67,7 @@ Samples = npt.NDArray[np.int16]
 
 
 class Speaker(NamedTuple):
-    """A synthetic speaker."""
+    """A speaker whose voice a program synthesises."""
 
     name: str
     program: str
@@ -132,7 +132,7 @@ def spoken(texts: Iterable[str], times: int, language: str, folder: Path) -> Ite
                 (line, text, draw, speaker)
                 for line, text in some
                 if _can_be_said(text)
-                for draw, speaker in _drawn(text, line, times, who)
+                for draw, speaker in _draw_voices(text, line, times, who)
             ]
             files = pool.map(lambda task: _speak(task[1], task[3], task[2], folder), tasks)
             for (line, text, _, speaker), file in zip(tasks, files, strict=True):
@@ -147,7 +147,7 @@ def _can_be_said(text: str) -> bool:
     return not odd and any(one.isalnum() for one in text)
 
 
-def _drawn(
+def _draw_voices(
     text: str, line: int, times: int, who: Sequence[Speaker]
 ) -> Iterator[tuple[random.Random, Speaker]]:
     """Yield voices, each with the generator of its manner."""
@@ -173,10 +173,10 @@ def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Pa
                 timeout=_LONGEST_SECONDS,
             )  # fmt: skip
             if done.returncode or not raw.exists():
-                raise _failed(speaker, text, done.stderr or f"it ended with {done.returncode}")
+                raise _error(speaker, text, done.stderr or f"it ended with {done.returncode}")
             rate, samples = _read(raw)
         except (OSError, ValueError, subprocess.SubprocessError, EOFError, wave.Error) as error:
-            raise _failed(speaker, text, str(error)) from error
+            raise _error(speaker, text, str(error)) from error
     recorded = as_recorded(samples, rate, draw)
     if recorded is None:
         return None
@@ -184,7 +184,7 @@ def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Pa
     return file
 
 
-def _failed(speaker: Speaker, text: str, why: str) -> DataError:
+def _error(speaker: Speaker, text: str, why: str) -> DataError:
     reason = " ".join(why.split())[-200:]
     return DataError(f"{speaker.name} of {speaker.program} could not speak {text[:80]!r}: {reason}")
 
@@ -253,7 +253,7 @@ def _accents(language: str) -> list[str]:
     has none or is not installed. Errors: ``DataError`` if the program fails."""
     if shutil.which("espeak-ng") is None:
         return []
-    rows = [line.split() for line in _asked("espeak-ng", f"--voices={language}").splitlines()[1:]]
+    rows = [line.split() for line in _ask("espeak-ng", f"--voices={language}").splitlines()[1:]]
     return sorted(
         {
             row[1]
@@ -269,10 +269,10 @@ def _accents(language: str) -> list[str]:
 @lru_cache
 def _version(program: str) -> str:
     """Return the version text of a program; other versions may sound different."""
-    return " ".join(_asked(program, "--version").split())
+    return " ".join(_ask(program, "--version").split())
 
 
-def _asked(program: str, question: str) -> str:
+def _ask(program: str, question: str) -> str:
     try:
         done = subprocess.run(
             [program, question], capture_output=True, text=True, timeout=_LONGEST_SECONDS

@@ -12,8 +12,9 @@ from dragoman.sources.shared.settings import FrontEndKind, RowsSource
 
 
 class DrawingSettings(Settings):
-    """How the program draws the texts of a corpus with ``holds = "drawn"``. Each text is drawn the
-    same way each time; what varies from text to text is drawn at random, between these limits."""
+    """The drawing of texts of a corpus with ``holds = "drawn"``. Each text is drawn the same way
+    each time; the properties that vary from text to text are drawn at random, between these
+    limits."""
 
     fonts: tuple[str, ...] = ("",)
     """The fonts, as files (.ttf, .otf) or as names that the system knows. An empty name stands for

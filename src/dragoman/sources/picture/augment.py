@@ -61,7 +61,7 @@ class PictureAugmentSettings(Settings):
 
     @property
     def is_on(self) -> bool:
-        """True if anything is varied."""
+        """True if any property of pictures is varied."""
         others = self.flip, self.contrast, self.brightness, self.erase, self.mixup
         return self.moves or any(others)
 
@@ -82,7 +82,7 @@ def varied(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
     if settings.contrast or settings.brightness:
         found = _lit(found, settings, draw)
     if settings.erase and draw.random() < _ERASED:
-        found = _erased(found, settings.erase, draw)
+        found = _erase(found, settings.erase, draw)
     return np.array(found)
 
 
@@ -91,7 +91,7 @@ def _places(
 ) -> tuple[Floats, Floats]:
     """Return (H, W) rows and (H, W) columns of the old picture for each pixel of the new one."""
     height, width = size
-    down, across = _centred(height, width)
+    down, across = _centred_axes(height, width)
     angle = np.deg2rad(_even(draw, settings.rotation))
     larger = (1 + settings.scale) ** _even(draw, 1.0)
     shear = _even(draw, settings.shear)
@@ -113,7 +113,7 @@ def _even(draw: np.random.Generator, most: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def _centred(height: int, width: int) -> tuple[Floats, Floats]:
+def _centred_axes(height: int, width: int) -> tuple[Floats, Floats]:
     """Return (H, 1) rows and (1, W) columns, counted from the middle."""
     down = np.arange(height, dtype=np.float32)[:, None] - (height - 1) / 2
     across = np.arange(width, dtype=np.float32)[None] - (width - 1) / 2
@@ -154,7 +154,7 @@ def _lit(pixels: Bytes, settings: PictureAugmentSettings, draw: np.random.Genera
     return _in_bytes((values - middle) * more + middle + 255 * _even(draw, settings.brightness))
 
 
-def _erased(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
+def _erase(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
     """Return a picture with a rectangle of noise, of any shape between 1 to 3 and 3 to 1."""
     height, width, _ = pixels.shape
     share, stretch = draw.uniform(0, most), 3 ** _even(draw, 1.0)

@@ -113,7 +113,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Coder(Protocol):
-    """The interface of an autoencoder."""
+    """The interface of an autoencoder between patches and codes."""
 
     @abstractmethod
     def codes(self, patches: Bytes) -> npt.NDArray[np.int64]:

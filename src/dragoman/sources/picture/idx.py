@@ -68,7 +68,7 @@ def _read(path: Path, changed: int, size: int) -> Bytes:
         if not packed:
             return _array(path, np.memmap(path, np.uint8, mode="r"))
         with gzip.open(path) as unpacked:
-            wanted = _wanted(_sizes(path, unpacked.read(_LONGEST_HEAD)))
+            wanted = _file_size(_sizes(path, unpacked.read(_LONGEST_HEAD)))
             if wanted > _LARGEST:
                 raise DataError(f"{path} holds more than {_LARGEST >> 30} GiB: unpack it first")
             unpacked.seek(0)
@@ -82,11 +82,11 @@ def _read(path: Path, changed: int, size: int) -> Bytes:
 
 def _array(path: Path, data: Bytes) -> Bytes:
     sizes = _sizes(path, data[:_LONGEST_HEAD].tobytes())
-    wanted = _wanted(sizes)
+    wanted = _file_size(sizes)
     if len(data) != wanted:
         is_cut = len(data) < wanted
         raise DataError(
-            f"{path} is {'cut off' if is_cut else 'damaged'}: {_told(sizes)} numbers are "
+            f"{path} is {'cut off' if is_cut else 'damaged'}: {_show_sizes(sizes)} numbers are "
             f"{wanted:,} bytes with the header, and there are "
             + (f"{len(data):,}" if is_cut else "more")
         )
@@ -107,16 +107,16 @@ def _sizes(path: Path, head: bytes) -> list[int]:
         raise DataError(f"{path} is cut off: its header has {end} bytes, and there are {len(head)}")
     sizes = [int.from_bytes(head[at : at + 4], "big") for at in range(4, end, 4)]
     if 0 in sizes:
-        raise DataError(f"{path} holds nothing: its header says {_told(sizes)} numbers")
+        raise DataError(f"{path} holds nothing: its header says {_show_sizes(sizes)} numbers")
     return sizes
 
 
-def _wanted(sizes: list[int]) -> int:
+def _file_size(sizes: list[int]) -> int:
     """Return the bytes of a file with such sizes."""
     return 4 + 4 * len(sizes) + math.prod(sizes)
 
 
-def _told(sizes: list[int]) -> str:
+def _show_sizes(sizes: list[int]) -> str:
     return " x ".join(map(str, sizes))
 
 

@@ -67,7 +67,7 @@ def foreign(file: Path, kind: str) -> DataError:
 def picture_size(file: File) -> tuple[int, int]:
     """Return height and width in the camera's orientation, from the header, without decoding.
     Errors: ``DataError``."""
-    with _opened(file) as image:
+    with _open(file) as image:
         lies = _orientation(image) in (5, 6, 7, 8)
         return (image.width, image.height) if lies else (image.height, image.width)
 
@@ -83,14 +83,14 @@ def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
     def fitted(whole: Image) -> Image:
         return ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
 
-    pixels = _decoded(file, "L" if channels == 1 else "RGB", fitted)
+    pixels = _decode(file, "L" if channels == 1 else "RGB", fitted)
     return pixels.reshape(height, width, channels)
 
 
 def whole_picture(file: File) -> Bytes:
     """Return the (H, W, C) picture in colours, at its own size, in the camera's orientation.
     Errors: as ``pixels_of``."""
-    return _decoded(file, "RGB", lambda whole: whole)
+    return _decode(file, "RGB", lambda whole: whole)
 
 
 def line_of(file: File, height: int, most: int) -> Bytes:
@@ -109,23 +109,23 @@ def line_of(file: File, height: int, most: int) -> Bytes:
             )
         return whole.resize((width, height), library().Resampling.BOX)
 
-    return _decoded(file, "L", fitted)
+    return _decode(file, "L", fitted)
 
 
-def _decoded(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
+def _decode(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
     """Return a picture in grey (L) or colours (RGB), turned and then fitted. Errors: as
     ``pixels_of``."""
-    with _opened(file) as image:
+    with _open(file) as image:
         orientation = _orientation(image)
         try:
-            return np.asarray(fitted(_turned(_in_bytes(image, mode), orientation)), np.uint8)
+            return np.asarray(fitted(_turn(_in_bytes(image, mode), orientation)), np.uint8)
         except (DataError, MemoryError):
             raise
         except Exception as error:  # decoders raise anything for damaged bytes
-            raise DataError(f"{file} is damaged or cut off: {_told(error)}") from error
+            raise DataError(f"{file} is damaged or cut off: {_reason(error)}") from error
 
 
-def _opened(file: File) -> Image:
+def _open(file: File) -> Image:
     """Open a picture and read its header. Errors: ``DataError``."""
     source: Any = file
     try:
@@ -206,7 +206,7 @@ def _orientation(image: Image) -> Any:
         return 1
 
 
-def _turned(pixels: Image, orientation: Any) -> Image:
+def _turn(pixels: Image, orientation: Any) -> Image:
     """Turn a picture to the camera's orientation."""
     turns = library().Transpose
     turn = {
@@ -221,13 +221,13 @@ def _turned(pixels: Image, orientation: Any) -> Image:
     return pixels if turn is None else pixels.transpose(turn)
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def has_colours(file: File) -> bool:
     """Return True if the header says that a picture has colours. Errors: ``DataError``."""
-    with _opened(file) as image:
+    with _open(file) as image:
         return image.mode not in {"1", "L", "LA", "F", *_DEEP}
 
 

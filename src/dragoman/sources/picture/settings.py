@@ -25,10 +25,10 @@ class PictureSource(RowsSource):
     patch: int = Field(4, ge=1, le=1_024)
     """The side length of a patch, in pixels."""
     stem: Literal["linear", "convolutions"] = "linear"
-    """What turns a patch into a row of the model. linear: one linear map of its pixels (Vision
-    Transformer); convolutions: one 3 x 3 convolution for each factor of two in the side length of
-    the patch, which also sees pixels above and to the left of it (Xiao et al., 2021). Such a model
-    learns faster."""
+    """The conversion of a patch into a row of the model. linear: one linear map of its pixels
+    (Vision Transformer); convolutions: one 3 x 3 convolution for each factor of two in the side
+    length of the patch, which also sees pixels above and to the left of it (Xiao et al., 2021).
+    Such a model learns faster."""
     stem_channels: int = Field(32, ge=1, le=1_024)
     """The number of channels of these convolutions."""
 

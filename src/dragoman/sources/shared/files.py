@@ -82,7 +82,7 @@ def is_zip(path: str | Path) -> bool:
 def names_in(path: Path) -> list[str]:
     """Return the names of the files in an archive, sorted. Errors: ``DataError`` for an archive
     that cannot be read."""
-    return sorted(_opened(path).names)
+    return sorted(_open(path).names)
 
 
 def place_of(raw: str) -> tuple[Path, str | None]:
@@ -99,7 +99,7 @@ def file_of(raw: str) -> File:
     path, name = place_of(raw)
     if name is None:
         return path
-    archive = _opened(path)
+    archive = _open(path)
     info = archive.names.get(name)
     if info is None:
         raise DataError(f"{path} has no file {name}")
@@ -123,10 +123,10 @@ class _Archive(NamedTuple):
     names: dict[str, zipfile.ZipInfo]
 
 
-def _opened(path: Path) -> _Archive:
+def _open(path: Path) -> _Archive:
     try:
         about = path.stat()
-        return _kept(path, about.st_mtime_ns, about.st_size, os.getpid())
+        return _open_cached(path, about.st_mtime_ns, about.st_size, os.getpid())
     except (OSError, ValueError) as error:
         raise unusable(path, error) from error
     except zipfile.BadZipFile as error:
@@ -134,7 +134,7 @@ def _opened(path: Path) -> _Archive:
 
 
 @lru_cache(maxsize=4)
-def _kept(path: Path, changed: int, size: int, process: int) -> _Archive:
+def _open_cached(path: Path, changed: int, size: int, process: int) -> _Archive:
     """``changed`` and ``size`` keep a replaced file from being found in the cache; ``process``
     gives each process a file position of its own."""
     file = zipfile.ZipFile(path)

@@ -33,7 +33,7 @@ class Extent:
     """The amount of data in a file, from its header."""
 
     seconds: float = 0.0
-    """The length of a sound."""
+    """The length of a sound in seconds."""
     height: int = 0
     """The height of a picture in pixels, in the camera's orientation."""
     width: int = 0

@@ -19,7 +19,7 @@ AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 class SourceSettings(Settings):
-    """What is read."""
+    """The kind of input that the model reads."""
 
     kind: str
     """The kind of input. text: text; frames: sound, as mel bands of its spectrum; picture:
@@ -127,10 +127,10 @@ class FrontEndKind(NamedTuple):
 
 
 class RowsSource(SourceSettings):
-    """Rows of numbers."""
+    """A source whose examples are rows of numbers."""
 
     noun_of_row: ClassVar[str] = "row"
-    """The name of a row."""
+    """The name of a row in messages."""
     draws: ClassVar[bool] = False
     """True if the program can draw its files from their texts."""
     hub_tags: ClassVar[Mapping[bool, str]] = {True: "image-to-text", False: "image-classification"}

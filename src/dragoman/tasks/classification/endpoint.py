@@ -104,10 +104,10 @@ class ServedFileClassifier(FileRun[Labeller]):
             shown = None
             if request.seen:
                 shown = seen(self.predictor, self.form, read[number], found.ranked, request)
-            yield number, _told(found, opened[number].extent, request.top, shown)
+            yield number, _file_message(found, opened[number].extent, request.top, shown)
 
 
-def _told(
+def _file_message(
     found: ClassifiedText, extent: Extent, top: int | None, shown: Seen | None
 ) -> LabelledFile:
     return LabelledFile(
@@ -137,11 +137,11 @@ def seen(
     read = rows[: labeller.longest]
     looked = of_heads = panels = None
     cells = form.cells(len(read))
-    attended = None if cells is None else _attended(labeller, form, read)
+    attended = None if cells is None else _record_attention(labeller, form, read)
     if cells is not None and attended is not None:
         weights, places = attended
         shape = cells.spread(places)
-        shares = _digits(_filled(rollout(weights, places), shape))
+        shares = _digits(_pad(rollout(weights, places), shape))
         looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
         if asked.heads:
             begin = weights.shape[-1] - places  # after the class token, if there is one
@@ -149,7 +149,7 @@ def seen(
                 given = weights[..., begin + row_of(cells, asked.at, places), :]
             else:
                 given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
-            each = _filled(given[..., begin:], shape)
+            each = _pad(given[..., begin:], shape)
             of_heads = [[_digits(head) for head in layer] for layer in each]
         if asked.reading and places <= _MOST_READ:  # only pictures, see check
             taken = labeller.reading.texts([read])
@@ -159,7 +159,7 @@ def seen(
     return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
 
 
-def _attended(
+def _record_attention(
     labeller: Labeller, form: RowsForm, read: Rows
 ) -> tuple[NDArray[np.float32], int] | None:
     """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
@@ -174,7 +174,7 @@ def _attended(
     return weights, weights.shape[-1] - has_token
 
 
-def _filled(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
+def _pad(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
     """Pad (…, P) shares of the parts that were read to all parts; the others get 0."""
     missing = shape[0] * shape[1] - shares.shape[-1]
     return np.pad(shares, [(0, 0)] * (shares.ndim - 1) + [(0, missing)])
@@ -184,13 +184,13 @@ def _digits(shares: NDArray[np.floating]) -> list[float]:
     return [float(f"{share:.4g}") for share in shares]
 
 
-@asks(ServedClassifier, "Give texts or files their labels")
+@asks(ServedClassifier, "Classify texts or files")
 async def classify(service: Service, request: ClassifyRequest, client: str) -> ClassifyAnswer:
-    """With the probability of each label; with `why` also what each word has to do with the
-    most probable one, by a gradient and by attention. The two often disagree, and neither is a
-    reason. A run that reads pictures or recordings takes them as `file`, in a form or in
-    base64; with `seen` it also gives what it sees of them."""
-    run = _chosen(service, request)
+    """Returns the labels with their probabilities. With `why`, also the influence of each word on
+    the most probable label, by gradient and by attention; the two measures often disagree, and
+    neither is an explanation. Send pictures or recordings as `file`, in a form or in base64; with
+    `seen`, the answer also has the input of the model."""
+    run = _choose_run(service, request)
     if isinstance(run, ServedFileClassifier):
         return await _of_files(service, run, request, client)
     assert isinstance(run, ServedClassifier)
@@ -222,7 +222,7 @@ async def _of_files(
     return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
 
 
-def _chosen(service: Service, request: ClassifyRequest) -> ServedRun:
+def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:
     """The named run, or the first one that reads such input. Raises Refusal 400 or 404."""
     has_files = bool(request.uploads)
     if request.text is not None and has_files:

@@ -114,7 +114,7 @@ class ClassificationReport(LabelReport):
         return self.confusion.scores | {"loss": self.nll / max(self.confusion.texts, 1)}
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         texts = self.confusion.texts
         labels = plural(len(self.labels), "label")
         read = f"{plural(texts, self.noun)}, {labels}; {self.seconds:.1f} s"
@@ -168,7 +168,7 @@ class ClassificationReport(LabelReport):
 
 
 class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
-    """Evaluates runs on labelled texts."""
+    """The evaluation of runs on labelled texts."""
 
     one_of = "labelled texts, or one of texts and one of labels"
     wanted = "is no text", "a file of labelled texts", "test.tsv"
@@ -194,12 +194,12 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
         found, seconds = timed(lambda: labeller([pair.source for pair in pairs]))
         return ClassificationReport(
             *asked.about(examples.name, seconds), labels.names,
-            *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
+            *_judge(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
             examples.left_out, run.task.noun.removesuffix("s"), run.recipe.source.units,
         )  # fmt: skip
 
 
-def _judged(
+def _judge(
     pairs: Sequence[Pair], found: Sequence[ClassifiedText], labels: Labels
 ) -> tuple[Confusion, float, tuple[Mistake, ...]]:
     """The confusions, the sum of -log P of the right labels in nats, and the mistakes with the

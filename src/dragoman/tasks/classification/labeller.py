@@ -33,7 +33,7 @@ class ClassifiedText:
 
     text: str
     names: tuple[str, ...]
-    """The names of all labels."""
+    """The names of all labels, in their order."""
     log_probabilities: Probabilities
     """(K,) log P of each label, in nats."""
     cut: bool
@@ -46,7 +46,7 @@ class ClassifiedText:
 
     @property
     def label(self) -> str:
-        """The most probable label."""
+        """The label with the highest probability."""
         return self.names[int(self.log_probabilities.argmax())]
 
     @property

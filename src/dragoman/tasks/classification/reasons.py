@@ -84,7 +84,7 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
         (gradient,) = torch.autograd.grad(scores[chosen], leaf.rows)
     scores = scores.detach()
     pull = (gradient.double() * leaf.rows.detach().double()).sum(dim=1)  # (P,)
-    looked = _looked_at(network, leaf)
+    looked = _mean_attention(network, leaf)
     words = []
     given = text.split()
     for number in dict.fromkeys(numbers[:read]):
@@ -117,7 +117,7 @@ def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
     return tokens, numbers
 
 
-def _looked_at(network: Network, probe: Probe) -> Tensor | None:
+def _mean_attention(network: Network, probe: Probe) -> Tensor | None:
     """(P,) the attention of the last layer to each token; None if the model has no attention."""
     if not network.attentions:
         return None

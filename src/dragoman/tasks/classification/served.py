@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from dragoman.base.wording import plural
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.queue.cost import EXPLAINING
@@ -20,124 +20,137 @@ from dragoman.tasks.classification.reasons import reasons
 
 
 class ClassifyRequest(WithFiles):
-    """``POST /v1/classify``: texts or files."""
+    """A request to classify texts or files: `POST /v1/classify`."""
 
     text: Texts | None = None
-    """Text to label, or several, for a run that reads text."""
+    """The text to classify, or a list of texts. For a run that reads text."""
     run: str | None = None
-    """Name of the run to use, where several label."""
+    """The name of the run. Default: the first run that classifies such input."""
     top: int | None = Field(default=None, ge=1)
-    """How many labels to give for each, the most probable first. Default: all."""
+    """The number of labels to return for each text or file, the most probable first. Default: all
+    labels."""
     why: bool = False
-    """Say what each word has to do with the most probable label, by two measures that differ."""
+    """Return two measures of the influence of each word on the most probable label. For texts."""
     seen: bool = False
-    """Give what the model sees of each file, as a picture."""
+    """Return the input of the model for each file, as a picture."""
     heads: bool = False
-    """With `seen`, of one file: give where each head of each layer looks."""
+    """Return the attention of each head of each layer. For one file; needs `seen`."""
     at: int | None = Field(default=None, ge=0, le=9999)
-    """With `heads`: where they look from this cell, counted as those of `hidden`, in place of from
-    what the label is read from. Of sound, from the middle of its stretch of time."""
+    """The cell from which the attention of `heads` is taken, counted as in `hidden`; for sound, the
+    middle of its stretch of time. Default: the row or rows from which the label is read."""
     reading: bool = False
-    """With `seen`, of one picture: give how the model reads it, from its patches to the labels."""
+    """Return the steps from the patches to the labels. For one picture; needs `seen`."""
     hidden: str = ""
-    """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
-    by commas: `3,7`. `grid` says how many there are."""
-    api_key: str | None = None
+    """The cells of the input to hide from the model, separated by commas, such as `3,7`. They are
+    counted from 0, row by row; `grid` in the answer has their number."""
+    api_key: ApiKey = None
 
 
 class Label(Message):
-    """One of the labels that the run was trained on."""
+    """A label of the run and its probability."""
 
     name: str
+    """The name of the label, as in the training data."""
     probability: float
+    """The probability of the label, from 0 to 1."""
 
 
 class LabelledWord(Message):
-    """A word of a text. ``before`` and ``text`` of all words joined are the text."""
+    """A word of a text and its influence on the label. All `before` and `text`, joined, are the
+    text up to its last word."""
 
     before: str
-    """Space in front."""
+    """The white space before the word."""
     text: str
+    """The word without the white space around it."""
     gradient: float | None
-    """Gradient times input, in nats: above 0 where a little more of the word speaks for the label.
-    Left out of what was not read."""
+    """Gradient times input, in nats. A positive value is evidence for the label. Absent if the word
+    was not read."""
     attention: float | None
-    """Share of what the rows of the last layer look at, 0 to 1. Left out of what was not read, and
-    where the model has no attention."""
+    """The share of the last layer's attention, from 0 to 1. Absent if the word was not read, or if
+    the model has no attention."""
 
 
 class LabelledText(Message):
-    """What a run says of one text."""
+    """The labels of one text, with their probabilities."""
 
     label: str
-    """The most probable one."""
+    """The label with the highest probability."""
     probability: float
+    """The probability of `label`, from 0 to 1."""
     labels: list[Label]
-    """The most probable first."""
+    """The labels of the run, the most probable first."""
     cut: bool
-    """Whether the text is longer than what was read of it."""
+    """True if the text was too long to be read to its end."""
     words: list[LabelledWord] | None = None
-    """Only where it was asked why."""
+    """The words of the text. Present only if `why` was set."""
 
 
 class Rollout(Message):
-    """How much of what says the label comes from each patch of a picture, or from each row that the
-    layers read of sound, by attention alone (Abnar and Zuidema, 2020)."""
+    """The share of each part of the input in the label, by attention rollout (Abnar and Zuidema,
+    2020). The parts are the patches of a picture, or the rows of sound that the layers read."""
 
     rows: int
-    """Patches from top to bottom; 1 of sound."""
+    """The number of rows of parts; 1 for sound."""
     columns: int
+    """The number of columns of parts."""
     shares: list[float]
-    """Of each part, row by row; they sum to 1."""
+    """The share of each part, row by row. The shares sum to 1."""
 
 
 class Seen(SeenFile):
-    """What a model sees of a file: a picture at its size, or sound as the bands of its spectrum,
-    time from left to right and low sounds at the bottom."""
+    """A file as the model reads it: the scaled picture, or the spectrum of the sound with time from
+    left to right and low frequencies at the bottom."""
 
     rollout: Rollout | None = None
-    """Where the encoder attends; of pictures that are cut into at most 1,024 patches, and of sound
-    of at most 1,024 rows behind the convolutions."""
+    """The share of each part in the label. Absent for pictures of more than 1,024 patches, for
+    sound of more than 1,024 rows after the convolutions, and for models without attention."""
     grid: Grid | None = None
-    """Of sound, and of pictures that are cut into at most 1,024 patches."""
+    """The grid of cells that can be hidden. Absent for pictures that are not cut into patches, or
+    into more than 1,024."""
     heads: list[list[list[float]]] | None = None
-    """Of each layer and head, the share of its attention that each part of `rollout` gets: from the
-    cell `at`, or if none is given, from the class token, or where there is none, from all rows.
-    Only where it was asked for."""
+    """For each layer and head, the share of its attention that each part of `rollout` receives from
+    the cell `at`. By default, from the class token, or from all rows if there is none. Present only
+    if `heads` was set."""
     reading: list[dict[str, Any]] | None = None
-    """The picture on its way through the model, drawn as the `panels` of `/v1/figures` are: its
-    patches, their rows, what layers make of them, and the labels. Only where it was asked for, of
-    pictures of at most 256 patches."""
+    """The steps from the picture to the labels, as `panels` of `/v1/figures`: the patches, their
+    rows, the output of the layers, and the labels. Present only if `reading` was set, for at most
+    256 patches."""
 
 
 class LabelledFile(Message):
-    """What a run says of one file."""
+    """The labels of one file, with their probabilities."""
 
     name: str
-    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    """The name of the uploaded file. For base64, `file`, or `file[0]` and so on for a list."""
     label: str
-    """The most probable one."""
+    """The label with the highest probability."""
     probability: float
+    """The probability of `label`, from 0 to 1."""
     labels: list[Label]
-    """The most probable first."""
+    """The labels of the run, the most probable first."""
     cut: bool
-    """Whether the file is longer than what was read of it."""
+    """True if the file was too long to be read to its end."""
     size: float
-    """Its seconds of sound, or its pixels."""
+    """The duration of the sound in seconds, or the number of pixels of the picture."""
     seen: Seen | None = None
-    """Only where it was asked for."""
+    """The input of the model. Present only if `seen` was set."""
 
 
 class ClassifyAnswer(Message):
-    """One for each text or file, in their order."""
+    """The labels of the texts or files."""
 
     run: str
+    """The name of the run that classified."""
     longest: int
-    """Tokens that are read of a text, one symbol counted; of a file, frames or patches."""
+    """The maximum length that the run reads: tokens of a text, including one special symbol, or
+    frames or patches of a file."""
     texts: list[LabelledText] | None = None
-    """Of a run that reads text."""
+    """The labels of each text, in the order of the request. Present only for runs that read
+    text."""
     files: list[LabelledFile] | None = None
-    """Of a run that reads pictures or recordings."""
+    """The labels of each file, in the order of the request. Present only for runs that read
+    files."""
 
 
 TOKENS_AT_ONCE = 1024

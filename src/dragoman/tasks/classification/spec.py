@@ -47,7 +47,7 @@ class ClassificationSpec(WithHead):
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         seen = _Contradictions(content_of if self.reads_files else str)
-        found, counts = Labels.learn(seen.take(pair).target for _, pair in _labelled(examples))
+        found, counts = Labels.learn(seen.take(pair).target for _, pair in _check_labels(examples))
         found.save(folder / self.target_file)
         has_lines = any(one.format != "folders" for one in recipe.data.train)
         few = rare_labels(counts, may_be_header=has_lines)
@@ -58,7 +58,7 @@ class ClassificationSpec(WithHead):
         ]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
-        for name, pair in _labelled(examples):
+        for name, pair in _check_labels(examples):
             line = f"{name}, line {pair.line}"
             self.check_known(learned.labels, pair.target, line, run, "label")
 
@@ -151,7 +151,7 @@ class _Contradictions:
         ]
 
 
-def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
+def _check_labels(examples: Examples) -> Iterator[tuple[str, Pair]]:
     """The examples with names. Errors: ``DataError`` for an empty label, or a label too long."""
     for name, pair in examples():
         if not pair.target.strip():

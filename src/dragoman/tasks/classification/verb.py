@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ClassifyArguments(LinesArguments):
-    """The arguments of ``dragoman classify``."""
+    """The arguments and options of ``dragoman classify``."""
 
     given: list[str] = argument("TEXT", None)
     """Texts, or files with one text per line. Default: standard input. For a run that was trained
@@ -117,7 +117,7 @@ def labelling(
             for one in labelled(window):
                 cut += one.cut
                 name = f"{readable(one.text)}\t" if run.task.reads_files else ""
-                yield name + _written(args, one)
+                yield name + _format(args, one)
                 if args.explain and one.text.strip():
                     yield f"{table(reasons(labeller, one.text))}\n"
 
@@ -136,6 +136,6 @@ def labelling(
     return LineWork(labeller, outputs, end=end)
 
 
-def _written(args: ClassifyArguments, found: ClassifiedText) -> str:
+def _format(args: ClassifyArguments, found: ClassifiedText) -> str:
     named = found.ranked if args.all_ else found.ranked[:1]
     return "\t".join(f"{name}\t{probability:.4f}" for name, probability in named)

@@ -45,7 +45,7 @@ from dragoman.training.records import Evaluation
 
 @dataclass(frozen=True)
 class PictureBatch(ExampleBatch):
-    """One micro-batch: whole pictures."""
+    """A micro-batch of whole pictures, cut into patches."""
 
     source: Sequences
     """(P, F) the bytes of the patches."""
@@ -113,7 +113,7 @@ class CodesTally:
     """Counts over some pictures, added batch by batch."""
 
     count: int
-    """The number of different codes."""
+    """The number of different codes that exist."""
 
     def __post_init__(self) -> None:
         self._seen = np.zeros(self.count, np.int64)
@@ -127,7 +127,7 @@ class CodesTally:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Scores by name."""
+        """Return the scores of the codes by name."""
         error = self._squares / max(1, self._values)
         shares = self._seen[self._seen > 0] / max(1, self._seen.sum())
         entropy = float(-(shares * np.log(shares)).sum())
@@ -171,12 +171,12 @@ class CodesReport(EvaluationReport):
     places: int
     codes: int
     scores: dict[str, float]
-    """Scores by name."""
+    """The scores of the codes by name."""
     chance: float
     """RMSE if the mean of all these pictures takes the place of each."""
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         bits = self.scores["code_bits"] * self.places
         pictures, codes = plural(self.pictures, "picture"), plural(self.places, "code")
         amount = f"{pictures}, {codes} each, one of {self.codes:,}; {self.seconds:.1f} s"

@@ -27,7 +27,7 @@ _LISTED = 3
 _ENLARGED = 6
 """The side of a pixel of a scene in the drawing, in pixels."""
 _GAP = 2
-"""White pixels between two scenes."""
+"""The white space between two scenes, in pixels."""
 
 
 def drawn_scenes() -> DemoFiles:

@@ -13,7 +13,7 @@ from pydantic import Field
 from dragoman.forms.box_form import PER_BOX
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import asks
@@ -25,67 +25,78 @@ from dragoman.tasks.detection.detector import Detector
 
 
 class DetectRequest(WithFiles):
-    """``POST /v1/detect``: pictures."""
+    """A request to find objects in pictures: `POST /v1/detect`."""
 
     run: str | None = None
-    """Name of the run to use, where several detect."""
+    """The name of the run. Default: the first run that finds objects."""
     threshold: float = Field(default=0.5, ge=0, le=1)
-    """The least score of a box that is given."""
+    """The minimum score of the boxes to return."""
     beam: int | None = Field(default=None, ge=1)
-    """Hypotheses kept at each step; the run's own if not given."""
+    """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     seen: bool = False
-    """Give what the model reads of one picture, and where it looked as it wrote each box."""
-    api_key: str | None = None
+    """Return the input of the model, and its attention for each box. For one picture."""
+    api_key: ApiKey = None
 
 
 class BoxEdges(Message):
-    """The edges of a box, in pixels of the picture as its camera was held."""
+    """The edges of a box, in pixels of the picture, rotated as the camera recorded."""
 
     xmin: int
+    """The x coordinate of the left edge."""
     ymin: int
+    """The y coordinate of the top edge."""
     xmax: int
+    """The x coordinate of the right edge."""
     ymax: int
+    """The y coordinate of the bottom edge."""
 
 
 class FoundBox(Message):
-    """One box, as the pipelines of transformers give it."""
+    """A box in the form of the pipelines of transformers."""
 
     score: float
-    """The probability of the label, 0 to 1."""
+    """The probability of the label, from 0 to 1."""
     label: str
+    """The label of the object in the box."""
     box: BoxEdges
+    """The edges of the box in pixels."""
     looked: list[float] | None = None
-    """The share of the attention of the last layer that each patch got while the box was written,
-    patches row by row. Only where `seen` was asked for; a run that finds boxes as a set writes
-    none, and of more than 1,024 patches or 204 boxes it is left out."""
+    """The share of the last layer's attention that each patch received while the box was written,
+    row by row. Present only if `seen` was set. Absent for a run that finds boxes as a set, and
+    above 1,024 patches or 204 boxes."""
 
 
 class SeenPicture(SeenFile):
-    """What a model reads of a picture, at the size at which it is read."""
+    """A picture as the model reads it, scaled to the size of its input."""
 
     rows: int
-    """Patches from top to bottom."""
+    """The number of rows of patches."""
     columns: int
+    """The number of columns of patches."""
 
 
 class SearchedPicture(Message):
-    """What a run finds in one picture."""
+    """The objects that were found in one picture."""
 
     name: str
-    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    """The name of the uploaded file. For base64, `file`, or `file[0]` and so on for a list."""
     width: int
+    """The width of the picture in pixels, rotated as the camera recorded."""
     height: int
+    """The height of the picture in pixels, rotated as the camera recorded."""
     boxes: list[FoundBox]
-    """The surest first."""
+    """The boxes, those with the highest scores first."""
     seen: SeenPicture | None = None
-    """Only where it was asked for."""
+    """The input of the model. Present only if `seen` was set."""
 
 
 class DetectAnswer(Message):
-    """One for each picture, in their order."""
+    """The objects that were found in the pictures."""
 
     run: str
+    """The name of the run that answered."""
     files: list[SearchedPicture]
+    """The objects of each picture, in the order of the request."""
 
 
 class ServedDetector(FileRun[Detector]):
@@ -125,19 +136,19 @@ class ServedDetector(FileRun[Detector]):
                 )
                 for box, number in zip(found.above(threshold), found.order, strict=False)
             ],
-            seen=None if seen is None else self._seen(seen),
+            seen=None if seen is None else self._draw_input(seen),
         )
 
-    def _seen(self, rows: Rows) -> SeenPicture:
+    def _draw_input(self, rows: Rows) -> SeenPicture:
         """The picture as the model reads it."""
         down, across = PictureSource.of(self.form.settings).grid
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 
 
-@asks(ServedDetector, "Find what is in pictures, and where")
+@asks(ServedDetector, "Find objects in pictures")
 async def detect(service: Service, request: DetectRequest, client: str) -> DetectAnswer:
-    """Boxes with their labels and scores, the surest first, as the pipelines of transformers
-    give them. Pictures come as `file`, in a form or in base64."""
+    """Returns boxes with their labels and scores, the highest scores first, in the form of the
+    pipelines of transformers. Send the pictures as `file`, in a form or in base64."""
     run = service.catalogue.of(ServedDetector, request.run)
     opened, rows, found = await run.searched(request, client)
     if request.seen:

@@ -107,7 +107,7 @@ class DetectionReport(SearchReport):
         return self.found.scores
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         of = self.found
         rows: list[list[str | int | float]] = [
             [label, boxes, f"{100 * ap50:.1f}", f"{100 * ap:.1f}"]

@@ -114,7 +114,7 @@ class BoxTokens(NextToken):
 
 
 def learned(model: Writing, smoothing: float) -> Objective:
-    """The training loss."""
+    """Return the objective with which a detector is trained."""
     if isinstance(model, SetPredictor):
         return SetLoss(model.symbols, smoothing)
     return BoxTokens(cross_entropy_of(model, smoothing))

@@ -109,7 +109,7 @@ def _of_label(
         counts = np.array([not box.crowd and area[0] <= box.size <= area[1] for box in own], bool)
         wanted += int(counts.sum())
         if ranked:
-            hit, ignore = _matched(own, counts, [one.box for one in ranked], area)
+            hit, ignore = _match(own, counts, [one.box for one in ranked], area)
             scores += [one.score for one in ranked]
             hits.append(hit)
             ignored.append(ignore)
@@ -124,7 +124,7 @@ def _of_label(
     return np.array([_area_under(r, w, wanted) for r, w in zip(right, wrong, strict=True)])
 
 
-def _matched(
+def _match(
     own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
 ) -> tuple[Booleans, Booleans]:
     """(T, G) each: which of G boxes match the reference at each threshold, and which do not count

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class DetectArguments:
-    """The arguments of ``dragoman detect``."""
+    """The arguments and options of ``dragoman detect``."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("FILE", None)
@@ -77,12 +77,12 @@ def detect(args: DetectArguments) -> None:
     settings = with_beams(detector.engine.search_settings, args.beam, None)
     found = detector.stream(files_given(names, run.recipe.source.kind), settings)
     with output_to(args.to, names) as out:
-        for line in _written(args, detector, (_draw(args, one) for one in found)):
+        for line in _format(args, detector, (_draw(args, one) for one in found)):
             out.write(line)
             out.flush()
 
 
-def _written(
+def _format(
     args: DetectArguments, detector: Detector, pictures: Iterable[DetectedPicture]
 ) -> Iterator[str]:
     """The output for each picture, as it comes."""

@@ -36,19 +36,19 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.streams(
         ServedLanguageModel,
-        "Go on with a text",
-        "The text; with `stream` the events start, text, done and error",
+        "Continue a text",
+        "The text; with `stream`, the events start, text, done and error",
     )
     async def write(
         request: WriteRequest, client: str, _: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """By a language model: drawn with temperature, top-k, top-p and seed, or the most probable;
-        how much each word surprised the model comes with it.
+        """Samples with temperature, top-k, top-p and seed, or searches for the most probable text.
+        Returns the added text and the surprisal of each word.
 
-        With `stream` the answer is server-sent events: `start` (the beginning as the vocabulary
-        knows it, and its tokens), `text` (what is added, and the words that are new or have grown:
-        they take the places from `first` on), `done` (why it ended), or `error`. To stop
-        early, close the connection.
+        With `stream`, the answer is server-sent events: `start` (the beginning as the vocabulary
+        represents it, and its number of tokens), `text` (the added text, and the words that are new
+        or have grown, of which `first` is the number of the first), and at the end `done` (with the
+        reason why the text ends) or `error`. To stop, close the connection.
         """
         service.check_texts([request.text, *request.stop], client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
@@ -56,14 +56,10 @@ def endpoints(service: Service) -> Endpoints:
         writing = _Writing(service, run, growth, client)
         return writing.events() if request.stream else writing.whole()
 
-    @routes.answers(
-        "/surprisal",
-        SurpriseRequest,
-        SurpriseAnswer,
-        "How much each word of a text surprises a language model",
-    )
+    @routes.answers("/surprisal", SurpriseRequest, SurpriseAnswer, "Compute the surprisal of texts")
     async def surprisal(request: SurpriseRequest, client: str) -> bytes:
-        """In bits: one more is half as likely. A long text is read in windows that overlap."""
+        """Returns the surprisal of each word in bits; a word with one more bit is half as likely. A
+        long text is read in overlapping windows."""
         texts = service.check_texts(request.text, client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
         found = []
@@ -76,11 +72,11 @@ def endpoints(service: Service) -> Endpoints:
         return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=found))
 
     @routes.answers(
-        "/continuations", ContinuationsRequest, ContinuationsAnswer, "What could come in a text"
+        "/continuations", ContinuationsRequest, ContinuationsAnswer, "List probable next words"
     )
     async def continuations(request: ContinuationsRequest, client: str) -> bytes:
-        """The most probable words after a text, or in place of one of its words, with how the model
-        would go on from each."""
+        """Returns the most probable words after a text, or instead of one of its words, each with
+        the text that would follow."""
         service.check_texts(request.text, client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
         most = min(service.settings.limits.beam, service.settings.rows)
@@ -114,7 +110,7 @@ class _Writing:
         began = time.monotonic()
         yield await do(self._start)
         left = self.service.settings.limits.seconds - (time.monotonic() - began)
-        async with aclosing(until(left, self._grown(self._text))) as grown:
+        async with aclosing(until(left, self._grow(self._text))) as grown:
             async for some in grown:
                 if some:
                     yield some
@@ -126,7 +122,7 @@ class _Writing:
 
     async def whole(self) -> bytes | Response:
         """Write the whole text, and answer with JSON."""
-        async with aclosing(self._grown(lambda _: b"")) as grown:
+        async with aclosing(self._grow(lambda _: b"")) as grown:
             async for _ in grown:
                 pass
         self._count()
@@ -137,7 +133,7 @@ class _Writing:
 
         return await self.service.written(self.client, answer)
 
-    async def _grown(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
+    async def _grow(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
         """Yield an event for each new part of the text until it has ended. Closing the generator
         frees its place in the queue."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)

@@ -116,7 +116,7 @@ class LanguageModelReport(EvaluationReport):
         return self.length.scores(self.nll)
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         length = self.length
         notes = [
             f"Read in windows of {self.context:,} tokens, each {self.stride:,} further.",

@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
@@ -26,125 +26,137 @@ from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, win
 
 
 class WriteRequest(Message):
-    """``POST /v1/write``."""
+    """A request to continue a text: `POST /v1/write`."""
 
     text: str = ""
-    """How the text begins; it may be empty."""
+    """The beginning of the text. It may be empty."""
     run: str | None = None
-    """Name of the run to use, where several write."""
+    """The name of the run. Default: the first run that writes."""
     longest: int = Field(default=256, ge=1)
-    """The most tokens to add."""
+    """The maximum number of tokens to add."""
     sampling: SamplingSettings = SamplingSettings()
-    """How tokens are drawn."""
+    """The settings for sampling the tokens."""
     likeliest: bool = False
-    """Search for the most probable, with the run's own beam; draw nothing."""
+    """Search for the most probable text with the run's beam, instead of sampling."""
     stop: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
         default=(), max_length=16, fail_fast=True
     )
-    """The text ends before any of these."""
+    """The strings before which the text ends, whichever comes first."""
     stream: bool = False
-    """Answer with server-sent events: the text as it grows."""
-    api_key: str | None = None
+    """Answer with server-sent events, which show the text as it is written."""
+    api_key: ApiKey = None
 
 
 class TextWord(Message):
-    """A word of a text, and how much the model was surprised by it."""
+    """A word of a text and its surprisal."""
 
     before: str
-    """Spaces and line ends in front; ``before`` and ``text`` of all words joined are the text."""
+    """The white space before the word. All `before` and `text`, joined, are the text."""
     text: str
+    """The word without the white space around it."""
     bits: float | None
-    """-log2 P, given all that stands before it and is still read. Left out of what stood there
-    before the model began to read."""
+    """The surprisal in bits: -log2 P, given the text before the word that the model reads. Absent
+    for words before the part that the model reads."""
 
 
 class WriteAnswer(Message):
-    """A text that was gone on with."""
+    """A text that the model continued."""
 
     run: str
+    """The name of the run that answered."""
     begin: str
-    """How it began, as the vocabulary of the run knows it."""
+    """The beginning of the text as the vocabulary of the run represents it."""
     text: str
-    """What was added."""
+    """The text that the model added."""
     ending: Literal["end", "stop", "longest"]
-    """Why it ends: the model ended it, a stop string came, or it is as long as was asked for."""
+    """The reason why the text ends. `end`: the model ended it. `stop`: a string of `stop` followed.
+    `longest`: it has the maximum length."""
     given: int
-    """Tokens of the beginning."""
+    """The number of tokens of the beginning."""
     written: int
-    """Tokens that were added, those of a stop string counted."""
+    """The number of tokens that were added, including those of a stop string."""
     context: int
-    """Tokens that the model reads at once; of a longer text the last half of that."""
+    """The maximum number of tokens that the model reads at once. When the text becomes longer, the
+    model reads on from its last half."""
     words: list[TextWord]
-    """Of the whole text, the beginning included."""
+    """The words of the whole text, including the beginning."""
 
 
 class SurpriseRequest(Message):
-    """``POST /v1/surprisal``."""
+    """A request for the surprisal of texts: `POST /v1/surprisal`."""
 
     text: Texts
-    """Text to read, or several."""
+    """The text to read, or a list of texts."""
     run: str | None = None
-    """Name of the run to use, where several write."""
-    api_key: str | None = None
+    """The name of the run. Default: the first run that writes."""
+    api_key: ApiKey = None
 
 
 class Surprise(Message):
-    """What a model thinks of one text."""
+    """The surprisal of one text and its words."""
 
     words: list[TextWord]
+    """The words of the text, in order."""
     bits: float
-    """-log2 P of all words."""
+    """The surprisal of all words together, in bits: -log2 P."""
     end: float
-    """The same of its end: little, where the model expects that nothing follows."""
+    """The surprisal of the end of the text, in bits. It is low if the model expects the text to end
+    here."""
     perplexity: float
-    """Per token, the end counted."""
+    """The perplexity per token, including the end symbol."""
     bits_per_byte: float
-    """The same in units that do not depend on the vocabulary."""
+    """The surprisal in bits per byte of the text, which does not depend on the vocabulary."""
 
 
 class SurpriseAnswer(Message):
-    """One for each text, in their order."""
+    """The surprisal of the requested texts."""
 
     run: str
+    """The name of the run that answered."""
     texts: list[Surprise]
+    """The surprisal of each text, in the order of the request."""
 
 
 class ContinuationsRequest(Message):
-    """``POST /v1/continuations``."""
+    """A request for the most probable next words: `POST /v1/continuations`."""
 
     text: str = ""
-    """The text, or how one begins."""
+    """The text, or its beginning. It may be empty."""
     word: int | None = Field(default=None, ge=0)
-    """What could stand in place of this word, counted from 0 as /v1/surprisal does; null: what
-    could come after the text."""
+    """The number of the word to replace, from 0, as `/v1/surprisal` counts words. Default: the
+    words after the text."""
     count: int = Field(default=6, ge=1)
-    """How many to give, each with another first token."""
+    """The number of continuations to compute, each with another first token. Equal words are
+    returned once."""
     run: str | None = None
-    """Name of the run to use, where several write."""
-    api_key: str | None = None
+    """The name of the run. Default: the first run that writes."""
+    api_key: ApiKey = None
 
 
 class Continuation(Message):
-    """A word that could come, and how the model would go on from it."""
+    """A possible next word, and the text that would follow it."""
 
     before: str
-    """Space in front."""
+    """The white space before the word."""
     text: str
-    """Empty where the text would end."""
+    """The word. Empty if the text would end here."""
     probability: float
-    """Given all that stands before it; its space included, as in the bits of a word."""
+    """The probability of the word and the white space before it, given the text before them. From 0
+    to 1."""
     rest: str
-    """Some of what would follow, by greedy search."""
+    """The text that would follow the word, by greedy search."""
 
 
 class ContinuationsAnswer(Message):
-    """What could come, the most probable first."""
+    """The most probable next words of the text."""
 
     run: str
+    """The name of the run that answered."""
     begin: str
-    """What stands before: a text that goes on from one of them is ``begin``, its ``before`` and its
-    ``text``."""
+    """The text before the words. `begin`, `before` and `text` of a continuation, joined, are the
+    new text."""
     continuations: list[Continuation]
+    """The continuations, the most probable first."""
 
 
 TOKENS_AT_ONCE = 1024
@@ -160,7 +172,7 @@ class TextPlace:
     """A place in a text at which the model is asked for alternatives."""
 
     begin: str
-    """The text before the place."""
+    """The text that precedes the place."""
     kept: tuple[int, ...]
     """The tokens of that text that the model reads."""
     spaces: int
@@ -169,7 +181,7 @@ class TextPlace:
 
 
 class ServedLanguageModel(ServedRun):
-    """A served language model."""
+    """A language model that the server has loaded."""
 
     task, does, path = "language-model", "goes on with a text", "/v1/write"
     trained = "dragoman train my.txt --task language-model"

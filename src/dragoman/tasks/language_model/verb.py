@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @arguments
 class WriteArguments:
-    """The arguments of ``dragoman write``."""
+    """The arguments and options of ``dragoman write``."""
 
     run: RunFolder = argument("RUN")
     begin: str = argument("BEGIN", "")
@@ -106,7 +106,7 @@ def write(args: WriteArguments) -> None:
         for text in writer(args.begin, whole):
             typer.echo((f"{decimals(text.score, 4)}\t" if args.scores else "") + text.text)
         return
-    endings = [_unescaped(one) for one in args.stop]
+    endings = [_unescape(one) for one in args.stop]
     for one in range(args.number):
         settings = writer.engine.search_settings
         if settings.sampling is not None:
@@ -119,5 +119,5 @@ def write(args: WriteArguments) -> None:
         typer.echo()
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -37,7 +37,7 @@ class Written:
     """log P of each token, in nats, those that were given included, and of the end symbol if the
     model ended the text."""
     ids: tuple[int, ...] = ()
-    """The ids of the tokens."""
+    """The numbers of the tokens in the vocabulary."""
 
     def __str__(self) -> str:
         return self.text

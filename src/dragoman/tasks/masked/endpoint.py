@@ -10,7 +10,7 @@ from pydantic import Field
 from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.base.wording import plural
 from dragoman.runs.run import Run
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.queue.cost import READING
@@ -21,49 +21,56 @@ from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler
 
 
 class FillRequest(Message):
-    """``POST /v1/fill``."""
+    """A request to fill in the blanks of a text: `POST /v1/fill`."""
 
     text: str
-    """A text with blanks: ___, three underscores or more, where a word is to be filled in."""
+    """The text with its blanks. A blank is three or more underscores: `___`."""
     run: str | None = None
-    """Name of the run to use, where several fill in."""
+    """The name of the run. Default: the first run that fills in blanks."""
     pieces: int = Field(default=1, ge=1, le=MAX_PIECES)
-    """Tokens of each blank, for words that the vocabulary has not whole."""
+    """The number of tokens in each blank. More than 1 allows words that are not in the vocabulary
+    as a whole."""
     top: int = Field(default=BEST, ge=1, le=1000)
-    """How many candidates to give for each blank."""
-    api_key: str | None = None
+    """The number of candidates to return for each blank."""
+    api_key: ApiKey = None
 
 
 class Candidate(Message):
-    """What may stand in a blank."""
+    """A candidate for a blank of the text."""
 
     text: str
+    """The word or words of the candidate."""
     probability: float
-    """Given the text around it, while the other blanks are open; among all tokens of the
-    vocabulary."""
+    """The probability among all tokens of the vocabulary, given the surrounding text, while the
+    other blanks are open. From 0 to 1."""
 
 
 class Blank(Message):
-    """A blank of the text."""
+    """A blank of the text and its candidates."""
 
     begin: int
+    """The position of its first character in the request, from 0, in Unicode code points."""
     end: int
-    """Characters of the text (Unicode code points): its first, and the one behind its last."""
+    """The position after its last character, in Unicode code points."""
     candidates: list[Candidate]
-    """The most probable first."""
+    """The candidates, the most probable first."""
     chosen: str
-    """What stands there in the filled text, which need not be the first: the surest blank is filled
-    first, and the others are computed again."""
+    """The word in the filled text. It can differ from the first candidate: the surest blank is
+    filled first, and the others are then computed again."""
 
 
 class FillAnswer(Message):
-    """A text whose blanks are filled."""
+    """A text whose blanks are filled in."""
 
     run: str
+    """The name of the run that answered."""
     text: str
+    """The text with all its blanks filled in."""
     log_probability: float
-    """Of all that was filled in, each given what was filled in before it."""
+    """The log-probability of all chosen tokens, in nats, each given those that were filled in
+    before it."""
     blanks: list[Blank]
+    """The blanks of the text, in order."""
 
 
 MAX_BLANKS = 32
@@ -75,7 +82,7 @@ _AROUND = 6
 
 
 class ServedFillMask(AskedRun[Filler]):
-    """A served masked model."""
+    """A masked model that the server has loaded."""
 
     task, does, path = "masked", "fills in blanks", "/v1/fill"
     trained = "dragoman train my.txt --task masked"
@@ -153,7 +160,7 @@ class ServedFillMask(AskedRun[Filler]):
             raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
 
     def answer(self, text: str, found: Filled) -> FillAnswer:
-        """Describe a filled text."""
+        """Return the filled text as a message."""
         blanks = zip(BLANK.finditer(text), found.blanks, found.chosen, strict=True)
         return FillAnswer(
             run=self.name,
@@ -176,8 +183,8 @@ class ServedFillMask(AskedRun[Filler]):
 
 @asks(ServedFillMask, "Fill in the blanks of a text")
 async def fill(service: Service, request: FillRequest, client: str) -> bytes:
-    """The candidates of each blank with their probabilities while the others are open, and the
-    text with all of them filled. The surest blank is filled first, and the others are computed
+    """Returns the filled text, and the candidates of each blank with their probabilities while the
+    other blanks are open. The surest blank is filled first, and the others are then computed
     again."""
     service.check_texts(request.text, client)
     run = service.catalogue.of(ServedFillMask, request.run)

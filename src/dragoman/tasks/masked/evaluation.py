@@ -107,7 +107,7 @@ def with_blanks(vocabulary: Text, tokens: Tokens, places: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class MaskedSums:
-    """Sums over the masked tokens."""
+    """The sums over all masked tokens."""
 
     nll: float = 0.0
     """The negative log probability of the true tokens, in nats."""
@@ -168,7 +168,7 @@ class MaskedReport(EvaluationReport):
         return {"pseudo_perplexity": self.alone.scores["perplexity"]}
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         read = f"{plural(self.texts, 'text')}, {plural(self.tokens, 'token')}"
         whole = ", whole words" if self.whole_words else ""
         notes = (

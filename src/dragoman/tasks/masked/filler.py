@@ -51,7 +51,7 @@ class NoTokenFitsError(DragomanError):
 
 @dataclass(frozen=True)
 class BlankCandidate:
-    """A candidate for a blank."""
+    """A candidate for a blank of the text."""
 
     text: str
     probability: float
@@ -84,7 +84,7 @@ class Filled:
 @dataclass(frozen=True)
 class _Blank:
     places: tuple[int, ...]
-    """The places of its tokens."""
+    """The places of its tokens in the text."""
     begins_word: bool
     """True if its first token includes the space before it; no other token does."""
 
@@ -131,7 +131,7 @@ class Filler(Predictor[Filled]):
     def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
         """Fill the blanks of a text in steps: yields None after each step of the model, and the
         filled text last."""
-        given = self._read(text, pieces, max(MAX_TOKENS, self.context))
+        given = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
         shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
             raise DataError(f"{shown!r} has no blank: write ___ where a word is to be filled in")
@@ -152,7 +152,7 @@ class Filler(Predictor[Filled]):
                 found = yield from self._candidates(values, open_ones, 1)
         picked = tuple(chosen[number] for number in range(len(given.blanks)))
         yield Filled(
-            _joined(given, [one.text for one in picked]),
+            _join(given, [one.text for one in picked]),
             tuple(tuple(first[number]) for number in range(len(given.blanks))),
             picked,
             math.fsum(math.log(max(one.probability, 1e-300)) for one in picked),
@@ -161,7 +161,7 @@ class Filler(Predictor[Filled]):
     def tokens_read(self, text: str, best: int = BEST, pieces: int = 1) -> int:
         """Count the tokens that the model reads to fill a text, summed over all steps: it reads the
         text again for each open blank. Errors: ``DragomanError``."""
-        given = self._read(text, pieces, max(MAX_TOKENS, self.context))
+        given = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
         read, blanks = min(len(given.values), self.context), len(given.blanks)
         if pieces == 1:
             together = len(given.values) <= self.context
@@ -180,7 +180,7 @@ class Filler(Predictor[Filled]):
 
     def source_ids(self, text: str) -> list[int]:
         """Return the model's input: tokens, ``<mask>`` in blanks, and the end symbol."""
-        return list(self._read(text, 1, self.context).values)
+        return list(self._tokenise(text, 1, self.context).values)
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
@@ -188,7 +188,7 @@ class Filler(Predictor[Filled]):
         """Score given tokens in the blanks of texts, each while all other blanks are open."""
         found = []
         for text, tokens in zip(sources, targets, strict=True):
-            given = self._read(text, 1, self.context)
+            given = self._tokenise(text, 1, self.context)
             places = [place for blank in given.blanks for place in blank.places]
             rows = self.engine.output_log_probabilities([given.values], [places])[0]
             scores = [float(row[token]) for row, token in zip(rows, tokens, strict=True)]
@@ -197,7 +197,7 @@ class Filler(Predictor[Filled]):
 
     # ---- inside
 
-    def _read(self, text: str, pieces: int, longest: int) -> _Text:
+    def _tokenise(self, text: str, pieces: int, longest: int) -> _Text:
         """Tokenise a text with blanks of ``pieces`` tokens. Errors: ``DragomanError`` for a text of
         more than ``longest`` tokens."""
         most = min(MAX_PIECES, self.context - 1)
@@ -252,7 +252,7 @@ class Filler(Predictor[Filled]):
                 rows = np.concatenate(self.engine.output_log_probabilities(near, there))
             yield
             for row, (number, blank) in zip(rows, blanks.items(), strict=True):
-                grown = self._grown((), 0.0, self._allowed(row, blank, 0), best)
+                grown = self._extend((), 0.0, self._mask_unfit(row, blank, 0), best)
                 found[number] = self._as_text(grown)
             return found
         for number, blank in blanks.items():
@@ -277,11 +277,11 @@ class Filler(Predictor[Filled]):
             yield
             grown = []
             for (ids, score), row in zip(beam, rows, strict=True):
-                grown += self._grown(ids, score, self._allowed(row[0], blank, number), width)
+                grown += self._extend(ids, score, self._mask_unfit(row[0], blank, number), width)
             beam = sorted(grown, key=lambda one: -one[1])[:width]
         return self._as_text(beam)[:best]
 
-    def _grown(self, ids: _Ids, score: float, scores: Scores, width: int) -> list[_Scored]:
+    def _extend(self, ids: _Ids, score: float, scores: Scores, width: int) -> list[_Scored]:
         """Extend a candidate by each of the most probable next tokens."""
         return [
             ((*ids, token), score + float(scores[token]))
@@ -297,7 +297,7 @@ class Filler(Predictor[Filled]):
         # A single byte may be no character, and then decodes to nothing.
         return [one for one in every if one.text] or every
 
-    def _allowed(self, scores: Scores, blank: _Blank, number: int) -> Scores:
+    def _mask_unfit(self, scores: Scores, blank: _Blank, number: int) -> Scores:
         """Set tokens that do not fit to -inf: only token 0 of a blank may begin a word."""
         allowed = self._begins if number == 0 and blank.begins_word else self._goes_on
         if len(blank.places) == 1:
@@ -315,7 +315,7 @@ def _too_long(length: int, unit: LengthUnit, longest: int) -> TooLongError:
     )
 
 
-def _joined(given: _Text, filled: Sequence[str]) -> str:
+def _join(given: _Text, filled: Sequence[str]) -> str:
     parts = [given.around[0]]
     for one, behind in zip(filled, given.around[1:], strict=True):
         parts += [one, behind]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @arguments
 class FillArguments(PartsArguments):
-    """The arguments of ``dragoman fill``."""
+    """The arguments and options of ``dragoman fill``."""
 
     run: RunFolder = argument("RUN")
     texts: list[str] = argument("TEXT", None)
@@ -98,21 +98,21 @@ def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
                     if not are_lines:
                         raise
                     raise DragomanError(f"line {number}: {error}") from error
-            yield _written(args, found, number)
+            yield _format(args, found, number)
 
     return LineWork(filler, outputs)
 
 
-def _written(args: FillArguments, found: Filled, number: int) -> str:
+def _format(args: FillArguments, found: Filled, number: int) -> str:
     """Format the result of a text as one line, or as a table without ``--text`` and ``--json``."""
     if args.text:
         return found.text
     if args.json:
         return json.dumps(_plain(found), ensure_ascii=False)
-    return ("\n" if number > 1 else "") + _shown(found)
+    return ("\n" if number > 1 else "") + _candidate_table(found)
 
 
-def _shown(found: Filled) -> str:
+def _candidate_table(found: Filled) -> str:
     from dragoman.pictures.labels import plain_table
 
     tables = []

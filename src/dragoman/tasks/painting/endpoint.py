@@ -23,7 +23,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, Message
+from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, ApiKey, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
@@ -34,75 +34,85 @@ from dragoman.tasks.painting.painter import LARGEST_SCALE, Painter, painting_set
 
 
 class ImagesRequest(Message):
-    """``POST /v1/images/generations``: a caption."""
+    """A request to paint pictures from a caption: `POST /v1/images/generations`."""
 
     prompt: str
-    """The caption of the pictures."""
+    """The caption from which the pictures are painted."""
     model: str | None = None
-    """Name of the run to use. Without it, or with `gpt-image-1`, `dall-e-2` or `dall-e-3`: the
-    first that paints."""
+    """The name of the run. Default, and for `gpt-image-1`, `dall-e-2` and `dall-e-3`: the first run
+    that paints."""
     n: int | None = Field(default=None, ge=1, le=10)
-    """How many pictures; 1 if not given. Without `seed`, the most probable ones."""
+    """The number of pictures. Default: 1."""
     size: str | None = None
-    """`auto`, or the size of the run's own pictures, as `64x64`: a run paints in one size."""
+    """The size in pixels, such as `64x64`. A run paints in one size, so only this size and `auto`
+    are accepted."""
     response_format: Literal["b64_json"] | None = None
-    """`b64_json`: pictures come in the answer. The server keeps none, and so gives no address."""
+    """The form of the pictures: always `b64_json`, in the answer. The server stores no pictures."""
     output_format: Literal["png"] | None = None
-    """`png`: every picture is one."""
+    """The file format of the pictures: always `png`."""
     stream: Literal[False] | None = None
-    """A picture comes in whole."""
+    """Always false: a picture is returned as a whole."""
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    """Draw the pictures by their probabilities, the same ones for the same seed. Without it the
-    most probable ones are searched for. Not a field of OpenAI's."""
+    """The random seed to sample the pictures; the same seed gives the same pictures. Default: the
+    most probable pictures are searched for. Not a field of OpenAI."""
     scale: int = Field(default=1, ge=1, le=LARGEST_SCALE)
-    """The side of each pixel in the PNG. Not a field of OpenAI's."""
+    """The factor by which the picture is enlarged: each pixel becomes `scale` × `scale` pixels. Not
+    a field of OpenAI."""
     explain: bool = False
-    """Also tell the codes of each picture, how probable each was, and how much it looked at each
-    word of the caption. Not a field of OpenAI's."""
+    """Return the codes of each picture with their probabilities and attention, and the words of the
+    caption. Not a field of OpenAI."""
     quality: str | None = None
-    """Read and not used, as the fields below: a run paints in one way."""
+    """Accepted for clients of OpenAI, and not used."""
     style: str | None = None
+    """Accepted for clients of OpenAI, and not used."""
     background: str | None = None
+    """Accepted for clients of OpenAI, and not used."""
     moderation: str | None = None
+    """Accepted for clients of OpenAI, and not used."""
     output_compression: int | None = None
+    """Accepted for clients of OpenAI, and not used."""
     user: str | None = None
-    api_key: str | None = None
+    """Accepted for clients of OpenAI, and not used."""
+    api_key: ApiKey = None
 
 
 class WrittenCodes(Message):
-    """The codes of a picture as they were written: patch by patch, from left to right and from top
-    to bottom."""
+    """The codes of a picture, patch by patch, from left to right and from top to bottom."""
 
     rows: int
+    """The number of rows of patches."""
     columns: int
+    """The number of columns of patches."""
     codes: list[int]
+    """The numbers of the codes, from 0."""
     probabilities: list[float]
-    """That of each code, given those before it."""
+    """The probability of each code given the codes before it, from 0 to 1."""
     attention: list[list[float]]
-    """For each code, how much it looked at each of ``words``; the rest of 1 was at the end of the
-    caption. Each is empty where the model has no attention."""
+    """For each code, the attention to each of `words`, from 0 to 1; the rest was on the end of the
+    caption. The lists are empty if the model has no attention."""
 
 
 class PaintedImage(Message):
-    """A picture."""
+    """A picture that was painted, and its codes."""
 
     b64_json: str
-    """A PNG file, in base64."""
+    """The picture as a PNG file in base64."""
     written: WrittenCodes | None = None
-    """With `explain` alone."""
+    """The codes of the picture. Present only if `explain` was set."""
 
 
 class ImagesAnswer(Message):
-    """The pictures of a caption, the most probable first."""
+    """The pictures that were painted from the caption."""
 
     created: int
-    """When, in seconds since 1970."""
+    """The time of the answer, in seconds since 1970."""
     data: list[PaintedImage]
+    """The pictures, the most probable first."""
     words: list[str] | None = None
-    """With `explain` alone: what stands between the spaces of the caption."""
+    """The words of the caption, split at spaces. Present only if `explain` was set."""
     unknown: list[str] | None = None
-    """With `explain` alone: words that no caption of the training has, so that it is not known what
-    to paint for them."""
+    """The words that occur in no caption of the training data, so the run cannot know how to paint
+    them. Present only if `explain` was set."""
 
 
 ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
@@ -226,8 +236,8 @@ def _words_of(run: Run) -> Lexicon | None:
 
 @asks(ServedPainter, "Paint pictures", "", "OpenAI", OPENAI_REFUSALS)
 async def images(service: Service, request: ImagesRequest, client: str) -> ImagesAnswer:
-    """Works with OpenAI's clients. The most probable pictures of the caption; with `seed`,
-    pictures that are drawn by their probabilities."""
+    """Works with the clients of OpenAI. Returns the most probable pictures of the caption, or with
+    `seed`, sampled pictures."""
     service.check_texts(request.prompt, client)
     named = None if request.model in ANY else request.model
     run = service.catalogue.of(ServedPainter, named)

@@ -77,7 +77,7 @@ class PaintingReport(SearchReport):
     """The result of a run on some captions."""
 
     scores: dict[str, float]
-    """Scores by name."""
+    """The scores of the pictures by name."""
     pictures: Sequence[PaintedPicture]
     seen: int
     """The number of pictures that the codes were learned from."""
@@ -87,7 +87,7 @@ class PaintingReport(SearchReport):
     """The number of pictures of each caption, from which the judge chose one."""
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         notes = [_COUNTED]
         if self.judge:
             notes.append(_JUDGED.format(judge=self.judge))

@@ -65,7 +65,7 @@ class PaintedPicture:
     score: float
     """The log-probability of the symbols, in nats."""
     token_log_probabilities: tuple[float, ...] = field(repr=False)
-    """The log-probability of each code."""
+    """The log-probability of each code, in nats."""
 
     @property
     def text(self) -> str:
@@ -92,7 +92,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     @property
     def form(self) -> CodesForm:
-        """The form of its output."""
+        """The form of the painter's output: codes."""
         return CodesForm.of(self.engine.target)
 
     def paint(self, caption: str, **options: Any) -> list[PaintedPicture]:
@@ -142,7 +142,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         return self.engine.request(values, settings, raw=given)
 
     def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> list[PaintedPicture]:
-        """The picture of each hypothesis."""
+        """Return the picture of each hypothesis."""
         pixels = self.form.pictures([one.tokens for one in hypotheses])
         first = self.form.symbols.first
         return [
@@ -257,7 +257,7 @@ class Judge:
     def captions(self, pictures: Sequence[Bytes]) -> list[str]:
         """The caption that the judge gives each picture (H, W, C)."""
         with tempfile.TemporaryDirectory() as folder:
-            files = _written(pictures, Path(folder))
+            files = _write_pictures(pictures, Path(folder))
             if self._labels:
                 return [one.label for one in self._reads(files)]
             return [one.text for one in self._reads.stream(files)]
@@ -266,7 +266,7 @@ class Judge:
         """log P of a caption for each picture (H, W, C), in nats; minus infinity for a caption that
         is not a label. Errors: ``DataError`` for a caption that cannot be read."""
         with tempfile.TemporaryDirectory() as folder:
-            files = _written(pictures, Path(folder))
+            files = _write_pictures(pictures, Path(folder))
             if not self._labels:
                 scored = self._reads.score(zip(files, captions, strict=True))
                 return [math.fsum(one.token_log_probabilities) for one in scored]
@@ -277,7 +277,7 @@ class Judge:
             ]
 
 
-def _written(pictures: Sequence[Bytes], folder: Path) -> list[str]:
+def _write_pictures(pictures: Sequence[Bytes], folder: Path) -> list[str]:
     """Write pictures into files, from which a run reads them. Returns the names of the files."""
     files = []
     for number, picture in enumerate(pictures):

@@ -29,11 +29,11 @@ _ROWS = 256
 
 @arguments
 class PaintArguments:
-    """The arguments of ``dragoman paint``."""
+    """The arguments and options of ``dragoman paint``."""
 
     run: RunFolder = argument("RUN")
     captions: list[str] = argument("CAPTION", None)
-    """What to paint. Default: the lines of standard input."""
+    """The captions to paint. Default: the lines of standard input."""
     to: Path | None = None
     """Write a PNG to this file: a row for each caption, with its pictures side by side. Default:
     draw the pictures in the terminal."""

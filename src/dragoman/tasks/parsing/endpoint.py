@@ -16,7 +16,7 @@ from dragoman.forms.tree_form import words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun
@@ -25,71 +25,78 @@ from dragoman.tasks.parsing.parser import Parse, Parser
 
 
 class ParseRequest(Message):
-    """``POST /v1/parse``."""
+    """A request to parse sentences: `POST /v1/parse`."""
 
     text: Texts
-    """A sentence, or several: its words between spaces, cut as in the treebank that the run has
-    learned from."""
+    """The sentence to parse, or a list of sentences. Separate words by spaces, as in the training
+    treebank."""
     run: str | None = None
-    """Name of the run to use, where several parse."""
+    """The name of the run. Default: the first run that parses."""
     beam: int | None = Field(default=None, ge=1)
-    """Hypotheses kept at each step; the run's own if not given."""
+    """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     n_best: int = Field(default=1, ge=1)
-    """Trees of each sentence to give, best first."""
+    """The number of trees of each sentence to return, best first."""
     attention: bool = False
-    """Say where the model looked when it opened each bracket of the best tree."""
-    api_key: str | None = None
+    """Return the attention of each bracket of the best tree to the words of the sentence."""
+    api_key: ApiKey = None
 
 
 class TreeWord(Message):
-    """A word of a tree."""
+    """A word of a tree, and its place."""
 
     text: str
-    """As treebanks write it: -LRB- for a parenthesis."""
+    """The word as treebanks write it, such as -LRB- for a parenthesis."""
     tag: str | None = None
-    """Its part of speech, where tags were learned."""
+    """The part of speech. Absent if the run was trained without tags."""
     parent: int
-    """Number of the bracket that holds it."""
+    """The number of the bracket that contains the word, from 0."""
 
 
 class Bracket(Message):
-    """A bracket, and what it holds."""
+    """A bracket of a tree, and its words."""
 
     label: str
+    """The label of the bracket, such as NP."""
     parent: int | None
-    """Number of the bracket that holds it; left out of the outermost."""
+    """The number of the bracket that contains it, from 0. Absent for the outermost bracket."""
     first: int
+    """The number of its first word, from 0."""
     count: int
-    """Its words: number of the first, and how many."""
+    """The number of words that it contains."""
     attention: list[float] | None = None
-    """Only where it was asked for: of each word of the sentence, the share that the model looked at
-    when it opened the bracket. What is missing to 1 went to the end of the sentence."""
+    """The attention to each word of the sentence when the bracket was opened, from 0 to 1; the rest
+    was on the end symbol. Present only in the best tree, if `attention` was set."""
 
 
 class ParsedTree(Message):
-    """One tree of a sentence."""
+    """A tree of a sentence, and its score."""
 
     text: str
-    """In brackets, on one line."""
+    """The tree in brackets, on one line."""
     score: float
-    """Log-probability over length penalty: higher is better."""
+    """The log-probability divided by the length penalty. A higher score is better."""
     log_probability: float
+    """The log-probability of the tree, in nats."""
     words: list[TreeWord]
+    """The words of the tree, in order."""
     brackets: list[Bracket]
-    """Each before those that it holds, from left to right."""
+    """The brackets of the tree, from left to right, each before those that it contains."""
 
 
 class ParsedSentence(Message):
-    """The trees of one sentence, best first."""
+    """The trees that were found for one sentence."""
 
     trees: list[ParsedTree]
+    """The trees of the sentence, best first."""
 
 
 class ParseAnswer(Message):
-    """One for each sentence, in their order."""
+    """The trees that were found for the sentences."""
 
     run: str
+    """The name of the run that parsed."""
     sentences: list[ParsedSentence]
+    """The trees of each sentence, in the order of the request."""
 
 
 Looks = npt.NDArray[np.float64]
@@ -97,7 +104,7 @@ Looks = npt.NDArray[np.float64]
 
 
 class ServedParser(AskedRun[Parser]):
-    """A parser that is served."""
+    """A parser that the server has loaded."""
 
     task, does, path = "parsing", "parses", "/v1/parse"
     trained = "dragoman train my.mrg --task parsing"
@@ -194,11 +201,10 @@ class ServedParser(AskedRun[Parser]):
         own.count = len(words) - own.first
 
 
-@asks(ServedParser, "The constituency tree of a sentence")
+@asks(ServedParser, "Parse sentences")
 async def parse(service: Service, request: ParseRequest, client: str) -> ParseAnswer:
-    """Each a tree over exactly the words that were given: in brackets, and as lists of its
-    words and brackets; with `attention` also where the model looked when it opened each
-    bracket."""
+    """Returns trees over exactly the given words: in brackets, and as lists of words and brackets.
+    With `attention`, also the attention of the model when it opened each bracket."""
     texts = service.check_texts(request.text, client)
     run = service.catalogue.of(ServedParser, request.run)
     settings = run.search_settings(len(texts), request)

@@ -108,14 +108,14 @@ class ParsingReport(SearchReport):
 
     @property
     def scores(self) -> dict[str, float]:
-        """Scores by name, in percent."""
+        """Return the scores by name, in percent."""
         scores = dict(self.found.scores)
         if not self.with_tags:
             del scores["tags"]
         return scores
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
         amount = self.amount(f"{plural(self.found.sentences, 'sentence')}{skipped}")
         notes = [self.found.tables(), "", _COUNTED]
@@ -173,14 +173,14 @@ def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
     except DataError:
         return None
     missed, wrong = unmatched(wanted, given)
-    return TreePair(_tagged(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
+    return TreePair(_set_tag(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
 
 
-def _tagged(tree: Tree, tag: str) -> Tree:
+def _set_tag(tree: Tree, tag: str) -> Tree:
     """The tree with this tag on every word."""
     if tree.is_leaf:
         return replace(tree, label=tag)
-    return replace(tree, children=tuple(_tagged(child, tag) for child in tree.children))
+    return replace(tree, children=tuple(_set_tag(child, tag) for child in tree.children))
 
 
 _MAX_TOKENS = 10_000

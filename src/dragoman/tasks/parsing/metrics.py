@@ -82,11 +82,11 @@ class ScoredSentence:
     """The score of one parse against its reference."""
 
     words: int
-    """All words, punctuation included."""
+    """The number of words, including punctuation."""
     scored: int
     """Words that are not punctuation; a sentence without any is not scored."""
     labels: Mapping[str, Matched]
-    """Counts of brackets by label."""
+    """The counts of brackets for each label."""
     tags: int
     """The number of scored words with the reference's tag."""
 
@@ -201,11 +201,11 @@ class Parseval:
     sentences: int = 0
     """Sentences with words other than punctuation; only these count."""
     skipped: int = 0
-    """Sentences of punctuation only."""
+    """The number of sentences that are only punctuation."""
     exact: int = 0
     """Sentences whose brackets are all right."""
     scored: int = 0
-    """Words that are not punctuation."""
+    """The number of words that are not punctuation."""
     tags: int = 0
     """The number of these words with the right tag."""
     short_sentences: int = 0
@@ -242,7 +242,7 @@ class Parseval:
 
     @property
     def brackets(self) -> Matched:
-        """The brackets of all sentences."""
+        """The counts of the brackets of all sentences."""
         return sum(self.by_length.values(), Matched())
 
     @property
@@ -252,7 +252,7 @@ class Parseval:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Scores by name, in percent."""
+        """Return the scores by name, in percent."""
         every, count = self.brackets, max(1, self.sentences)
         return {
             "f1": every.f1,

@@ -40,7 +40,7 @@ class Parse:
     token_log_probabilities: tuple[float, ...]
     """log P of each symbol, in nats, and of the end symbol."""
     ids: tuple[int, ...] = ()
-    """The ids of its symbols."""
+    """The numbers of its symbols in the vocabulary."""
 
     @property
     def text(self) -> str:
@@ -59,7 +59,7 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
 
     @cached_property
     def form(self) -> TreeForm:
-        """The form of its output."""
+        """The form of the parser's output: trees."""
         return TreeForm.of(self.engine.target)
 
     @property

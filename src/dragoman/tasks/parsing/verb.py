@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @arguments
 class ParseArguments(LinesArguments):
-    """The arguments of ``dragoman parse``."""
+    """The arguments and options of ``dragoman parse``."""
 
     sentence: str | None = argument("SENTENCE | FILE", None)
     """A sentence with its words separated by spaces, or a file with one sentence per line. Default:
@@ -81,7 +81,7 @@ def parsing(args: ParseArguments, run: Run, precision: str) -> LineWork:
 
     def outputs(lines: Iterable[str]) -> Generator[str]:
         for number, parses in enumerate(parser.stream(lines), 1):
-            yield _written(args, parses, parser.no_tag)
+            yield _format(args, parses, parser.no_tag)
             if args.svg is not None and parses:
                 _draw(args.svg, number if into_folder else None, parses[0].tree, parser.no_tag)
 
@@ -100,7 +100,7 @@ def _draws_into_folder(args: ParseArguments, svg: Path) -> bool:
     return into_folder
 
 
-def _written(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
+def _format(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
     """The trees of one line, as text."""
     from dragoman.base.wording import decimals
     from dragoman.pictures.tree import tree_text

@@ -104,7 +104,7 @@ class EvaluationReport(ABC):
 
     @abstractmethod
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
 
     @abstractmethod
     def details(self) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class ComparedRuns(NamedTuple):
     """The outputs of several systems for the same examples, for a significance test."""
 
     test: str
-    """The name of the examples."""
+    """The name of the examples for reports."""
     pairs: Sequence[Pair]
     measured: Mapping[str, MeasuredSystem]
     """Each score's name -> the systems over all ``pairs``; ``{}`` in a signature is their
@@ -263,7 +263,7 @@ class ComparedRuns(NamedTuple):
     shown: Sequence[Pair] | None = None
     """The pairs for display, if they differ from those that are scored."""
     tables: Sequence[str] = ()
-    """Additional tables, as plain text."""
+    """The tables that follow the scores, as plain text."""
     details: Mapping[str, Any] = {}
     """The contents of these tables, as plain values for JSON."""
 

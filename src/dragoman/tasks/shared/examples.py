@@ -189,13 +189,13 @@ class LabelledTexts:
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
         texts = [self._read(update, one) for one in examples]
         if self._mixup:
-            return self._mixed(update, examples, texts)
+            return self._mix(update, examples, texts)
         return labelled_batch(texts, self._labels(examples), self._reading, examples)
 
     def _labels(self, examples: Sequence[int]) -> list[int]:
         return [int(self._store.tokens("target", one)[0]) for one in examples]
 
-    def _mixed(
+    def _mix(
         self, update: int, examples: Sequence[int], pictures: Sequence[Values]
     ) -> LabelledBatch:
         """Mix each picture with another training picture (``picture_augment.mixup``)."""

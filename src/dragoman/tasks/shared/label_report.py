@@ -153,7 +153,7 @@ class LabelRuntime(Runtime):
     """The behaviour of tasks that choose a label for each text, or for each of its words."""
 
     one_label: ClassVar[str]
-    """The name of one label."""
+    """The name of a single label in messages."""
     quoted: ClassVar[str] = "text"
     """The heading of the column with the text of a mistake."""
     quoted_length: ClassVar[int | None] = 100

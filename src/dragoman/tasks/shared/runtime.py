@@ -44,7 +44,7 @@ class Parts(NamedTuple):
     validation: Callable[..., Validation[Any]]
     """Makes the validation from network, recipe, forms, dev pairs and device."""
     evaluate: RunEvaluation[Any, Any]
-    """The evaluation that ``Runtime.evaluate`` returns."""
+    """The evaluation of the task, which ``Runtime.evaluate`` returns."""
     predictor: MakePredictor
     """Opens a finished run for prediction."""
     compared: CompareRuns | None = None

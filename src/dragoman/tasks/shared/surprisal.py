@@ -50,7 +50,7 @@ class SurprisalWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Surprisal:
-    """The surprisal of one text."""
+    """The surprisal of a text and its tokens."""
 
     tokens: tuple[str, ...]
     """The tokens as the vocabulary writes them; the last is the end symbol."""
@@ -66,7 +66,7 @@ class Surprisal:
 
     @property
     def perplexity(self) -> float:
-        """The perplexity per token."""
+        """The perplexity of the text per token."""
         return perplexity(-self.log_probability / len(self.tokens))
 
 
@@ -108,7 +108,7 @@ def words_of(
     """
     found: list[SurprisalWord] = []
     held, costs = b"", list[float]()
-    written = map(_written, form.shown(tokens))
+    written = map(_bytes_of, form.shown(tokens))
     for part, cost in zip(written, log_probabilities, strict=True):
         if held.strip() and (part[:1].isspace() or not (form.spaced or _is_cut(held))):
             found.append(_word(held, costs))
@@ -129,12 +129,12 @@ def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int
     first = sum(one.tokens for one in words[:word])
     own = form.shown(tokens[first : first + words[word].tokens])
     spaces = 0
-    while spaces < len(own) - 1 and _written(own[spaces]).isspace():
+    while spaces < len(own) - 1 and _bytes_of(own[spaces]).isspace():
         spaces += 1
     return first, first + spaces
 
 
-def _written(piece: str) -> bytes:
+def _bytes_of(piece: str) -> bytes:
     """The bytes that a token writes."""
     if _BYTE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
@@ -184,7 +184,7 @@ class Length:
             # The first token begins with a space that is not in the text.
             before = 0 if vocabulary.settings.lossless or not known else 1
             unknown = (
-                length + before - sum(len(_written(piece)) for piece in vocabulary.pieces(rest))
+                length + before - sum(len(_bytes_of(piece)) for piece in vocabulary.pieces(rest))
             )
         return cls(len(tokens) + 1, length + 1, _bytes(text) + 1, unknown)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dragoman.base.wording import plural
-from dragoman.serving.http.messages import Message, Texts, json_in_parts
+from dragoman.serving.http.messages import ApiKey, Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import asks
@@ -22,67 +22,75 @@ from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
 
 class TagRequest(Message):
-    """``POST /v1/tag``."""
+    """A request to tag the words of texts: `POST /v1/tag`."""
 
     text: Texts
-    """A sentence, or several: its words between spaces, cut as in the text that the run has learned
-    from."""
+    """The text to tag, or a list of texts. Separate words by spaces, as in the training text."""
     run: str | None = None
-    """Name of the run to use, where several tag."""
+    """The name of the run. Default: the first run that tags."""
     top: int = Field(default=1, ge=1)
-    """How many tags to give for each word, the most probable first."""
-    api_key: str | None = None
+    """The number of tags to return for each word, the most probable first."""
+    api_key: ApiKey = None
 
 
 class TagChoice(Message):
-    """One of the tags that a word may have."""
+    """A possible tag of a word."""
 
     tag: str
+    """The name of the tag, as in the training data."""
     probability: float
+    """The probability of the tag, from 0 to 1."""
 
 
 class TaggedWord(Message):
-    """A word of a text. ``before`` and ``text`` of all words joined are the text, but for space
-    behind its last word."""
+    """A word of a text with its tag. All `before` and `text`, joined, are the text up to its last
+    word."""
 
     before: str
-    """Space in front."""
+    """The white space before the word."""
     text: str
+    """The word without the white space around it."""
     tag: str
-    """The most probable one."""
+    """The tag with the highest probability."""
     probability: float
+    """The probability of `tag`, from 0 to 1."""
     tags: list[TagChoice] | None = None
-    """The most probable first; left out where one alone was asked for."""
+    """The most probable tags, best first. Present only if `top` is above 1."""
 
 
 class TaggedSpan(Message):
-    """Words that belong together."""
+    """Consecutive words that their tags mark as a unit, such as a name."""
 
     kind: str
-    """X, where its words have the tags B-X and I-X."""
+    """The kind of the span: X for the tags B-X and I-X."""
     first: int
+    """The number of its first word, from 0."""
     count: int
-    """Its words: number of the first, and how many."""
+    """The number of words in the span."""
 
 
 class TaggedText(Message):
-    """What a run says of one text."""
+    """The words of one text with their tags."""
 
     parts: int
-    """In how many parts it was read: a text with more tokens than are read at once in several, each
-    without what stands around it."""
+    """The number of parts in which the text was read. A text of more than `longest` tokens is
+    split, and each part is tagged without the others."""
     spans: list[TaggedSpan] | None = None
-    """Where the tags of the run are of the kinds B-X, I-X and O."""
+    """The spans that the tags mark. Present only if the tags of the run have the form B-X, I-X and
+    O."""
     words: list[TaggedWord]
+    """The words of the text, in order."""
 
 
 class TagAnswer(Message):
-    """One for each text, in their order."""
+    """The tags of the words of all texts."""
 
     run: str
+    """The name of the run that tagged."""
     longest: int
-    """Tokens that are read at once, one symbol counted."""
+    """The maximum number of tokens that the run reads at once, including one special symbol."""
     texts: list[TaggedText]
+    """The tags of each text, in the order of the request."""
 
 
 TOKENS_AT_ONCE = 1024
@@ -201,10 +209,10 @@ class ServedTagger(AskedRun[Tagger]):
         ]
 
 
-@asks(ServedTagger, "Give each word of a text its tag")
+@asks(ServedTagger, "Tag the words of texts")
 async def tag(service: Service, request: TagRequest, client: str) -> bytes:
-    """With the probability of the tag; with `top` also the next most probable ones. Where the
-    tags are B-X, I-X and O, the spans that they make as well."""
+    """Returns the most probable tag of each word and its probability; with `top`, also the next
+    most probable tags. If the tags have the form B-X, I-X and O, also the spans that they mark."""
     texts = service.check_texts(request.text, client)
     run = service.catalogue.of(ServedTagger, request.run)
     found = await run.asking.all(client, run.tag(texts, request.top))

@@ -81,7 +81,7 @@ class TaggingReport(LabelReport):
         return self.found.figures() | {"loss": self.nll / max(self.found.words - self.new, 1)}
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
             f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
@@ -151,7 +151,7 @@ class TaggingReport(LabelReport):
 
 
 class TaggingEvaluation(LabelEvaluation[TaggingReport]):
-    """Evaluates runs on tagged sentences."""
+    """The evaluation of runs on tagged sentences."""
 
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
@@ -162,7 +162,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         return tagged_corpus(path, columns, keys)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """The examples that have words."""
+        """Return the examples that contain words."""
         return [pair for pair in examples.pairs if words_and_tags(pair, examples.name)[0]]
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:
@@ -170,7 +170,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         tagged, seconds = timed(lambda: tagger([pair.source for pair in examples.pairs]))
         return TaggingReport(
             *asked.about(examples.name, seconds),
-            *_judged(asked.run, examples.pairs, tagged, tagger.tags),
+            *_score(asked.run, examples.pairs, tagged, tagger.tags),
         )
 
 
@@ -197,7 +197,7 @@ def _words_of(run: Run) -> str:
     return name
 
 
-def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
+def _score(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
     """The fields of a ``TaggingReport`` after the first ones, in their order."""
     spans = has_spans(tags.counts)
     true = [pair.target.split() for pair in pairs]
@@ -228,7 +228,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
                     float(np.exp(own_scores[place])),
                 )
             )
-    shown = samples(run, _shown(pairs), [str(one) for one in tagged])
+    shown = samples(run, _write_tags(pairs), [str(one) for one in tagged])
     return (
         names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
         pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
@@ -236,7 +236,7 @@ def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tag
     )  # fmt: skip
 
 
-def _shown(pairs: Sequence[Pair]) -> list[Pair]:
+def _write_tags(pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs with the tags in the target as ``word_TAG``."""
     return [
         pair._replace(target=underscored(pair.source.split(), pair.target.split()))
@@ -341,7 +341,7 @@ def compared(
     }  # fmt: skip
     outputs = [[str(one) for one in runs[0]] for runs in found]
     return ComparedRuns(
-        measured.name, pairs, by_score, outputs, tuple(by_score), shown=_shown(pairs)
+        measured.name, pairs, by_score, outputs, tuple(by_score), shown=_write_tags(pairs)
     )
 
 

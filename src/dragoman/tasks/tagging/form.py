@@ -30,7 +30,7 @@ _NO_TEXT = re.compile("[\ud800-\udfff]")
 """Bytes that are not valid UTF-8."""
 
 
-def _composed(word: str) -> str:
+def _compose(word: str) -> str:
     """A word in Unicode normal form C: files of macOS have another form."""
     return unicodedata.normalize("NFC", word)
 
@@ -64,7 +64,7 @@ class Tags(Form):
                     "--columns says which is which"
                 )
             for word, tag in zip(words, tags, strict=True):
-                of_words[_composed(word)][tag] += 1
+                of_words[_compose(word)][tag] += 1
         if long := [tag for tag in counts if len(tag) > LONGEST]:
             raise DataError(f"the tag {long[0][:60]!r} has more than {LONGEST:,} characters")
         if len(counts) < 2:
@@ -128,7 +128,7 @@ class Tags(Form):
 
     def _value(self, word: str) -> int | None:
         """The value of the most frequent tag of a word; None for an unknown word."""
-        return self._usual.get(word, self._usual.get(_composed(word)))
+        return self._usual.get(word, self._usual.get(_compose(word)))
 
     def numbers(self, raws: Sequence[str]) -> list[list[int]]:
         """The values of lines of tags; -1 for a tag that the training text does not have."""

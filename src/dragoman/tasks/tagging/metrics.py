@@ -134,7 +134,7 @@ class TagScores:
 
     @property
     def words(self) -> int:
-        """The number of words."""
+        """The number of words that were tagged."""
         return self.known[1] + self.unknown[1]
 
     @property

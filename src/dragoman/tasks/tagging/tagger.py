@@ -36,7 +36,7 @@ class Tagged:
     words: tuple[str, ...]
     """The words of the sentence, split at its spaces."""
     names: tuple[str, ...]
-    """The names of all tags."""
+    """The names of all tags, in their order."""
     log_probabilities: LogProbabilities
     """(words, K) log P of each tag, in nats."""
     parts: int
@@ -80,7 +80,7 @@ class ScoredWords(NamedTuple):
     """Some words of a sentence that were read together."""
 
     sentence: int
-    """The number of the sentence."""
+    """The number of the sentence, from 0."""
     first: int
     """The number of the first of these words."""
     log_probabilities: LogProbabilities

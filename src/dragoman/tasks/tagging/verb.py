@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @arguments
 class TagArguments(LinesArguments):
-    """The arguments of ``dragoman tag``."""
+    """The arguments and options of ``dragoman tag``."""
 
     given: list[str] = argument("TEXT", None)
     """Sentences, or files with one sentence per line. Default: standard input."""
@@ -77,7 +77,7 @@ def tagging(args: TagArguments, run: Run, precision: str) -> LineWork:
         for window in windows(lines):
             for found in tagger(window):
                 cut += found.parts > 1
-                yield _written(found, form, args.all_)
+                yield _format(found, form, args.all_)
 
     def end() -> None:
         if cut:
@@ -106,12 +106,12 @@ def _form(args: TagArguments, tagger: Tagger) -> str:
     return form or ("underscore" if is_plain and not args.all_ else "tsv")
 
 
-def _rounded(probability: float) -> float:
+def _round(probability: float) -> float:
     """A probability without the digits that depend on the other sentences of the batch."""
     return round(probability, 5)
 
 
-def _written(found: Tagged, form: str, every: bool) -> str:
+def _format(found: Tagged, form: str, every: bool) -> str:
     """One tagged sentence; a table ends without its last line end, which the caller adds."""
     if form == "underscore":
         return str(found)
@@ -119,10 +119,10 @@ def _written(found: Tagged, form: str, every: bool) -> str:
     if form == "json":
         plain: dict[str, object] = {
             "words": found.words, "tags": found.tags,
-            "probabilities": [_rounded(one) for one in found.probabilities],
+            "probabilities": [_round(one) for one in found.probabilities],
         }  # fmt: skip
         if every:
-            plain["all"] = [{tag: _rounded(one) for tag, one in word} for word in ranked]
+            plain["all"] = [{tag: _round(one) for tag, one in word} for word in ranked]
         return json.dumps(plain, ensure_ascii=False)
     if not every:
         return found.columns()

@@ -20,13 +20,13 @@ ENDING: dict[CaptionFormat, str] = {
 
 @dataclass(frozen=True)
 class SpokenWord:
-    """A word with its times."""
+    """A word, and the times at which it is spoken."""
 
     text: str
     begin: float
-    """The begin in seconds."""
+    """The beginning of the word, in seconds."""
     end: float
-    """The end in seconds."""
+    """The end of the word, in seconds."""
     confidence: float | None = None
     """The confidence of the model, from 0 to 1."""
 
@@ -37,9 +37,9 @@ class Segment:
 
     text: str
     begin: float
-    """The begin in seconds."""
+    """The beginning of the segment, in seconds."""
     end: float
-    """The end in seconds."""
+    """The end of the segment, in seconds."""
     words: Sequence[SpokenWord] = ()
     """The words of the segment, if they were requested."""
 
@@ -58,7 +58,7 @@ def captions(
                 for number, one in enumerate(said, start=1)
             )
         case "vtt":
-            cues = (f"{_times(one, '.')}\n{_escaped(_cue(one.text))}\n\n" for one in said)
+            cues = (f"{_times(one, '.')}\n{_escape(_cue(one.text))}\n\n" for one in said)
             return "WEBVTT\n\n" + "".join(cues)
         case "tsv":
             rows = (
@@ -101,7 +101,7 @@ def _cue(text: str) -> str:
     return _line(text).replace("-->", "->")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 

@@ -59,7 +59,7 @@ class Spoken(NamedTuple):
     seed: int
 
     def samples(self) -> Samples:
-        """Synthesise the sentence."""
+        """Synthesise the sentence with its voice."""
         return speak(self.text, self.voice, self.seed)
 
 

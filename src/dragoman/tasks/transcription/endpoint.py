@@ -51,7 +51,7 @@ def endpoints(service: Service) -> Endpoints:
     @routes.streams(
         ServedTranscriber,
         "Transcribe a recording",
-        "What is said; with `stream` the events transcript.text.delta, transcript.text.segment and "
+        "The text; with `stream`, the events transcript.text.delta, transcript.text.segment and "
         "transcript.text.done",
         also=("text/plain",),
         seconds=seconds,
@@ -59,14 +59,15 @@ def endpoints(service: Service) -> Endpoints:
     async def transcriptions(
         request: TranscriptionRequest, client: str, http: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """Works with OpenAI's clients. The recording is `file` of a form: WAV, FLAC, OGG, Opus or
-        MP3. A long one is cut at silences; it is held in memory alone, and never logged.
+        """Works with the clients of OpenAI. The recording is the field `file` of a form: WAV, FLAC,
+        OGG, Opus or MP3. A long recording is cut at silences. It is kept in memory until the
+        request ends, and is never logged.
 
-        With `stream` each segment comes as soon as it is known: `transcript.text.delta` adds its
-        text, with `verbose_json` `transcript.text.segment` tells its times and words, and
-        `transcript.text.done` has the whole text.
+        With `stream`, each segment is sent as soon as it is transcribed: `transcript.text.delta`
+        with its text, for `verbose_json` also `transcript.text.segment` with its times and words,
+        and at the end `transcript.text.done` with the whole text.
         """
-        run = _chosen(service, request)
+        run = _choose_run(service, request)
         work = run.opened_recording(run.check(request), client)
         file, length = await service.finish(http, work)
         hearing = _Hearing(run, request, client, file, length)
@@ -74,20 +75,20 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(MODELS, summary="List the runs", responses={200: {"model": ModelList}})
     async def models(http: Request) -> Response:
-        """As OpenAI's clients list models."""
+        """Returns all runs in the form in which OpenAI lists models."""
         with service.admit(http):
             runs = service.catalogue.runs
-            return await service.rendered(http, lambda: written(_listed(runs)))
+            return await service.rendered(http, lambda: written(_list_models(runs)))
 
     return routes
 
 
-def _listed(runs: Sequence[ServedRun]) -> ModelList:
+def _list_models(runs: Sequence[ServedRun]) -> ModelList:
     told = [ListedModel(id=run.name, created=run.run.written, task=run.task) for run in runs]
     return ModelList(data=told)
 
 
-def _chosen(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
+def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
     """Choose the named run, or else one that writes the language. Raises Refusal 400 or 404."""
     named = None if request.model == ANY else request.model
     runs = service.catalogue.every(ServedTranscriber, named)
@@ -114,12 +115,12 @@ class _Hearing:
     file: InMemory
     seconds: float
 
-    def _heard(self) -> AsyncGenerator[FoundSegment]:
+    def _hear(self) -> AsyncGenerator[FoundSegment]:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
         """Transcribe the whole recording, then answer."""
-        async with aclosing(self._heard()) as heard:
+        async with aclosing(self._hear()) as heard:
             found = [one async for one in heard]
         segments = [one.segment for one in found]
         layout = self.request.response_format
@@ -151,7 +152,7 @@ class _Hearing:
     async def events(self) -> AsyncGenerator[bytes, None]:
         """Yield an event for each segment."""
         segments: list[Segment] = []
-        async with aclosing(self._heard()) as heard:
+        async with aclosing(self._hear()) as heard:
             async for one in heard:
                 before = " " if segments else ""
                 delta = before + one.segment.text.strip()

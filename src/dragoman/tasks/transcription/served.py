@@ -30,7 +30,7 @@ from dragoman.forms.text_form import as_text
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.messages import TRANSCRIPTIONS, Message
+from dragoman.serving.http.messages import TRANSCRIPTIONS, ApiKey, Message
 from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, readable
 from dragoman.serving.operate.settings import ServeSettings
@@ -58,41 +58,42 @@ Granularity = Literal["word", "segment"]
 
 
 class TranscriptionRequest(WithFiles):
-    """``POST /v1/audio/transcriptions``: a form with one recording."""
+    """A request to transcribe a recording: `POST /v1/audio/transcriptions`, a form."""
 
     takes_one: ClassVar[bool] = True
 
     model: str | None = None
-    """Name of the run to use. Without it, or with `whisper-1`, the first that transcribes, in
-    `language` if that is given."""
+    """The name of the run. Default, and for `whisper-1`: the first run that transcribes, in
+    `language` if it is given."""
     language: str | None = Field(default=None, max_length=40)
-    """Language of the recording, as a code. The run must write it."""
+    """The language of the recording as a code. A run that writes another language refuses it."""
     response_format: Literal["json", "text", "srt", "vtt", "verbose_json"] = "json"
-    """`json`: the text. `verbose_json`: with segments and, if asked for, words. `text`, `srt` and
-    `vtt`: a file."""
+    """The form of the answer. `json`: the text. `verbose_json`: also segments and, if requested,
+    words. `text`, `srt` and `vtt`: a plain text or caption file."""
     timestamp_granularities: Annotated[list[Granularity], Field(max_length=2, fail_fast=True)] = (
         Field(default=["segment"], alias="timestamp_granularities[]")
     )
-    """What has times in `verbose_json`: `segment`, `word` or both. Words need a run that was
-    trained with CTC."""
+    """The parts that have times in `verbose_json`: `segment`, `word` or both. Words need a run that
+    was trained with CTC."""
     stream: bool = False
-    """Answer with events, a segment at a time: for `json` and `verbose_json`."""
+    """Answer with server-sent events, a segment at a time. For `json` and `verbose_json`."""
     seen: bool = False
-    """With `verbose_json`: give what the model sees of each segment, when CTC is sure of a token,
-    and where the decoder looked while it wrote each. Of a long recording, what the first segments
-    tell: 500,000 shares of attention in one answer."""
+    """For `verbose_json`: return the input of the model for each segment, the times at which CTC is
+    sure of a token, and the attention of the decoder for each token. For a long recording, only for
+    the first segments: at most 500,000 shares of attention."""
     hidden: str = ""
-    """Cells of what is seen that are hidden from the model, counted from 0, row by row, separated
-    by commas: `3,7`. `grid` says how many there are. For a recording of one segment."""
+    """The cells of the input to hide from the model, separated by commas, such as `3,7`. They are
+    counted from 0, row by row; `grid` in the answer has their number. For a recording of one
+    segment."""
     beam: int | None = Field(default=None, ge=1)
-    """The width of the search. Default: the run's own."""
+    """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     prompt: str | None = None
-    """Read and not used: a run here has no prompt."""
+    """Accepted for clients of OpenAI, and not used."""
     temperature: float | None = Field(default=None, ge=0, le=1)
-    """Read and not used: the text is searched for, not drawn."""
+    """Accepted and not used: the most probable text is searched for."""
     chunking_strategy: str | None = None
-    """Read and not used: recordings are always cut at silences."""
-    api_key: str | None = None
+    """Accepted and not used: recordings are always cut at silences."""
+    api_key: ApiKey = None
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
@@ -100,106 +101,127 @@ class TranscriptionRequest(WithFiles):
 
 
 class Usage(Message):
-    """How much was transcribed."""
+    """The amount of sound that was transcribed."""
 
     type: Literal["duration"] = "duration"
+    """The unit of the amount: always `duration`."""
     seconds: float
+    """The duration of the recording in seconds."""
 
 
 class TranscribedWord(Message):
-    """A word and when it is said."""
+    """A word, and the times at which it is spoken."""
 
     word: str
+    """The word without the white space around it."""
     start: float
-    """Seconds."""
+    """The start of the word, in seconds from the beginning of the recording."""
     end: float
-    """Seconds."""
+    """The end of the word, in seconds from the beginning of the recording."""
     probability: float | None = None
-    """How sure the model is of it, given the words before it."""
+    """The probability of the word given the words before it, from 0 to 1. Absent if it is not
+    known."""
 
 
 class Spike(Message):
-    """Where CTC is more than half sure of a token."""
+    """A time at which CTC gives a token a probability of more than 0.5."""
 
     text: str
+    """The token as the vocabulary writes it."""
     second: float
-    """From the begin of the segment."""
+    """The time in seconds from the beginning of the segment."""
     probability: float
+    """The probability of the token, from 0 to 1."""
 
 
 class Heard(SeenFile):
-    """What a model sees of a segment: the bands of its spectrum, time from left to right and low
-    sounds at the bottom."""
+    """The spectrum of a segment as the model reads it, with time from left to right and low
+    frequencies at the bottom."""
 
     grid: Grid | None = None
-    """Its cells that can be hidden."""
+    """The grid of cells that can be hidden. Absent if there is none."""
     spikes: list[Spike] | None = None
-    """Of a run that was trained with CTC."""
+    """The times at which CTC is sure of a token. Absent if the run was trained without CTC."""
     tokens: list[LookedToken]
+    """The tokens of the segment with their attention."""
 
     @property
     def shares(self) -> int:
-        """How many numbers tell where the model looked."""
+        """The number of shares of attention in the message."""
         return sum(len(one.looked) for one in self.tokens)
 
 
 class TranscribedSegment(Message):
-    """A part of the recording. It has the fields that OpenAI's clients read."""
+    """A segment of the recording, with the fields that the clients of OpenAI read."""
 
     id: int
+    """The number of the segment, from 0."""
     seek: int
-    """Where the part begins, in hundredths of a second."""
+    """The start of the segment in hundredths of a second."""
     start: float
-    """Seconds."""
+    """The start of the segment in seconds."""
     end: float
-    """Seconds."""
+    """The end of the segment in seconds."""
     text: str
+    """The text that is spoken in the segment."""
     tokens: list[int]
-    """The text in the vocabulary of the run."""
+    """The numbers of its tokens in the vocabulary of the run."""
     temperature: float = 0.0
+    """Always 0: the text is searched for, not sampled."""
     avg_logprob: float
-    """The mean log-probability of its tokens, the end symbol included, in nats."""
+    """The mean log-probability of its tokens, including the end symbol, in nats."""
     compression_ratio: float
-    """Bytes of the text over its bytes compressed by zlib, as Whisper computes it."""
+    """The number of bytes of the text divided by that after compression with zlib, as in
+    Whisper."""
     no_speech_prob: float = 0.0
-    """Always 0: silence is cut away before the model reads."""
+    """Always 0: silence is removed before the model reads."""
     seen: Heard | None = None
-    """Only where it was asked for."""
+    """The input of the model. Present only if `seen` was set."""
 
 
 class TranscriptionAnswer(Message):
-    """What is said in the recording."""
+    """The transcription of a recording, with its duration."""
 
     text: str
+    """The text of the whole recording."""
     task: Literal["transcribe"] | None = None
-    """This and the fields below: of `verbose_json` only."""
+    """Always `transcribe`. Present only for `verbose_json`."""
     language: str | None = None
-    """In English, as OpenAI names it: `korean`."""
+    """The English name of the language in lower case, such as `korean`. Present only for
+    `verbose_json`."""
     duration: float | None = None
-    """Seconds of the recording."""
+    """The duration of the recording in seconds. Present only for `verbose_json`."""
     segments: list[TranscribedSegment] | None = None
+    """The segments of the recording. Present only for `verbose_json`, with the times of
+    segments."""
     words: list[TranscribedWord] | None = None
+    """The words of the recording. Present only for `verbose_json`, with the times of words."""
     usage: Usage
+    """The amount of sound that was transcribed."""
 
 
 class ListedModel(Message):
-    """A run, as OpenAI's clients list models."""
+    """A run in the form in which OpenAI lists models."""
 
     id: str
-    """Its name."""
+    """The name of the run, for the field `model` of requests."""
     object: Literal["model"] = "model"
+    """The type of the object: always `model`."""
     created: int
-    """When its weights were written, in seconds since 1970."""
+    """The time at which the weights were saved, in seconds since 1970."""
     owned_by: str = "dragoman"
+    """The owner of the model: always `dragoman`."""
     task: str
-    """What it does: `transcription` and others, as `/v1/info` has them."""
+    """The task of the run, such as `transcription`. Not a field of OpenAI."""
 
 
 class ModelList(Message):
-    """All runs of the server."""
+    """The list of all runs of the server."""
 
     object: Literal["list"] = "list"
+    """The type of the object: always `list`."""
     data: list[ListedModel]
+    """The runs of the server, whatever their task."""
 
 
 AT_ONCE = 8
@@ -218,7 +240,7 @@ class FoundSegment(NamedTuple):
 
 
 class ServedTranscriber(FileRun[Transcriber]):
-    """A served run that transcribes."""
+    """A run that transcribes, loaded by the server."""
 
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
     does, work = "transcribes recordings", "transcribe"
@@ -291,7 +313,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         words = "word" in request.timestamp_granularities
         with executor.held(client, places):
             spans: list[Span] = []
-            async for found, _ in executor.turns(client, self._cut(file)):
+            async for found, _ in executor.turns(client, self._measure_spans(file)):
                 spans = found[-1] if found else spans
             if request.hidden and len(spans) > 1:
                 told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
@@ -303,12 +325,12 @@ class ServedTranscriber(FileRun[Transcriber]):
                 while len(waiting) >= AT_ONCE or (is_last and waiting):
                     together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
                     is_seen = request.seen and shares < MOST_SHARES
-                    for one in await self._searched(together, client, request, words, is_seen):
+                    for one in await self._search(together, client, request, words, is_seen):
                         if one.segment.text.strip():
                             shares += 0 if one.seen is None else one.seen.shares
                             yield one if shares <= MOST_SHARES else one._replace(seen=None)
 
-    def _cut(self, file: InMemory) -> Iterator[list[Span]]:
+    def _measure_spans(self, file: InMemory) -> Iterator[list[Span]]:
         """Yield an empty list at each step of measuring a recording, and its spans last."""
         most, cutter = self.settings.limits.sound_seconds, self.predictor.cutter
         measured, seconds = list[Floats](), 0.0
@@ -324,7 +346,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         with readable(file):
             yield from self.predictor.cutter.pieces(file, spans)
 
-    async def _searched(
+    async def _search(
         self,
         given: Sequence[RecordingPiece],
         client: str,
@@ -351,7 +373,7 @@ class ServedTranscriber(FileRun[Transcriber]):
     def message(
         self, number: int, segment: Segment, best: Hypothesis, seen: Heard | None = None
     ) -> TranscribedSegment:
-        """Describe a segment."""
+        """Return a segment as a message."""
         text = segment.text.strip()
         raw = text.encode()
         each = best.token_log_probabilities

@@ -36,7 +36,7 @@ SPOKEN_TABLE = (
 """Rows by hours of sound; ``tokens_per_update`` counts written tokens. With few minutes, updates
 are small so that there are more of them (docs/experiments/few-minutes-of-recordings.md)."""
 _SMALL = 0.5
-"""With fewer hours of sound, the decoder has one layer."""
+"""The hours of sound below which the decoder has one layer."""
 
 _HIGHEST_RATE = 16_000
 """The highest sample rate in Hz that speech needs."""

@@ -136,7 +136,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     for line in _TABLE.strip().splitlines()
     for word, *names in (entry.split() for entry in line.split(","))
 }
-"""The sounds of each word."""
+"""The names of the sounds of each word."""
 
 
 Samples = npt.NDArray[np.float32]
@@ -144,7 +144,7 @@ Samples = npt.NDArray[np.float32]
 _Array = npt.NDArray[np.float64]
 
 RATE = 8_000
-"""The sample rate in Hz."""
+"""The sample rate of all sounds, in Hz."""
 _HOP = 32
 """The number of samples between two frames: 4 ms."""
 _WINDOW = 4 * _HOP
@@ -162,7 +162,7 @@ _LOUD = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """The properties of a speaker."""
+    """The properties of a synthetic speaker."""
 
     name: str
     pitch: float
@@ -170,9 +170,9 @@ class Voice:
     formants: float
     """The factor of all formants: a short vocal tract has higher ones."""
     tempo: float
-    """The factor of all durations."""
+    """The factor by which all durations are multiplied."""
     breath: float
-    """The factor of all noise."""
+    """The factor by which all noise is multiplied."""
 
     @classmethod
     def of(cls, number: int) -> Voice:
@@ -209,16 +209,16 @@ def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
         round(one.milliseconds * voice.tempo * draw.uniform(0.9, 1.1) * RATE / 1000 / _HOP)
         for one in sounds
     ]
-    formants = _glided(np.repeat([one.formants for one in sounds], counts, axis=0), _GLIDE)
+    formants = _smooth(np.repeat([one.formants for one in sounds], counts, axis=0), _GLIDE)
     formants = np.minimum(formants * voice.formants, _HIGHEST)
     others = [(one.voice, one.noise, one.centre, one.width) for one in sounds]
     tracks = np.repeat(others, counts, axis=0)
-    loud, breath = _glided(tracks[:, :2], _ATTACK).T
+    loud, breath = _smooth(tracks[:, :2], _ATTACK).T
     frames = len(tracks)
     count = (frames - 1) * _HOP + _WINDOW
     noise = np.random.default_rng(draw.getrandbits(32))
-    voiced = _filtered(_pulses(frames, count, voice, draw), _throat(formants) * loud[:, None])
-    hissed = _filtered(
+    voiced = _filter(_pulses(frames, count, voice, draw), _throat(formants) * loud[:, None])
+    hissed = _filter(
         noise.standard_normal(count),
         _resonance(tracks[:, 2], tracks[:, 3], at_peak=True) * (breath * voice.breath)[:, None],
     )
@@ -228,7 +228,7 @@ def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
     return np.clip(both, -1, 1).astype(np.float32)
 
 
-def _glided(tracks: _Array, frames: int) -> _Array:
+def _smooth(tracks: _Array, frames: int) -> _Array:
     """Smooth each column of (F, K) over ``frames`` frames."""
     window = np.hanning(frames + 2)[1:-1]
     padded = np.pad(tracks, ((frames // 2, frames // 2), (0, 0)), mode="edge")
@@ -273,7 +273,7 @@ def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArr
     return np.asarray(found * scale[:, None])
 
 
-def _filtered(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
+def _filter(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
     """Filter overlapping stretches of samples, each with its own response, and add them (N,)."""
     frames = len(response)
     stretches = np.lib.stride_tricks.sliding_window_view(samples, _WINDOW)[::_HOP][:frames]

@@ -69,7 +69,7 @@ class Transcription:
     segments: tuple[Segment, ...]
     """The parts in order, each with its text, begin and end in seconds."""
     seconds: float
-    """The length in seconds."""
+    """The length of the recording in seconds."""
     language: str | None = None
     """The language of the text by the recipe; None if the recipe names none."""
 
@@ -141,7 +141,7 @@ class Transcriber(Predictor[Transcription]):
             spans, seconds = self.cutter.spans(raw)
             segments = list[Segment]()
             progress(0.0, seconds)
-            for segment in self._heard(raw, spans, beam, words):
+            for segment in self._hear(raw, spans, beam, words):
                 segments.append(segment)
                 progress(segment.end, seconds)
             progress(seconds, seconds)
@@ -164,7 +164,7 @@ class Transcriber(Predictor[Transcription]):
         own = self._words(piece.span, piece.samples, piece.rows, best) if words else ()
         return Segment(text, piece.span.begin, piece.span.end, own)
 
-    def _heard(
+    def _hear(
         self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
     ) -> Iterator[Segment]:
         """Yield the segment of each span, in order."""

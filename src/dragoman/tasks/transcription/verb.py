@@ -42,7 +42,7 @@ _OTHERS = frozenset({".doc", ".docx", ".odt", ".pdf", ".rtf", ".html"})
 
 @arguments
 class TranscribeArguments(PartsArguments):
-    """The arguments of ``dragoman transcribe``."""
+    """The arguments and options of ``dragoman transcribe``."""
 
     run: RunFolder = argument("RUN")
     given: list[str] = argument("RECORDING")
@@ -112,7 +112,7 @@ def transcribe(args: TranscribeArguments) -> None:
         )
     if args.words and layout != "json":
         raise DragomanError(f"--words is for --format json, and this is {layout}")
-    transcriber = _opened(args, run)
+    transcriber = _open(args, run)
     failures = Failures(len(recordings))
     for recording, target in zip(recordings, targets, strict=True):
         name, begun = called(recording), time.monotonic()
@@ -160,7 +160,7 @@ def _is_sound(path: Path) -> bool:
 
 def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: str) -> LineWork:
     """Open the work of a worker process on names of recordings, relative to ``folder``."""
-    transcriber = _opened(args, run, precision)
+    transcriber = _open(args, run, precision)
     done: dict[str, str] = {}
 
     def outputs(names: Sequence[str]) -> Generator[str]:
@@ -179,7 +179,7 @@ def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: st
     return LineWork(transcriber, outputs)
 
 
-def _opened(args: TranscribeArguments, run: Run, precision: str = "") -> Transcriber:
+def _open(args: TranscribeArguments, run: Run, precision: str = "") -> Transcriber:
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.transcription.transcriber import Transcriber
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @arguments
 class AlignArguments:
-    """The arguments of ``dragoman align``."""
+    """The arguments and options of ``dragoman align``."""
 
     run: RunFolder = argument("RUN")
     files: list[Path] = argument("[SOURCE TARGET | FILE]", None)
@@ -167,18 +167,18 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
             f"{len(files)} files: give two, source and target, or one that holds both sides"
         )
     if not files:
-        return _cut(decode_lines(sys.stdin.buffer), "standard input")
+        return _split_lines(decode_lines(sys.stdin.buffer), "standard input")
     found: Iterator[TextPair]
     if len(files) == 2 or format_by_name(str(files[0])) not in (None, "tsv"):
         target = str(files[1]) if len(files) == 2 else None
         corpus = CorpusSettings(source=str(files[0]), target=target)
         found = ((pair.source, pair.target) for pair in read_pairs(corpus))
     else:
-        found = _cut(read_lines(files[0]), str(files[0]))
+        found = _split_lines(read_lines(files[0]), str(files[0]))
     return chain(list(islice(found, 1)), found)
 
 
-def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
+def _split_lines(lines: Iterable[str], where: str) -> Iterator[TextPair]:
     """Split lines at the first tab or three bars. Errors: ``DataError`` with the line."""
     for number, line in enumerate(lines, 1):
         source, cut, target = line.partition("\t" if "\t" in line else " ||| ")
@@ -200,7 +200,7 @@ def shortlist_settings() -> type[ShortlistSettings]:
 
 @arguments
 class ShortlistArguments:
-    """The arguments of ``dragoman shortlist``."""
+    """The arguments and options of ``dragoman shortlist``."""
 
     run: RunFolder = argument("RUN")
     always: int = setting(shortlist_settings)

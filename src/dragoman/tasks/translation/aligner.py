@@ -48,7 +48,7 @@ class MeasuredAligner:
     """Links of some pairs, and their quality compared with human-made links."""
 
     links: list[Links]
-    """The links of each pair."""
+    """The word links of each pair."""
     quality: AlignmentQuality
     how: str
     """The method, how it was chosen, and the pairs on which it was measured."""
@@ -124,7 +124,7 @@ class Aligner:
 
     def look(self, pairs: Sequence[TextPair]) -> Iterator[HeadLinks]:
         """Yield for each pair the word that each word attends to most, by every head."""
-        sides = _cut(self._engine.source, self._engine.target, pairs, self._longest)
+        sides = _tokenise(self._engine.source, self._engine.target, pairs, self._longest)
         weights = chain.from_iterable(
             self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
         )
@@ -181,14 +181,14 @@ class TextAligner:
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Yield the links of each pair, in order. Words are linked if any of their tokens are."""
-        sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
+        sides = _tokenise(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for links, (source, target) in zip(found, sides, strict=True):
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
 
     def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
         """Yield the links of each pair by each direction alone."""
-        sides = _cut(self._run.source, self._run.target, pairs, MAX_TOKENS)
+        sides = _tokenise(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for both, (source, target) in zip(found, sides, strict=True):
             forward, backward = (
@@ -286,7 +286,7 @@ def agreement(both: Iterable[tuple[Links, Links]]) -> float:
     return common / max(1, every)
 
 
-def _cut(
+def _tokenise(
     source: Form, target: Form, pairs: Sequence[TextPair], most: int
 ) -> list[tuple[Side, Side]]:
     """Tokenise both sides of each pair, with the word of each token. A pair with more than ``most``

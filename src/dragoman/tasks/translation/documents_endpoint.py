@@ -53,20 +53,23 @@ from dragoman.tasks.translation.served import ServedTranslator
 
 
 class DocumentRequest(WithFiles):
-    """``POST /translate_file``: a form with one document. Other fields are passed over."""
+    """A request to translate a document: `POST /translate_file`, a form. Unknown fields are
+    ignored."""
 
     model_config = ConfigDict(extra="ignore")
     takes_one: ClassVar[bool] = True
 
     source: str
-    """Language of the document, or "auto"."""
+    """The language of the document as a code, or `auto` to detect it."""
     target: str
+    """The target language as a code."""
     columns: str | None = None
-    """The columns of a table (CSV, TSV) that are translated, such as "text,note" (names in the
-    first row) or "2,3" (numbers). Default: all."""
+    """The columns of a table (CSV or TSV) to translate, separated by commas: names in the first
+    row, such as "text,note", or numbers, such as "2,3". Default: all columns."""
     stream: bool = False
-    """Whether the answer is events that tell how far it is."""
+    """Answer with server-sent events, which report the progress."""
     api_key: str | None = None
+    """The API key, if the header has none."""
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
@@ -74,12 +77,14 @@ class DocumentRequest(WithFiles):
 
 
 class TranslatedFile(Message):
-    """Where a translated document waits for ten minutes."""
+    """The address of a translated document."""
 
     translatedFileUrl: str
+    """The address from which the document can be downloaded once, within ten minutes."""
     warnings: list[str] | None = None
-    """What is doubtful about it, in English: a language that the document says and that is another,
-    texts in another language, placeholders and addresses that are lost. None: nothing."""
+    """The doubts about the translation, as English sentences: the document states another language,
+    texts are in another language, or placeholders or addresses are missing. Absent if there are
+    none."""
 
 
 SECONDS = 600.0
@@ -165,10 +170,11 @@ def endpoints(service: Service) -> Endpoints:
         openapi_extra=_BODY,
     )
     async def translate_file(http: Request) -> Response:
-        """A document of Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, messages, subtitles
-        and more: what it is its content says. All but its text stays as it is. With `stream` the
-        answer is server-sent events: `progress`, with how many of how many texts are translated,
-        and `done`, with the address."""
+        """The document is the field `file` of a form: Word, PowerPoint, Excel, OpenDocument, HTML,
+        Markdown, message catalogues, subtitles and more. The format is detected from the content.
+        Only the text changes. With `stream`, the answer is server-sent events: `progress`, with the
+        number of translated texts (`done`) and the total (`of`), and at the end `done`, with the
+        address."""
         if media_type(http) != PARTS:
             told = "A document is sent as multipart/form-data, its field is file"
             raise Refusal("bad_form", f"{told}.", problem=told)
@@ -193,11 +199,11 @@ def endpoints(service: Service) -> Endpoints:
         DOWNLOADS + "{key}/{name}",
         summary="Download a translated document",
         response_class=Response,
-        responses={404: error_of("It is no longer kept")},
+        responses={404: error_of("The document is no longer stored")},
     )
     async def download_file(key: str, name: str, http: Request) -> Response:
-        """Once: it is gone then, ten minutes after it was translated, or earlier where your
-        documents take more room than those of any other client and there is none left."""
+        """Returns a translated document. It is deleted after the download, after ten minutes, or
+        earlier if there is no room left and the documents of this client need the most room."""
         service.count(http)
         found = kept.get(key)
         headers = {
@@ -260,12 +266,12 @@ class _Work:
             running = steps(read.units(), run.engine)
             answer: Any = None
             while True:
-                asked = await service.documents.do(client, partial(_sent, running, answer))
+                asked = await service.documents.do(client, partial(_resume, running, answer))
                 answer = None
                 if isinstance(asked, list):
                     break
                 if isinstance(asked, ToSearch):
-                    answer = await self._searched(run, asked)
+                    answer = await self._search(run, asked)
                 elif isinstance(asked, ToAlign):
                     answer = await run.align(asked.pairs, client)
                 else:
@@ -297,7 +303,7 @@ class _Work:
         checked = map(check_marks, ([one] for one in read.texts()))
         await service.documents.all(self.client, checked)
 
-    async def _searched(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
+    async def _search(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
         """Search for each piece, in batches, because clients share the queue."""
         settings = run.engine.search_settings
         requests = await self.service.documents.do(
@@ -309,7 +315,7 @@ class _Work:
         return found
 
 
-def _sent(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
+def _resume(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
     """Resume ``running`` -> its next request, or the translations when it has ended."""
     try:
         return running.send(answer)
@@ -326,6 +332,11 @@ def _translated_name(name: str, language: str) -> str:
 SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
 """The file endings of the supported document formats."""
 
+
+def _describe(field: str, kind: str = "string") -> dict[str, Any]:
+    return {"type": kind, "description": DocumentRequest.model_fields[field].description}
+
+
 _BODY = {
     "requestBody": {
         "required": True,
@@ -336,11 +347,11 @@ _BODY = {
                     "required": ["file", "source", "target"],
                     "properties": {
                         "file": {"type": "string", "format": "binary"},
-                        "source": {"type": "string"},
-                        "target": {"type": "string"},
-                        "columns": {"type": "string"},
-                        "stream": {"type": "boolean"},
-                        "api_key": {"type": "string"},
+                        "source": _describe("source"),
+                        "target": _describe("target"),
+                        "columns": _describe("columns"),
+                        "stream": _describe("stream", "boolean"),
+                        "api_key": _describe("api_key"),
                     },
                 }
             }

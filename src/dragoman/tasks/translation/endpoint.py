@@ -49,20 +49,20 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.streams(
         ServedTranslator,
-        "Translate, and tell what the model knows of its translation",
-        "The translations; with `stream` the events start, draft, sentence, warnings, done and "
+        "Translate with scores and alternatives",
+        "The translations; with `stream`, the events start, draft, sentence, warnings, done and "
         "error",
     )
     async def translate(
         request: TranslateRequest, client: str, _: Request
     ) -> Whole | AsyncGenerator[bytes, None]:
-        """Scores, the probability of every token and word, n-best lists, forced beginnings,
-        sampling.
+        """Returns translations with their scores and the probability of every token and word.
+        Optional: n-best lists, alternatives, a given beginning, sampling, and warnings.
 
-        With `stream` the answer is server-sent events: `start` (the texts as they are cut into
-        sentences), `draft` (a sentence as it grows: with a beam it may change until it is done),
-        `sentence` (a sentence that is done), `warnings` (if asked for: what is doubtful about the
-        best translation of a sentence, and its words with where they come from), `done`, or
+        With `stream`, the answer is server-sent events: `start` (the text, split into sentences),
+        `draft` (an unfinished translation of a sentence; with a beam, its words may still change),
+        `sentence` (a finished sentence), `warnings` (if requested: the warnings about the best
+        translation of a sentence, and the source words of its words), and at the end `done` or
         `error`.
         """
         texts = service.check_texts(request.text, client)
@@ -91,7 +91,7 @@ async def _answer(
     request: TranslateRequest,
     client: str,
 ) -> bytes | Response:
-    """Translate, and answer with JSON."""
+    """Translate the texts, and answer with JSON."""
     options = partial(ServedTranslator.options, request=request)
     every = await search_texts(service, choices, texts, options, client)
     proofs: list[list[Proof] | None] = [None] * len(texts)
@@ -117,7 +117,7 @@ async def _events(
     options: TranslationOptions,
     client: str,
 ) -> AsyncGenerator[bytes, None]:
-    """Translate, and answer with events."""
+    """Translate the text, and answer with events."""
     began = time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
     seconds = service.settings.limits.seconds
@@ -179,7 +179,7 @@ async def _proof(
     def told() -> bytes:
         target = run.engine.target
         (text,) = texts_of(target, [best])
-        found = _told(target, best, text, proof)
+        found = _hypothesis_message(target, best, text, proof)
         shown = found.model_dump(mode="json", include={"warnings", "words"})
         return event_of("warnings", {"sentence": answer.number, **shown})
 
@@ -204,7 +204,7 @@ def _n_best(
     """Describe the hypotheses of a sentence, and what is doubtful about the best."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
         is_best = rank == 0
-        yield _told(
+        yield _hypothesis_message(
             target, hypothesis, text, proof if is_best else None, piece.text if is_best else ""
         )
 
@@ -241,7 +241,7 @@ _AS_MUCH = 0.5
 """and at least this share of the highest attention to any word."""
 
 
-def _told(
+def _hypothesis_message(
     target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
 ) -> outputs.Hypothesis:
     """Describe a hypothesis with the given ``text``. ``proof`` adds warnings and word sources;

@@ -1,4 +1,4 @@
-"""Evaluates finished translation runs."""
+"""Evaluates finished runs of the task translation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TranslationReport(SearchReport):
     """The noun for one source: a sentence, a recording."""
 
     def table(self) -> str:
-        """The report as plain text."""
+        """Return the whole report as plain text."""
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
         sentences = plural(len(self.hypotheses), self.noun)
         lines = [
@@ -130,13 +130,13 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
             markup = count_intact(sources, hypotheses, examples.references[0])
         return TranslationReport(
             *asked.about(examples.name, seconds),
-            _described(translator, asked), translator.description, pairs,
+            _describe(translator, asked), translator.description, pairs,
             evaluate_translation(hypotheses, examples.references, run.recipe.languages.target),
-            _prepared(run, found, examples), markup, heard, hypotheses, noun,
+            _moses_bleu(run, found, examples), markup, heard, hypotheses, noun,
         )  # fmt: skip
 
 
-def _prepared(run: Run, found: Sequence[Translation], examples: EvaluationSet) -> Score | None:
+def _moses_bleu(run: Run, found: Sequence[Translation], examples: EvaluationSet) -> Score | None:
     """Compute BLEU over Moses tokens, if the recipe asks for it."""
     if run.recipe.data.moses:
         # The model writes Moses tokens, which this protocol scores directly.
@@ -154,7 +154,7 @@ def _prepared(run: Run, found: Sequence[Translation], examples: EvaluationSet) -
     return tokenised_bleu(hypotheses, [list(map(prepare, lines)) for lines in examples.references])
 
 
-def _described(translator: Translator, asked: EvaluationRequest) -> str:
+def _describe(translator: Translator, asked: EvaluationRequest) -> str:
     search, mbr = asked.search, asked.mbr
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:

@@ -36,13 +36,13 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
     Errors: ``DataError`` with the line (from 1) of a side that is too long, after all pairs before
     it have been scored.
     """
-    for window in parts(_read(engine, pairs), _BATCH_SIZE):
+    for window in parts(_tokenise(engine, pairs), _BATCH_SIZE):
         scored = engine.score([one.values for one in window], [one.tokens for one in window])
         for one, hypothesis in zip(window, scored, strict=True):
             yield Translation.of(one.source, [hypothesis], engine.written, one.target)
 
 
-def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
+def _tokenise(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
     """Tokenise the pairs. Errors: ``DataError`` with the line of a side that is too long."""
     most = MAX_TOKENS if engine.places is None else min(MAX_TOKENS, engine.places - 1)
     forms = {"source": engine.source, "translation": engine.target}

@@ -20,7 +20,7 @@ from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.units.document import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import Message, Texts, written
+from dragoman.serving.http.messages import ApiKey, Message, Texts, written
 from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
@@ -43,72 +43,94 @@ def _number(value: object) -> object:
 
 
 class LibreTranslateRequest(BaseModel):
-    """``POST /translate``. Unknown keys are ignored, as LibreTranslate does."""
+    """A request to translate texts: `POST /translate`. Unknown fields are ignored, as by
+    LibreTranslate."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     q: Texts
-    """Text to translate, or several."""
+    """The text to translate, or a list of texts."""
     source: str = "auto"
-    """Language of the text, or "auto"."""
+    """The source language as a code, or `auto` to detect it."""
     target: str
-    """Language to translate into."""
+    """The target language as a code."""
     format: Literal["text", "html"] = "text"
-    """html: tags and nesting are kept, and only text is translated."""
+    """The format of the texts. `html`: tags and their nesting are kept, and only the text between
+    them is translated."""
     alternatives: Annotated[int, BeforeValidator(_number)] = Field(default=0, ge=0)
-    """How many further translations to give."""
-    api_key: str | None = None
+    """The number of additional translations to return."""
+    api_key: ApiKey = None
 
 
 class LibreTranslateAnswer(Message):
-    """Lists where ``q`` was a list."""
+    """The translations in the form of LibreTranslate. If `q` was a list, every field is a list."""
 
     translatedText: str | list[str]
+    """The translation of the text, or a list with that of each text."""
     detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
-    """Only for the source "auto"."""
+    """The detected source language, if `source` was `auto`. Absent otherwise."""
     alternatives: list[str] | list[list[str]] | None = None
-    """Only where some were asked for."""
+    """The additional translations, if `alternatives` was above 0. Absent otherwise."""
 
 
 class DetectLanguageRequest(BaseModel):
-    """``POST /detect``."""
+    """A request to detect the language of a text: `POST /detect`."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     q: str
-    """Text whose language is asked for."""
-    api_key: str | None = None
+    """The text whose language is detected."""
+    api_key: ApiKey = None
 
 
 class Language(Message):
-    """A source language and what it can be translated into."""
+    """A language and the languages into which it can be translated."""
 
     code: str
+    """The code of the language, such as `en`."""
     name: str
+    """The English name of the language."""
     targets: list[str]
+    """The codes of the target languages. Empty for a language that is only a target."""
 
 
 class LanguageChoice(Message):
+    """A language that is selected by default."""
+
     code: str
+    """The code of the language, or `auto`."""
     name: str
+    """The English name of the language."""
 
 
 class LanguagePair(Message):
+    """The languages that are selected by default."""
+
     source: LanguageChoice
+    """The source language, which is always `auto`."""
     target: LanguageChoice
+    """The target language of the first run."""
 
 
 class FrontendSettings(Message):
-    """What LibreTranslate's clients ask a server about itself."""
+    """The settings of the server in the form of LibreTranslate."""
 
     apiKeys: bool
+    """True if the server uses API keys."""
     charLimit: int
+    """The maximum number of characters in one request."""
     filesTranslation: bool = False
+    """True if the server translates documents."""
     frontendTimeout: int = 200
+    """The time in milliseconds that a page should wait after the last key before it translates."""
     keyRequired: bool
+    """True if requests need an API key."""
     language: LanguagePair
+    """The languages that are selected by default."""
     suggestions: bool = False
+    """True if the server accepts suggested translations. Always false here."""
     supportedFilesFormat: list[str] = Field(default=[])
+    """The file name extensions of the supported documents. Empty if no run translates."""
 
 
 DETECTED = 5
@@ -127,17 +149,17 @@ def endpoints(service: Service) -> Endpoints:
         form=True,
     )
     async def translate(request: LibreTranslateRequest, client: str) -> bytes:
-        """One text or several, plain or HTML. Running text is cut into sentences and joined
-        again with its spacing and line breaks."""
+        """Accepts a text or a list of texts, plain or HTML. Each text is split into sentences;
+        white space and line breaks between them are kept."""
         return await _translate(service, request, client)
 
     @routes.get(
         "/languages",
-        summary="Languages that can be translated",
+        summary="List the languages",
         responses={200: {"model": list[Language]}},
     )
     async def languages(http: Request) -> Response:
-        """Each language and what it can be translated into."""
+        """Returns each language with the languages into which it can be translated."""
         service.count(http)
         return await service.rendered(http, lambda: _languages(service.catalogue.translating))
 
@@ -149,7 +171,7 @@ def endpoints(service: Service) -> Endpoints:
         form=True,
     )
     async def detect(request: DetectLanguageRequest, client: str) -> bytes:
-        """The most probable languages, of all that the detector knows."""
+        """Returns the most probable languages of the text, at most 5, the most probable first."""
         service.check_texts(request.q, client)
         if not request.q.strip():
             raise missing_field("q")
@@ -160,11 +182,12 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(
         "/frontend/settings",
-        summary="What a client should know of this server",
+        summary="Get the settings for clients",
         responses={200: {"model": FrontendSettings}},
     )
     async def frontend_settings(http: Request) -> Response:
-        """Limits, whether a key is needed, and the languages to begin with."""
+        """Returns the limits of a request, whether it needs an API key, and the default
+        languages."""
         service.count(http)
         return await service.rendered(http, lambda: written(told()))
 
@@ -186,7 +209,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 async def _translate(service: Service, request: LibreTranslateRequest, client: str) -> bytes:
-    """Translate, and answer with JSON."""
+    """Translate the texts, and answer with JSON."""
     if not request.q:
         raise missing_field("q")
     texts = service.check_texts(request.q, client)

@@ -16,7 +16,7 @@ from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
@@ -36,51 +36,57 @@ from dragoman.tasks.translation.translator import Translator
 
 
 class LinesRequest(WithFiles):
-    """``POST /v1/translate/pictures``: pictures of one line of text each."""
+    """A request to read or translate pictures of one line of text each: `POST
+    /v1/translate/pictures`."""
 
     run: str | None = None
-    """Name of the run to use, where several read lines of text."""
+    """The name of the run. Default: the first run that reads lines of text."""
     beam: int | None = Field(default=None, ge=1)
-    """Hypotheses kept at each step; the run's own if not given."""
+    """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     seen: bool = False
-    """Give what the model reads of one picture, and where it looked as it wrote each token."""
-    api_key: str | None = None
+    """Return the input of the model, and its attention for each token of the text. For one
+    picture."""
+    api_key: ApiKey = None
 
 
 class SeenLine(SeenFile):
-    """What a model reads of a line, at the height at which it is read."""
+    """A line of text as the model reads it, scaled to the height of its input."""
 
     tokens: list[LookedToken]
-    """Rows of the encoder lie side by side, from the left to the right of the picture. Of more than
-    1,024 rows or tokens, nothing is told of where they looked."""
+    """The tokens of the text with their attention. The rows of the encoder divide the picture from
+    left to right. Above 1,024 rows or tokens, the attention is left out."""
 
 
 class ReadLine(Message):
-    """What a run writes of one picture."""
+    """The text that the run writes for one picture."""
 
     name: str
-    """What it was called; of base64 ``file``, or its place as ``file[0]``."""
+    """The name of the uploaded file. For base64, `file`, or `file[0]` and so on for a list."""
     width: int
-    """Pixels of the picture as its camera was held."""
+    """The width of the picture in pixels, rotated as the camera recorded."""
     height: int
+    """The height of the picture in pixels, rotated as the camera recorded."""
     text: str
+    """The text in the target language."""
     log_probability: float
-    """Of the text, in nats: the sum over its tokens."""
+    """The log-probability of the text, in nats: the sum over its tokens."""
     probability: float
-    """The mean probability of its tokens (geometric), 0 to 1."""
+    """The geometric mean of the probabilities of its tokens, from 0 to 1."""
     seen: SeenLine | None = None
-    """Only where it was asked for."""
+    """The input of the model. Present only if `seen` was set."""
 
 
 class LinesAnswer(Message):
-    """One for each picture, in their order."""
+    """The texts that the run wrote for the pictures."""
 
     run: str
+    """The name of the run that answered."""
     source: str
-    """Language of the lines."""
+    """The language of the lines in the pictures, as a code."""
     target: str
-    """Language of the texts."""
+    """The language of the texts, as a code."""
     files: list[ReadLine]
+    """The text of each picture, in the order of the request."""
 
 
 class ServedLines(FileRun[Translator]):
@@ -150,9 +156,9 @@ class ServedLines(FileRun[Translator]):
 
 @asks(ServedLines, "Translate lines of text in pictures")
 async def translate_pictures(service: Service, request: LinesRequest, client: str) -> LinesAnswer:
-    """What a run writes of pictures with one line of text each: a translation, or, of a run
-    that has learned to read, the text itself. Pictures come as `file`, in a form or in base64;
-    cut them close to their line."""
+    """Returns the translation of one line of text per picture, or the line itself if the run was
+    trained to read. Crop the pictures close to the line. Send them as `file`, in a form or in
+    base64."""
     run = service.catalogue.of(ServedLines, request.run)
     pictures, rows, found = await run.searched(request, client, run.most_columns)
     best = await run.ranked(rows, found, client)

@@ -23,7 +23,7 @@ class Translation:
     """One translation. ``str(translation)`` is its text."""
 
     source: str
-    """The source text."""
+    """The text in the source language."""
     text: str
     """The translation; one line for each line of the source."""
     score: float
@@ -51,7 +51,7 @@ class Translation:
     attention: AttentionRecord | None = None
     """The attention of every layer and head, if it was requested."""
     vocabulary: Text | None = field(default=None, repr=False, compare=False)
-    """The vocabulary of the ids."""
+    """The vocabulary to which the ids belong."""
 
     @classmethod
     def of(

@@ -26,7 +26,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.serving.http.messages import Message, Texts
+from dragoman.serving.http.messages import ApiKey, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total
 from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import DetectedLanguage
@@ -39,77 +39,90 @@ from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofread
 
 
 class TranslateRequest(Message):
-    """``POST /v1/translate``."""
+    """A request to translate texts: `POST /v1/translate`."""
 
     text: Texts
-    """Text to translate, or several."""
+    """The text to translate, or a list of texts."""
     source: str = "auto"
-    """Language of the text, or "auto"."""
+    """The source language as a code, or `auto` to detect it."""
     target: str | None = None
-    """Language to translate into; needed where the server has several to offer."""
+    """The target language as a code. Required if there are several."""
     run: str | None = None
-    """Name of the run to use, where several translate between the same languages."""
+    """The name of the run. Default: a run for these languages."""
     whole: bool = False
-    """Do not cut texts into sentences."""
+    """Translate each text as a whole, without splitting it into sentences."""
     beam: int | None = Field(default=None, ge=1)
-    """Hypotheses kept at each step; 1 is greedy search. The run's own if not given."""
+    """The number of hypotheses kept at each step of the search; 1 is greedy search. Default: the
+    run's setting."""
     n_best: int = Field(default=1, ge=1)
-    """Translations of each sentence to give, best first."""
+    """The number of translations of each sentence to return, best first."""
     alternatives: bool = False
-    """The n best differ in their first token (after a prefix: the first free one), each completed
-    by a search of its own: what else could stand there."""
+    """Return `n_best` translations that differ in their first token, or in the first token after
+    `prefix`. A separate search completes each of them."""
     prefix: str = ""
-    """How the translation of the first sentence must begin."""
+    """The beginning of the translation of the first sentence."""
     prefix_tokens: (
         Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000, fail_fast=True)] | None
     ) = None
-    """The same as token numbers, as an earlier answer gave them."""
+    """The beginning in `prefix` as token numbers, such as the `id` of tokens in an earlier answer.
+    Cannot be used together with `prefix`."""
     length_penalty: float | None = Field(default=None, ge=0, le=10)
+    """The exponent of the length penalty; 0 switches it off. Default: the run's setting."""
     min_length: int | None = Field(default=None, ge=0, le=1000)
-    """The fewest tokens in each sentence."""
+    """The minimum number of tokens in the translation of a sentence. Default: the run's setting."""
     max_length: int | None = Field(default=None, ge=1, le=1000)
-    """The most tokens in each sentence."""
+    """The maximum number of tokens in the translation of a sentence. Default: the run's setting."""
     no_repeat_ngram: int | None = Field(default=None, ge=0, le=100)
-    """No sequence of this many tokens occurs twice in a sentence. 0: no limit."""
+    """Never repeat a sequence of this many tokens in a sentence; 0 switches the rule off. Default:
+    the run's setting."""
     sampling: SamplingSettings | None = None
-    """Draw samples instead of searching for the most probable output."""
+    """Sample with these settings instead of searching for the most probable output."""
     stream: bool = False
-    """Answer with server-sent events: each sentence as it grows."""
+    """Answer with server-sent events, which show each sentence as it is written. For a single
+    text."""
     warnings: bool = False
-    """Say what is doubtful about the best translation of each sentence, and which words of the
-    source its words come from. Takes several times as long, by the plain model."""
-    api_key: str | None = None
+    """Return the possible problems of the best translation of each sentence, and the source words
+    of each of its words. The plain model computes them, which takes several times as long."""
+    api_key: ApiKey = None
 
 
 class Sentence(Message):
-    """A sentence of a text. Joined, ``text`` and ``behind`` of all are the text again."""
+    """A sentence of a text and its translations. All `source` and `behind`, joined after `before`
+    of the text, are the text."""
 
     source: str
+    """The sentence in the source language."""
     behind: str
-    """What follows it and is kept: spaces, newlines, the marker of the next item of a list."""
+    """The text between this sentence and the next, which is kept: white space, or the marker of a
+    list."""
     hypotheses: list[outputs.Hypothesis]
-    """Best first."""
+    """The translations of the sentence, best first."""
 
 
 class Translation(Message):
-    """The translation of one text."""
+    """The translation of one text, sentence by sentence."""
 
     text: str
+    """The translation of the whole text."""
     source: str
-    """Its language."""
+    """The source language as a code."""
     target: str
+    """The target language as a code."""
     run: str
+    """The name of the run that translated."""
     detected: DetectedLanguage | None = None
-    """Only for the source "auto"."""
+    """The detected source language, if `source` was `auto`. Absent otherwise."""
     before: str = ""
-    """What stands in front of the first sentence: space, the marker of a list."""
+    """The text before the first sentence, which is kept: white space, or the marker of a list."""
     sentences: list[Sentence]
+    """The sentences of the text, in order."""
 
 
 class TranslateAnswer(Message):
-    """One translation for each text, in their order."""
+    """The translations of the requested texts."""
 
     translations: list[Translation]
+    """The translation of each text, in the order of the request."""
 
 
 MAX_PROOFS_KEPT = 16_000_000
@@ -143,13 +156,15 @@ class Proofs:
         keys: list[ProofKey] = [(piece.text, one.tokens, one.finished) for piece, one in found]
         known = {key: self._kept[key] for key in keys if key in self._kept}
         new = [key for key in dict.fromkeys(keys) if key not in known]
-        read = chain.from_iterable(await self._turns.all(client, map(self._read, _turns_of(new))))
+        read = chain.from_iterable(
+            await self._turns.all(client, map(self._proofread, _turns_of(new)))
+        )
         known |= zip(new, read, strict=True)
         for key in known:
             self._keep(key, known[key])
         return [known[key] for key in keys]
 
-    def _read(self, keys: Sequence[ProofKey]) -> list[Proof]:
+    def _proofread(self, keys: Sequence[ProofKey]) -> list[Proof]:
         texts = self._engine.target.raw([tokens for _, tokens, _ in keys])
         asked = [
             ToProofread(source, text, tokens, finished)
@@ -167,7 +182,7 @@ class Proofs:
 
 
 def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
-    """Split the work into turns."""
+    """Divide the work into turns of ``_proofread``."""
     turns: list[list[ProofKey]] = []
     letters = 0
     for key in keys:
@@ -188,7 +203,7 @@ logger = logging.getLogger("dragoman")
 
 @dataclass(frozen=True)
 class TranslationOptions:
-    """The options of one request."""
+    """The options of one request, checked and completed."""
 
     settings: SearchSettings
     whole: bool = False
@@ -199,7 +214,7 @@ class TranslationOptions:
 
 
 class ServedTranslator(ServedRun):
-    """A served run that translates."""
+    """A run that translates, loaded by the server."""
 
     task, does, path = "translation", "translates", "/v1/translate"
     trained = "dragoman train my.en my.de"

@@ -27,7 +27,7 @@ class LearnedShortlist:
     path: Path
     shortlist: Shortlist
     vocabulary: int
-    """The number of target tokens."""
+    """The number of tokens in the target vocabulary."""
     sentences: int
     """The number of dev sentences that the rest was measured on; 0 if the run has none."""
     allowed: float
@@ -79,11 +79,11 @@ def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
         target.size,
         len(texts),
         allowed / max(1, len(texts)),
-        _unchanged(run, texts) if texts else None,
+        _unchanged_share(run, texts) if texts else None,
     )
 
 
-def _unchanged(run: Run, texts: list[str]) -> float | None:
+def _unchanged_share(run: Run, texts: list[str]) -> float | None:
     """The share of greedy translations of ``texts`` that a shortlist does not change."""
     greedy = SearchSettings(beam=1)
     found = []

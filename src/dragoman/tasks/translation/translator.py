@@ -136,8 +136,8 @@ class Translator(Predictor[Translation]):
         ``prefixes``: the beginning of each translation, or "" for none.
         Errors: ``SearchError`` for a prefix that is too long.
         """
-        listed = _listed(texts, "batch")
-        begun = None if prefixes is None else _listed(prefixes, "batch")
+        listed = _list_texts(texts, "batch")
+        begun = None if prefixes is None else _list_texts(prefixes, "batch")
         if begun is not None and len(begun) != len(listed):
             raise DragomanError(
                 f"{plural(len(listed), 'text')} and {plural(len(begun), 'prefix', 'prefixes')}: "
@@ -380,7 +380,7 @@ class Translator(Predictor[Translation]):
         return replace(first, alternatives=tuple(others))
 
 
-def _listed(texts: Iterable[str], method: str) -> list[str]:
+def _list_texts(texts: Iterable[str], method: str) -> list[str]:
     """Make a list of texts. Errors: ``TypeError`` for a single text, or for other objects."""
     if isinstance(texts, str):
         raise TypeError(f"translator.{method} takes several texts; give one to translator()")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @arguments
 class TranslateArguments(LinesArguments):
-    """The arguments of ``dragoman translate``."""
+    """The arguments and options of ``dragoman translate``."""
 
     given: list[str] = argument("TEXT", None)
     """Files, or the text to translate. Default: standard input."""
@@ -180,7 +180,7 @@ _TOLD = {
     "read the file line by line",
     "lines": "{option} is for a document: give a file, or a folder of them, and --to",
 }
-"""The messages about such options."""
+"""The messages about options that do not fit the input."""
 
 
 def _check_fits(args: TranslateArguments, translated: str, *named: object) -> None:
@@ -215,7 +215,7 @@ def _translate_lines(args: TranslateArguments, run: Run) -> None:
         files = _files(args)
         lines = lines_given(files, args.given, language, plain=args.plain)
     _check_is_new(args)
-    translator, in_order = _opened(args, run)
+    translator, in_order = _open(args, run)
     told = WarningsTold(held=bool(files)) if args.warn else None
     outputs = _lines_of(args, translator, in_order, told)
     write_lines(LineWork(translator, outputs), lines, args.to, files)
@@ -225,13 +225,13 @@ def _translate_paragraphs(args: TranslateArguments, run: Run) -> None:
     """Translate the whole input as one running text."""
     files = _files(args)
     _check_is_new(args)
-    translator, _ = _opened(args, run)
+    translator, _ = _open(args, run)
     with output_to(args.to, files) as out:
         language = run.recipe.languages.source
         read = running_text(files, args.given, language, plain=args.plain)
         written = translator.paragraphs(read, prefix=args.prefix)
         out.write(written)
-        with _told_after(translator.plain_check()) as check:
+        with _report_doubts(translator.plain_check()) as check:
             check.take(read, written)
 
 
@@ -240,7 +240,7 @@ def _translate_documents(
 ) -> None:
     _check_fits(args, "documents", documents[0])
     pairs = documents_verb.check_targets(documents, to)
-    translator, _ = _opened(args, run)
+    translator, _ = _open(args, run)
     documents_verb.translate_documents(
         pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
     )
@@ -254,14 +254,14 @@ def _translate_in_parts(args: TranslateArguments, run: Run) -> None:
     _check_fits(args, "lines")
     language = run.recipe.languages.source
     verb = LineVerb("translate", translating, unfit=("text", "paragraphs", "warn"))
-    with _told_after(PlainCheck(language, run.lexicon)) as check:
+    with _report_doubts(PlainCheck(language, run.lexicon)) as check:
         in_parts(verb, args, run, language, seen=check.add)
 
 
 def _translate_watched(args: TranslateArguments, run: Run) -> None:
     _check_fits(args, "watch")
     documents_verb.check_watching(args, run)
-    translator, in_order = _opened(args, run)
+    translator, in_order = _open(args, run)
     lines = _lines_of(args, translator, in_order)
     documents_verb.watch(args, translator, lines, run.recipe.languages.source, _say(args))
 
@@ -308,7 +308,7 @@ def _lines_of(
 
     def outputs(lines: Iterable[str]) -> Generator[str]:
         check = translator.plain_check()
-        with told or _told_after(check):
+        with told or _report_doubts(check):
             for window in windows(lines):
                 doubtful = []
                 for one in in_order(translator.each(window, prefix=args.prefix)):
@@ -316,7 +316,7 @@ def _lines_of(
                         doubtful.append(one)
                     elif not of_files:
                         check.take(one.source, one.text)
-                    yield _written(args, one)
+                    yield _format(args, one)
                 if told is not None:
                     for warnings in translator.proofread(doubtful):
                         told.take(warnings)
@@ -325,7 +325,7 @@ def _lines_of(
 
 
 @contextmanager
-def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
+def _report_doubts(check: PlainCheck) -> Iterator[PlainCheck]:
     """Report the doubts once at the end, also if an error ends the work."""
     try:
         yield check
@@ -334,7 +334,7 @@ def _told_after(check: PlainCheck) -> Iterator[PlainCheck]:
             sys.stderr.write(f"{doubt}\n")
 
 
-def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
+def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     """Open the translator of the arguments, and the function that reranks its candidates."""
     from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
@@ -362,11 +362,11 @@ def _opened(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
 
 
 def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
-    translator, in_order = _opened(replace(args, precision=precision or args.precision), run)
+    translator, in_order = _open(replace(args, precision=precision or args.precision), run)
 
     def outputs(lines: Sequence[str]) -> Generator[str]:
         for one in in_order(translator.each(lines, prefix=args.prefix)):
-            yield _written(args, one)
+            yield _format(args, one)
 
     def seen(rows: Sequence[tuple[str, ...]], written: Sequence[str]) -> Any:
         check = translator.plain_check()
@@ -377,7 +377,7 @@ def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
     return LineWork(translator, outputs, seen)
 
 
-def _written(args: TranslateArguments, translation: Translation) -> str:
+def _format(args: TranslateArguments, translation: Translation) -> str:
     if args.n_best is None:
         return (f"{_score(translation)}\t" if args.scores else "") + translation.text
     every = (translation, *translation.alternatives)[: args.n_best]

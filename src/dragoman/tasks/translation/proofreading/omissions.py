@@ -26,9 +26,9 @@ _STRETCH_GAINS = (0.45, 0.03)
 words without attention if removing them gains this much. The share matters for improbable
 translations, for which a gain means little."""
 _WORD_GAINS = (0.9, 0.05)
-"""The same limits for a single word, attended to or not."""
+"""The limits of ``_STRETCH_GAINS`` for a single word, attended to or not."""
 _COMMON_GAINS = (2.0, 0.05)
-"""The same limits for a common word, which may rightly have no counterpart."""
+"""The limits of ``_STRETCH_GAINS`` for a common word, which may rightly have no counterpart."""
 _FEW = 3
 """The number of adjacent words that are removed together, at every place."""
 _HARDLY_MISSED = -1.0
@@ -127,7 +127,7 @@ def omitted(
         places += _clauses(few)
         missed = [place for place, gain in few if gain >= _HARDLY_MISSED]
         found.append(
-            Omissions(_together(source.text, places), _covered(source, [*places, *missed]))
+            Omissions(_together(source.text, places), _covered_share(source, [*places, *missed]))
         )
     return found
 
@@ -143,7 +143,7 @@ def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
     return found
 
 
-def _covered(source: ReadSource, uncovered: Sequence[Span]) -> float:
+def _covered_share(source: ReadSource, uncovered: Sequence[Span]) -> float:
     """The share of words outside the uncovered places; 1 for a source without words."""
     if not source.words:
         return 1.0

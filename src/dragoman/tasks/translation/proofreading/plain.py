@@ -64,7 +64,7 @@ class ProofWarning:
         return replace(self, begin=self.begin + by, end=self.end + by, sentence=sentence)
 
     def __str__(self) -> str:
-        quoted = f"“{_shortened(self.text)}”"
+        quoted = f"“{_shorten(self.text)}”"
         match self.code:
             case "language":
                 names = " or ".join(map(name_of, self.languages))
@@ -86,7 +86,7 @@ class ProofWarning:
                 return "the translation has an unusual length for such a sentence"
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Cut the middle out of a long text."""
     half = _QUOTED // 2
     return text if len(text) <= _QUOTED else f"{text[:half].rstrip()} … {text[-half:].lstrip()}"

@@ -41,8 +41,8 @@ from dragoman.tasks.translation.proofreading.source import (
 )
 
 _MAX_TOO_SHORT = 2
-"""With at most this many words, a source is checked only if its translation is empty: the remaining
-words would say too little."""
+"""The most words of a source that is checked only for an empty translation: the words that remain
+would say too little."""
 
 
 class ToProofread(NamedTuple):
@@ -92,7 +92,7 @@ class Proofreader:
             (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)
         ]
         done = 0
-        for of_tokens in self._aligned(pairs):
+        for of_tokens in self._align(pairs):
             batch = slice(done, done + len(of_tokens))
             done = batch.stop
             alignments = [
@@ -101,7 +101,7 @@ class Proofreader:
             ]
             yield self._proofs(sources[batch], translations[batch], alignments)
 
-    def _aligned(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
+    def _align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
         """Align by attention, which an ensemble does not have: its alignments are zeros."""
         if self._engine.has_inside:
             return self._engine.attention.align(pairs)

@@ -13,7 +13,7 @@ from dragoman.forms.lexicon import Span, words_in
 _LONG = 4
 """The number of letters from which on a word may not occur twice in a row."""
 _LONG_SYLLABLES = 2
-"""The same number for scripts in which a character is a syllable or a word."""
+"""The value of ``_LONG`` for scripts in which a character is a syllable or a word."""
 _LONGEST = 30
 """The most words of a repeated unit: searching for longer ones takes quadratic time."""
 _SYLLABIC = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
