@@ -42,7 +42,7 @@ class StepsTaken(NamedTuple):
 
     steps: int
     any_done: bool
-    """Whether a group is done. Its rows are gone; what it keeps is in ``BeamState.all_found``."""
+    """True if a group is done. Its rows are gone, and ``BeamState.all_found`` holds its result."""
     wrong: int
     """0, or why the next step was not taken, as the model's native step returns it."""
 
@@ -80,7 +80,7 @@ class BeamStep(Protocol):
 
 
 class PlainBeam:
-    """The three parts in numpy."""
+    """The three parts of a step, computed with numpy."""
 
     def __init__(self, live: BeamState) -> None:
         self._live = live

@@ -108,12 +108,12 @@ def _batches(
 
 
 class _WindowJob(NamedTuple):
-    """One window of a text."""
+    """One window of a text to be scored."""
 
     is_last: bool
-    """Whether it is the last window of its text."""
+    """True for the last window of its text."""
     old: int
-    """How many places at its beginning are read again, and were predicted before."""
+    """The number of places at its beginning that an earlier window has already predicted."""
     read: Tensor
     predicted: Tensor
 
