@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from dragoman.base.errors import FileError
 
 TEMPORARY = ".writing-"
-"""What the name of a file or folder begins with while it is written."""
+"""The beginning of the name that a file or folder has while it is written."""
 _DEVICES = Path("/dev")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 LengthUnit = Literal["tokens", "characters"]
-"""What a text is measured in."""
+"""The unit of a text's length."""
 
 
 class DragomanError(Exception):
@@ -48,7 +48,7 @@ class RunError(DragomanError):
 
 
 class TrainingError(DragomanError):
-    """Training cannot go on."""
+    """Training stopped, or was refused, because it cannot go on."""
 
 
 class UntrainableError(TrainingError):

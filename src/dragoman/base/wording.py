@@ -25,8 +25,8 @@ def decimals(value: float, digits: int) -> str:
 
 
 def enough(greatest: float, least: int) -> int:
-    """As many digits behind the point as show the first two of ``greatest``, or ``least``: what is
-    small is not shown as nothing."""
+    """The number of decimal places that shows the first two digits of ``greatest``, at least
+    ``least``, so that a small value is not shown as 0."""
     return max(least, min(9, 1 - math.floor(math.log10(greatest)))) if greatest else least
 
 

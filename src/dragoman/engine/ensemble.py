@@ -66,8 +66,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
 
 def _reader(given: Form, form: Form) -> Reader:
     """Returns a function that joins tokens of ``given`` to text, and splits it into those of
-    ``form``.
-    """
+    ``form``."""
 
     def read(source: Sequences) -> Sequences:
         sentences = source.values.split(list(source.layout.lengths))

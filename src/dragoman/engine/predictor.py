@@ -113,8 +113,7 @@ class Predictor(ABC, Generic[Answer]):
     @property
     def no_inside(self) -> str | None:
         """The reason why ``look`` has nothing to show, as it follows the run's name; None if it
-        has.
-        """
+        has."""
         return None
 
     @property

@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 class Layout:
-    """Where each of P packed rows stands in a (B, L) grid.
+    """The place of each of P packed rows in a (B, L) grid.
 
     Lengths are kept on the host, so asking for a size never waits for a device; index tensors are
     made when first asked for and kept.
@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def is_even(self) -> bool:
-        """Whether all sequences have one length, so that the grid has no empty cell."""
+        """True if all sequences have one length, so that the grid has no empty cell."""
         return self.total == self.batch * self.longest
 
     @cached_property
