@@ -233,7 +233,7 @@ class Convolutional(Advancing):
         return self.dropout.forward(x, row_keys)
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:
-        """What a search carries before the first token: windows of zeros, and its sources."""
+        """The state of a search before the first token: windows of zeros, and its sources."""
         settings, rows = self.settings, memory.rows
         sizes = settings.decoder_layers, memory.layout.batch, settings.kernel_width - 1
         past = rows.new_zeros(*sizes, settings.channels)

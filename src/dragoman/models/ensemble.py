@@ -24,7 +24,7 @@ from dragoman.models.interface import DecodeState, Memory, Model
 from dragoman.nn.layout import Sequences
 
 Reader = Callable[[Sequences], Sequences]
-"""What the first model reads -> the same sources as another model reads them."""
+"""Converts sources as the first model reads them to those that another model reads."""
 
 
 class EnsembleState(DecodeState):

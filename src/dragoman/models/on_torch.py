@@ -76,6 +76,6 @@ class _SearchingOnTorch(SearchSession):
 
 
 def _adjusted(constrain: Constrain, log_probabilities: Tensor) -> Tensor:
-    """An ``Adjust`` of a ``Constrain``."""
+    """Applies a ``Constrain``, which works on the host, to a tensor of any device."""
     host = torch.from_numpy(constrain(log_probabilities.cpu().numpy()))
     return host.to(log_probabilities.device)

@@ -132,12 +132,12 @@ class ResidualBlock(nn.Module):
 
 
 def patch_block(width: int) -> ResidualBlock:
-    """Of each patch alone."""
+    """A block that works on each patch alone."""
     return ResidualBlock(Linear(width, width), Linear(width, width, gain=_SMALL))
 
 
 def grid_block(width: int) -> ResidualBlock:
-    """Of each patch and its neighbours."""
+    """A block that works on each patch and its neighbours."""
     return ResidualBlock(GridConvolution(width), GridConvolution(width, gain=_SMALL))
 
 

@@ -72,10 +72,10 @@ Look = Callable[[Tensor], Tensor]
 
 
 class Carried(NamedTuple):
-    """What one step hands to the next."""
+    """The state that one step passes to the next."""
 
     hidden: Tensor
-    """(L, N, D): hidden vectors."""
+    """(L, N, D): hidden vectors of the layers."""
     cell: Tensor
     """(L, N, D): cells, never of low precision."""
     fed: Tensor
@@ -87,7 +87,7 @@ class Recurrent(Advancing):
 
     settings: RecurrentSettings
     source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
+    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self, settings: RecurrentSettings, source_vocabulary: SourceInput, target_vocabulary: int
@@ -214,7 +214,7 @@ class Recurrent(Advancing):
     # Decoder
 
     def _begin(self, memory: Memory) -> Carried:
-        """What the decoder begins with: a row for each source."""
+        """The initial state of the decoder: a row for each source."""
         layout, precise = memory.layout, self.first.weight.dtype
         lengths = torch.tensor(layout.lengths, device=layout.device)[:, None]
         sums = memory.rows.new_zeros(layout.batch, memory.rows.shape[1], dtype=precise)
@@ -326,7 +326,7 @@ class Recurrent(Advancing):
         return seen_by_probe(CROSS, found), weights
 
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
-        """What all rows (P, D) of the decoder find in their sources: (P, D)."""
+        """The attention over the sources for all rows (P, D) of the decoder -> (P, D)."""
         query, probe = self._query(rows), probes.probe()
         by_kernels = self._target_embedding.packed is not None and self.energy is None
         by_kernels = by_kernels and probes.guide_of(CROSS) is None

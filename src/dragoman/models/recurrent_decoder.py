@@ -40,7 +40,7 @@ Carried = list[tuple[Tensor, Tensor]]
 
 
 class RecurrentDecoderState(DecodeState):
-    """What each row carries from step to step."""
+    """The state of a search: hidden vectors and cells of each row."""
 
     def __init__(self, begin: Callable[[Memory], Carried], memory: Memory) -> None:
         self._begin = begin
@@ -72,7 +72,7 @@ class RecurrentDecoderState(DecodeState):
 
 
 class RecurrentDecoder(Advancing):
-    """Embedding, layers, output."""
+    """LSTM layers without an encoder: an embedding, layers, and an output."""
 
     settings: RecurrentDecoderSettings
 

@@ -25,7 +25,7 @@ from dragoman.nn.layout import Sequences
 IMPOSSIBLE = -1e3
 """In place of log 0: a token that is forced is scored all the same."""
 _LEAST = -1e4
-"""Of log p_t: a sum over all rows stays exact to a billionth."""
+"""The least log p_t: a sum over all rows stays exact to a billionth."""
 _BEHIND = 2 * _LEAST
 """In place of log p_t of a token in rows behind the end of a recording."""
 _NOTHING = -torch.inf

@@ -28,13 +28,13 @@ from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames.synthetic_voices import spoken
 
 SYNTHETIC_VOICES = "synthetic voices"
-"""What the training texts that they speak are called as a corpus."""
+"""The name of the training texts that synthetic voices speak, as a corpus."""
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
 
 
 def new_cleaner(recipe: Recipe) -> Cleaner:
-    """What drops the examples of a recipe that are not worth training on."""
+    """The cleaner of a recipe, which drops examples that are not worth training on."""
     return Cleaner(recipe.data.cleaning, recipe.spec.texts)
 
 
@@ -51,7 +51,8 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
 
 
 def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
-    """What prepares the text of an example as Moses does, if the recipe says so."""
+    """Returns the function that prepares the text of an example as Moses does; None if the recipe
+    does not use it."""
     if not recipe.data.moses:
         return None
     written_is_text = "target" in recipe.spec.texts
@@ -67,7 +68,7 @@ def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
 
 
 def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
-    """As ``corpora_of``, as plain text whatever the recipe prepares text to."""
+    """The corpora of ``corpora_of`` as plain text, whatever the recipe prepares text to."""
     data = recipe.data
     if data.embedded is not None:
         return [WeightedPairs(recipe.spec.embedded_pairs(recipe, side), 1.0, data.embedded)]
@@ -134,7 +135,7 @@ def plain_pairs(recipe: Recipe, side: str) -> list[Pair]:
 
 
 def has_test_set(recipe: Recipe) -> bool:
-    """Whether there is something to measure a finished run on."""
+    """True if a finished run has a test set of its own."""
     data = recipe.data
     return data.embedded is not None or data.test is not None or data.split.test > 0
 
@@ -148,7 +149,7 @@ def token_pairs(recipe: Recipe, source: Text, target: Text) -> Iterator[tuple[To
 
 
 def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -> list[Doubt]:
-    """What looks wrong with the files of a recipe. Reads them once; what it looks at is a sample.
+    """Reads the files of a recipe once, and returns what looks wrong in a sample of them.
 
     Errors: ``DataError`` for files that cannot be used.
     """
@@ -243,7 +244,7 @@ def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
 
 
 def lines_of_text(text: str) -> Iterator[str]:
-    """What a vocabulary is learned from: the lines of a text, long ones in parts."""
+    """Yields the lines of a text from which a vocabulary is learned, long ones in parts."""
     if len(text) <= _LEARNED_TOGETHER and "\n" not in text:
         yield text
         return

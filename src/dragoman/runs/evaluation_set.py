@@ -1,4 +1,4 @@
-"""What finished runs are measured on: the test set of their recipe, or files that are named."""
+"""The data on which finished runs are measured: the test set of their recipe, or other files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger("dragoman")
 _LOOKED_AT = 400
 """Pairs by which it is told whether both sides are in the languages of the run."""
 _PLACES = {"source_key", "target_key", "source_column", "target_column"}
-"""Where in a line a run found its sides."""
+"""The settings that say where in a line the sides of an example are."""
 _LARGEST = 20_000_000
 """Bytes of a copy of a test set."""
 
@@ -166,7 +166,7 @@ def keep_test_set(recipe: Recipe, folder: Path) -> None:
 
 
 def nothing_to_measure(run: Run, there: str, files: str, example: str) -> DragomanError:
-    """What is said where ``there`` "is no text"; ``files``: what to give, such as ``example``."""
+    """The error for ``there`` "is no text"; ``files``: what to give, such as ``example``."""
     return DragomanError(
         f"there {there} to measure {run.folder} on; give {files}: "
         f"dragoman evaluate {run.quoted} {example}"

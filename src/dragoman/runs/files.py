@@ -61,7 +61,7 @@ class _Spans(_Record):
 
 
 class ScoresFile(_Record):
-    """``scores.json``."""
+    """The content of ``scores.json``, the last evaluation."""
 
     test: str = ""
     sentences: _Count = 0
@@ -83,7 +83,7 @@ class ScoresFile(_Record):
 
 
 class VerdictFile(_Record):
-    """``verdict.json``."""
+    """The content of ``verdict.json``, the last report's verdict."""
 
     said: list[str] = []
 
@@ -130,7 +130,7 @@ class _Base(_Record):
 
 
 class Notes(_Record):
-    """``data.json``."""
+    """The content of ``data.json``, the notes about the training data."""
 
     pairs: dict[str, _Count] = {}
     corpora: list[_CorpusNote] = []
@@ -168,7 +168,7 @@ class _LineNote(_Record):
 
 
 def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
-    """What a JSON file of a run holds, or nothing where there is none.
+    """The content of a JSON file of a run; empty if there is no such file.
 
     Errors: ``RunError`` if it is damaged.
     """

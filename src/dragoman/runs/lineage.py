@@ -1,4 +1,4 @@
-"""What a run has learned from, and what the runs that it was begun from have.
+"""The training texts of a run, and of the runs from which it was begun.
 
 A run begun from another one (``--from``, ``--init-part``) knows the other's training text too, and
 that of all before it. Each run keeps hashes of its training texts, and takes over those of the run
@@ -47,7 +47,7 @@ _MOST = 1 << 32
 """Bytes of a file of hashes: those of 500 million texts."""
 
 Hashes = Mapping[str, npt.NDArray[np.uint64]]
-"""Of the texts of each side."""
+"""The hashes of the texts of each side."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ class Learned:
     base: str
     """The name of that one; empty for the run itself."""
     part: str | None
-    """What of it was taken, where not all."""
+    """The part of it that was taken; None for all."""
     hashes: Hashes
     unknown: str = ""
     """Why its texts are not known, if they are not."""
 
     def has(self, pairs: Sequence[Pair]) -> list[bool]:
-        """Of each pair or text: whether it was learned from.
+        """For each pair or text: True if it was learned from.
 
         That of a run itself, or of a base that read and wrote two texts too, is its source. Any of
         its texts, or half of the lines of one, is, where the base was for another task or only its
@@ -107,8 +107,8 @@ def _found(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[
 
 
 def _found_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
-    """Of each text: whether it, or half of its lines, is among what was learned. A base may have
-    read other pieces of the same text: lines, passages, documents."""
+    """For each text: True if it, or half of its lines, was learned. A base may have read other
+    pieces of the same text: lines, passages, documents."""
     lines = [_lines(text) for text in texts]
     found = iter(_found(list(chain.from_iterable(lines)), hashes))
     seen = [[next(found) for _ in of_text] for of_text in lines]
@@ -190,8 +190,8 @@ def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
 def _comparable(
     recipe: Recipe, train: Iterable[Pair], held: Mapping[str, Sequence[Pair]]
 ) -> tuple[Iterable[Pair], Mapping[str, Sequence[Pair]]]:
-    """What of examples counts: a label that they share is no overlap, and neither is a number that
-    is read from several recordings or pictures."""
+    """The texts of examples that count as overlap. Shared labels do not, and neither does a number
+    that is read from several recordings or pictures."""
 
     def counted(pair: Pair) -> Pair:
         pair = recipe.spec.for_overlap(pair)
@@ -203,7 +203,7 @@ def _comparable(
 
 
 def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
-    """What a run and those before it have learned from, into the folder of a new one -> notes."""
+    """Copies the hashes of a run and of those before it into the folder of a new one -> notes."""
     notes = base.notes()
     own: dict[str, Any] = {
         "name": base.folder.resolve().name,
@@ -225,7 +225,7 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
 
 
 def learned_itself(run: Run) -> Learned:
-    """What a run has learned from, but for what those before it have."""
+    """The texts from which a run itself has learned, without those of its bases."""
     try:
         hashes = _load(run.folder, 0)
     except RunError as error:
@@ -234,7 +234,7 @@ def learned_itself(run: Run) -> Learned:
 
 
 def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
-    """What the runs have learned from that the one in ``folder`` was begun from, by its notes."""
+    """Yields the texts of each base of the run in ``folder``, by its notes."""
     for number, note in enumerate(bases, 1):
         hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
         try:

@@ -71,8 +71,8 @@ def training_links(
 
 
 def links_of_trees(store: TokenStore, sentences: Text, symbols: TreeSymbols) -> WordLinks:
-    """Of each symbol the word that comes next when it has been written, so that a head follows
-    which words are left; nothing of sentences whose words the vocabulary begins elsewhere."""
+    """Links each symbol to the word that comes next after it, so that a head follows which words
+    are left; none for sentences whose words the vocabulary begins elsewhere."""
     begins = word_starts(sentences)
 
     def links(example: int) -> Links:
@@ -89,7 +89,8 @@ def links_of_trees(store: TokenStore, sentences: Text, symbols: TreeSymbols) -> 
 def _learned(
     store: TokenStore, vocabularies: tuple[Text, Text], starts: tuple[Booleans, Booleans]
 ) -> Iterator[Links]:
-    """By an HMM over the tokens of all examples: words of which any tokens are linked."""
+    """Links learned by an HMM over the tokens of all examples. Two words are linked if any of their
+    tokens are."""
 
     def tokens(examples: Iterable[int]) -> Iterator[TokenPair]:
         for example in examples:
@@ -111,8 +112,8 @@ def _given(
     store: TokenStore,
     starts: tuple[Booleans, Booleans],
 ) -> Iterator[tuple[int, Links]]:
-    """What the file of a corpus says of its examples; nothing of those in which the vocabulary
-    begins other words than the spaces of the text do."""
+    """Yields the links that the file of a corpus gives for its examples; none for those in which
+    the vocabulary begins other words than the spaces of the text do."""
     assert corpus.links is not None
     lines = list(read_lines(corpus.links))
     if len(lines) != (count := sum(1 for _ in read_pairs(corpus))):

@@ -85,8 +85,8 @@ def _found(
 
 
 def _places(path: Path, given: Sequence[Path], folder: Path) -> list[Path]:
-    """Where ``path`` may be now: files of its name that were given, then what lies in a folder
-    below as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
+    """The places where ``path`` may be now: given files of its name, then files in a folder below
+    as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
     named = [one for one in given if one.name == path.name]
     folders = [one for one in [*given, folder] if one.is_dir()]
     below = [Path(*path.parts[n:]) for n in range(1, len(path.parts))]

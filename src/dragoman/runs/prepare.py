@@ -47,7 +47,7 @@ _MOST_READ = 1_000_000
 """Training sources whose words are counted: what is not among them is rare at least."""
 
 Say = Callable[[str], None]
-"""What shows a person one line of text."""
+"""A function that shows one line of text to a person."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _say_voices(recipe: Recipe, say: Say) -> None:
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
-    """``cleaning``: a ``CleaningReport.to_dict``, or nothing."""
+    """``cleaning``: the result of ``CleaningReport.to_dict``, or nothing."""
     dropped = cleaning.get("read", 0) - cleaning.get("kept", 0)
     if dropped:
         by = [f"{name} {d['count']:,}" for name, d in cleaning["filters"].items() if d["count"]]
@@ -164,7 +164,7 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
 
 
 def _length_ratio(store: TokenStore) -> LengthRatio | None:
-    """Of all training pairs, or of many that are spread over the store."""
+    """The ratio of lengths over all training pairs, or over many that are spread over the store."""
     some = slice(None, None, LengthRatio.step(len(store)))
     return LengthRatio.of(store.lengths["source"][some], store.lengths["target"][some])
 
@@ -177,7 +177,7 @@ def _several_sentences(store: TokenStore, language: str) -> float:
 
 
 def _longest_words(store: TokenStore) -> int:
-    """What all but one in a thousand of some sources, spread over the store, have at most."""
+    """The number of words that all but one in a thousand sources have at most, by a sample."""
     examples = range(0, len(store), max(1, len(store) // _COUNTED))
     words = [len(words_in(store.text("source", n))) for n in examples]
     return int(np.quantile(words, 1 - _RARE, method="higher"))
@@ -223,10 +223,10 @@ def _stored(
 
 
 def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:
-    """Whether the text is still what the run in ``folder`` was begun with.
+    """Checks that the text is still that with which the run in ``folder`` was begun.
 
-    ``notes``: what that run wrote down of its data. Errors: ``RunError`` if the training or the dev
-    text changed: either changes which weights come out. Of another test text it is only said.
+    ``notes``: those of that run about its data. Errors: ``RunError`` if the training or the dev
+    text changed: either changes which weights come out. A change of the test text is only reported.
     """
     begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
     now = fingerprints(recipe) if begun else []
@@ -268,7 +268,7 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
 
 
 def _programs(recipe: Recipe) -> str:
-    """What speaks here."""
+    """The speech programs that this machine has."""
     found = {one.program for one in synthetic_voices.voices(recipe.languages.spoken)}
     return " and ".join(sorted(found))
 
@@ -308,7 +308,7 @@ def _held_out(recipe: Recipe, side: str) -> list[Pair]:
 
 
 def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
-    """Of each training corpus: its name, a hash of its content, its weight."""
+    """The name, content hash and weight of each training corpus."""
     if recipe.data.embedded is not None:
         return [(recipe.data.embedded, f"embedded {recipe.spec.embedded_fingerprint()}", 1.0)]
     if recipe.data.prepared is not None:

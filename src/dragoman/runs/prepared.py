@@ -57,28 +57,29 @@ _EVERY = 5.0
 
 FORMAT = 1
 BEGUN = Path("_dragoman") / "fingerprints"
-"""What the first stage of ``prepare`` leaves in the folder."""
+"""The file that the first stage of ``prepare`` leaves in the folder."""
 
 
 class PreparedFile(BaseModel):
-    """``prepared.json``."""
+    """The content of ``prepared.json``, which describes prepared text."""
 
     model_config = ConfigDict(strict=True)
     format: int = Field(ge=1, le=FORMAT)
     recipe: dict[str, Any]
     key: str
-    """Of the store, as a training has it."""
+    """The key of the store, as a training computes it."""
     corpora: list[tuple[str, str, float]]
-    """Of each its name, the hash of its content, its weight."""
+    """The name, content hash and weight of each corpus."""
     learned: list[str]
     """Files beside it that were learned of the text."""
     doubts: list[dict[str, Any]]
-    """What looks wrong with the text."""
+    """Problems that were found in the text."""
 
 
 def is_prepared(path: str | os.PathLike[str]) -> bool:
-    """Whether it is such a folder, or one that is being prepared; an address is always taken for
-    one."""
+    """True for such a folder, also while it is being prepared; an address is always taken for
+    one.
+    """
     return is_remote(path) or any((Path(path) / one).exists() for one in (FILE, BEGUN))
 
 
@@ -213,12 +214,12 @@ def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator
 
 
 def listed(sums: dict[str, str]) -> bytes:
-    """The content of ``SHA256SUMS``."""
+    """The content of ``SHA256SUMS`` for these hashes."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
 def _fetch(store: Store, folder: Path) -> None:
-    """All files but ``prepared.json``."""
+    """Fetches all files but ``prepared.json`` into ``folder``."""
     for left in (folder, folder / TOKENS):  # by a process that was killed
         sweep(left)
     place = store.place(SUMS_OF_FILES)
@@ -285,7 +286,7 @@ def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) 
 
 @cache
 def _temporary() -> Path:
-    """Where there is no cache: it goes with the process."""
+    """The folder to use without a cache; it is removed when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

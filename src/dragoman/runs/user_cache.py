@@ -41,7 +41,7 @@ def packed_folder() -> Path | None:
 
 @cache
 def _warn(doubt: str) -> None:
-    """Warn once in a process."""
+    """Warns once a process that the cache is not used."""
     logger.warning("the cache is left alone, because %s", doubt)
 
 

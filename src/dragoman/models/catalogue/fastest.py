@@ -1,4 +1,4 @@
-"""How a model will be run on this machine: by one of its kind's fast paths, or as it is.
+"""Chooses how a model is run on this machine: by a fast path of its kind, or as it is.
 
 ``fastest`` chooses, and says in one line why. ``networks.py`` lists the paths of a kind of model; a
 kind without any runs on plain torch. ``without_torch`` makes the same choice from what an earlier
@@ -38,21 +38,21 @@ logger = logging.getLogger("dragoman.inference")
 
 @dataclass(frozen=True)
 class Path:
-    """How a model will be run on this machine."""
+    """One way to run a model on this machine."""
 
     precision: Literal["int8", "bf16", "fp32", "mixed"]
     """mixed: that of an ensemble whose models are run in several ways."""
     reason: str
     """One line for people: what was chosen and why."""
     searched: SearchModel
-    """What a search speaks with."""
+    """The model, as a search calls it."""
     model: Model | None = None
     """A fast one, or the model that was given; None where torch does not hold it."""
     one_core_each: bool = True
-    """Whether threads with a core and a batch each do more than one thread on all cores."""
+    """True if threads with a core and a batch each are faster than one thread on all cores."""
     whole_steps: bool = False
-    """Whether kernels take whole steps of a search, without torch between them: what a step costs
-    and whether there can be a shortlist goes by that."""
+    """True if kernels take whole steps of a search, without torch between them. The cost of a step
+    depends on it, and a shortlist needs it."""
     rows: int = 64
     """Hypotheses under way at once in each batch with which many sentences are fastest."""
     level: str = ""
@@ -112,7 +112,7 @@ def without_torch(
     remembered: pathlib.Path | None = None,
     kept: pathlib.Path | None = None,
 ) -> Path | None:
-    """What ``fastest`` would choose, made without importing torch; None where that cannot be.
+    """The path that ``fastest`` would choose, made without importing torch; None if it cannot be.
 
     It can where an earlier process has compared and measured the kernels of this machine, and they
     run such models. ``sizes``: source and target tokens. ``kept``: the folder of weights that were
@@ -157,7 +157,7 @@ def _trial(
 
 
 def _trials(paths: Sequence[FastPath]) -> dict[str, Callable[[], Callable[[], None]]]:
-    """What one sentence and many take by some paths, by the names that are remembered."""
+    """The trials of some paths with one sentence and with many, by the names of their times."""
     return {
         path.remembered_as(amount): partial(_trial, path, path.trial, rows)
         for path in paths
@@ -166,7 +166,7 @@ def _trials(paths: Sequence[FastPath]) -> dict[str, Callable[[], Callable[[], No
 
 
 MIN_GAIN = 0.03
-"""Of more rows, below which a batch stays small."""
+"""The gain of more rows below which a batch stays small."""
 
 
 def _rows(
@@ -235,8 +235,8 @@ def _choose(
 
 
 def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:
-    """How many times as long a path takes as the fastest of others: the geometric mean of what one
-    sentence and what many take, since whoever translates may ask for both."""
+    """The time of a path divided by that of the fastest of others: the geometric mean for one
+    sentence and for many, since users may need both."""
     shares = [
         times[path.remembered_as(amount)]
         / min(times[other.remembered_as(amount)] for other in among)
@@ -315,7 +315,7 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
 
 
 def summary() -> str:
-    """How translations are computed on this machine unless told otherwise; one line."""
+    """One line about how this machine translates by default."""
     paths = fast_paths(DEFAULT)
     path = next(path for path in paths if path.why_not(None) is None)
     if path.precision == paths[0].precision:
@@ -339,7 +339,7 @@ def _tell(line: str, is_as_asked: bool) -> None:
 
 
 def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:
-    """What becomes of a shortlist."""
+    """The part of the reason that says whether a shortlist is used."""
     if shortlist is None:
         return ""
     if path is None or not path.takes_shortlist:

@@ -103,7 +103,7 @@ class HeldWeights:
         return named
 
     def read_again(self) -> dict[str, Array]:
-        """What ``read`` gave, from the same file, whatever has taken its place.
+        """Reads the weights again from the same open file, even if another has replaced it.
 
         Errors: ``RunError`` if somebody wrote into the file itself.
         """
@@ -125,7 +125,7 @@ class HeldWeights:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
 
     def _has_settled(self) -> bool:
-        """Whether it is still the file that was opened, and was so for a while."""
+        """True if it is still the file that was opened, unchanged for a while."""
         now, then = os.fstat(self._file.fileno()), self._opened
         changed = max(then.st_mtime, then.st_ctime)
         return (
@@ -157,7 +157,7 @@ _HEADER = struct.Struct("<32s32sQQ")
 _PAGE = 4096
 
 MAX_BYTES = 4 << 30
-"""Of all files together; those that were used last are kept."""
+"""The most bytes of all files together; those that were used last are kept."""
 MAX_SECONDS = 30 * 24 * 3600
 """Since a file was last used."""
 MIN_FREE = 8
@@ -247,8 +247,9 @@ def keep(path: Path, key: bytes, parts: Parts) -> None:
 
 
 def sum_of(parts: Parts) -> int:
-    """Of 64 bits, by place; it changes with every damage within one page of 4096 bytes, and with
-    others but for one in 2^64. It keeps nobody from making a file with a given sum."""
+    """A checksum of 64 bits that depends on the order of bytes. It changes with every damage within
+    one page of 4096 bytes, and with any other but for one in 2^64. It is no protection against
+    forgery."""
     sums = []
     for part in parts:
         whole = len(part) // _PAGE * _PAGE
