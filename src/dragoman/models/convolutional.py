@@ -97,7 +97,7 @@ class Convolutional(Advancing):
 
     settings: ConvolutionalSettings
     source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
+    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self,

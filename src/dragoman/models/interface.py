@@ -60,8 +60,7 @@ class AttentionLayer:
 
 @dataclass(frozen=True)
 class Memory:
-    """B encoded sources. Their lengths may differ from those of the input: a speech encoder
-    shortens."""
+    """B encoded sources. They may be shorter than the input: a speech encoder shortens."""
 
     rows: Tensor
     """(P, D), one row per position that the decoder may attend to."""
@@ -181,8 +180,7 @@ class Network(nn.Module, Encodes, Projects):
 
     settings: ModelSettings
     front_end: FrontEnd | None
-    """The part that turns a source of rows into rows of the model's width; None if it reads
-    tokens."""
+    """The part that turns a source of rows into the model's rows; None if it reads tokens."""
     ctc: Linear | None
     """The layer that predicts for each row that was read which token is spoken there, or none (the
     last output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``)."""

@@ -185,8 +185,7 @@ def best_of(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 ROWS = 256
-"""The rows of a batch: torch needs as long for a step of 64 rows as for these
-(docs/experiments.md)."""
+"""The rows of a batch: a step of 64 rows takes as long as one of these."""
 
 
 def _make(

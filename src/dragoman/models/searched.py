@@ -53,8 +53,9 @@ class SearchSession(ABC):
         log-probabilities (N, k) and ids (N, k)."""
 
     def native(self, k: int, length: int) -> Step | None:
-        """The step by which native code takes such steps itself (``DecodeState``); None if it
-        cannot."""
+        """The step by which native code calls ``best`` itself (``DecodeState``); None if it
+        cannot.
+        """
         return None
 
 

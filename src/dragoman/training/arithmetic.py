@@ -1,4 +1,4 @@
-"""What a training may compute with on this machine, and how one way is put in force.
+"""The ways in which a training can compute on this machine, and the choice of one.
 
 ``ways_here`` lists the ways; which is the fastest is measured (``fastest_way.py``). Other
 arithmetic gives other last digits, so a run that goes on takes what it was begun with, or says that
@@ -121,8 +121,8 @@ def _nearest(ways: Sequence[TrainingWay], kernels: str, precision: str) -> Train
 
 
 def _threads(here: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:
-    """As many as the run was begun with, where that can be, and a warning where it cannot.
-    ``here``: as many as this process has."""
+    """The number of threads with which the run was begun if it can be had; if not, a warning too.
+    ``here``: the number that this process has."""
     if not state.threads:
         return here, None
     if (state.cores, state.processes) == (cores(), ranks.size):

@@ -69,7 +69,7 @@ class FlatParameters:
 
     @property
     def spans(self) -> dict[str, slice]:
-        """Where each parameter lies in the buffers, in that order."""
+        """The place of each parameter in the buffers, in their order."""
         return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
@@ -209,7 +209,7 @@ class _Moving(NamedTuple):
 
     matrix: _Matrix
     share: float
-    """Of the learning rate."""
+    """The factor of the learning rate."""
 
 
 class Muon:
@@ -333,7 +333,7 @@ def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
 def within(
     shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
 ) -> list[tuple[slice, float]]:
-    """What of ``shares``, as for ``Adam.step``, lies in ``spans``; both in order."""
+    """The parts of ``shares`` (see ``Adam.step``) within ``spans``; both are in order."""
     if not shares:
         return [(span, 1.0) for span in spans]
     return [
@@ -398,9 +398,9 @@ class LayerRates:
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """How far from the input each parameter is: embeddings 0, then layer by layer, then what stands
-    above the layers; what belongs to a stack below a head, such as its last norm, counts as its
-    last layer."""
+    """The distance of each parameter from the input: embeddings 0, then layer by layer, then what
+    is above the layers. The parts of a stack below a head, such as its last norm, count as its last
+    layer."""
     found: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():

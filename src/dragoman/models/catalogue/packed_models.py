@@ -248,8 +248,7 @@ def keep(path: Path, key: bytes, parts: Parts) -> None:
 
 def sum_of(parts: Parts) -> int:
     """A checksum of 64 bits that depends on the order of bytes. It changes with every damage within
-    one page of 4096 bytes, and with any other but for one in 2^64. It is no protection against
-    forgery."""
+    one page of 4096 bytes, and with any other but for one in 2^64. It prevents no forgery."""
     sums = []
     for part in parts:
         whole = len(part) // _PAGE * _PAGE
