@@ -55,7 +55,7 @@ def f_score(statistics: Floats) -> Floats:
 
 
 def _ngrams(texts: Sequence[str]) -> Iterator[tuple[Integers, Integers]]:
-    """Of each order, for every n-gram: which text has it, and a number that equal ones share."""
+    """Yields for all n-grams of each order: the text that has it, and a number for its content."""
     squeezed = ["".join(text.split()) for text in texts]
     lengths = np.array([len(text) for text in squeezed], np.int64)
     joined = "".join(squeezed).encode("utf-32-le", "surrogatepass")

@@ -1,5 +1,5 @@
-"""How much of a text is written otherwise than it was said: word and character error rate; and
-whether one run hears better than another, or was luckier with the speakers of this test set.
+"""Word and character error rates of transcripts, and tests of whether one run hears better than
+another, or was luckier with the speakers of this test set.
 
     WER = (S + D + I) / N
 
@@ -37,16 +37,16 @@ from dragoman.metrics.significance import (
 from dragoman.metrics.translation import composed, form_of
 
 SIGNATURE = "words between spaces, case and punctuation count"
-"""How the rates are computed."""
+"""A phrase that says how the rates are computed."""
 
 Change = Literal["right", "substituted", "deleted", "inserted"]
 Step = tuple[Change, str, str]
 """A change with what stands in the reference and what was written; "" where nothing does."""
 
 _WORST = 5
-"""Texts that are shown aligned."""
+"""The number of texts that are shown aligned."""
 _MOST_CELLS = 1 << 22
-"""Of the table that is kept to align two texts, two bits each."""
+"""The most cells of the table that is kept to align two texts, two bits each."""
 _MARKS = {"right": "", "substituted": "S", "deleted": "D", "inserted": "I"}
 _WIDTH = 100
 """Characters of a line of aligned text."""
@@ -89,7 +89,7 @@ class ErrorCounts:
         return f"{', '.join(counts)} in {plural(self.reference, noun)}"
 
     def to_dict(self) -> dict[str, int]:
-        """As plain values, for JSON."""
+        """The counts as plain values, for JSON."""
         return asdict(self)
 
 
@@ -100,7 +100,7 @@ class WordErrors:
     words: ErrorCounts
     characters: ErrorCounts
     by_text: tuple[ErrorCounts, ...]
-    """The words of each text."""
+    """The counts of the words of each text."""
     references: Sequence[str]
     hypotheses: Sequence[str]
     signature: str
@@ -119,7 +119,7 @@ class WordErrors:
 
     @property
     def without_error(self) -> int:
-        """How many texts are as they were said."""
+        """The number of texts that were written without error."""
         return sum(not one.errors for one in self.by_text)
 
     def worst(self) -> list[int]:
@@ -144,7 +144,7 @@ class WordErrors:
         return "\n".join(lines)
 
     def to_dict(self, names: Sequence[str], noun: str = "recording") -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """The rates and the worst texts as plain values, for JSON."""
         return {
             "words": self.words.to_dict(),
             "characters": self.characters.to_dict(),
@@ -192,12 +192,12 @@ def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
 
 
 def _length_alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """Of what both begin with."""
+    """The number of words with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _least_way(said: Sequence[str], written: Sequence[str]) -> list[Step]:
-    """As ``aligned``, by the whole table."""
+    """Aligns two texts as ``aligned`` does, by the whole table."""
     columns = list(_columns(said, written))
     steps, row, column = list[Step](), len(said), len(written)
     while row or column:

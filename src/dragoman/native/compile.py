@@ -30,7 +30,7 @@ SOURCES = HERE / "src"
 LIBRARY = HERE / "libdragoman.so"
 _ROOT = HERE.parents[2]
 OBJECTS = _ROOT / "build" / "objects" if (_ROOT / "hatch_build.py").is_file() else None
-"""Where a source tree keeps its objects, each named by all that it was made of."""
+"""The folder in which a source tree keeps its objects, each named by all that it was made of."""
 
 COMMON_FLAGS = [
     "-std=c++17",
@@ -74,16 +74,16 @@ LEVEL_FLAGS = {
     # Products of bytes (FEAT_DotProd): Armv8.2 and later, Apple's and Amazon's among them.
     "neon": ["-march=armv8.2-a+dotprod"],
 }
-"""Those of another machine than the compiler's are flags that it does not know."""
+"""The flags of each instruction set; a compiler knows only those of its own machine."""
 TWIN = "amxtwin"
 """The level that only tests use: a library that is made for them has it."""
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 STATIC_FLAGS = ["-static-libstdc++", "-static-libgcc"]
 
 PLATFORMS = ("x86_64-linux-gnu", "x86_64-linux-musl", "aarch64-linux-gnu", "aarch64-linux-musl")
-"""What ``make wheel`` builds for: processor, system and C library."""
+"""The platforms for which ``make wheel`` builds: processor, system and C library."""
 ZIG = "ziglang==0.17.1"
-"""What compiles and links for a platform. The version is part of what a wheel is."""
+"""The compiler and linker for other platforms. Its version is part of what a wheel is."""
 _OLDEST_GLIBC = "2.28"  # that of torch's own wheels
 ZIG_FLAGS = ["-Wno-unknown-warning-option"]  # some of COMMON_FLAGS are g++'s alone
 ZIG_NEON = ["-mcpu=generic+v8_2a+dotprod"]  # its way to say what LEVEL_FLAGS has
@@ -145,12 +145,12 @@ def _run(command: list[str]) -> None:
 
 
 class _Tools(NamedTuple):
-    """What makes objects, and of them a library."""
+    """The commands that make objects, and a library of them."""
 
     compiler: list[str]
     linker: list[str]
     ending: list[str]
-    """What follows the objects when they are linked."""
+    """The arguments that follow the objects when they are linked."""
     levels: Mapping[str, list[str]]
     """Flags of the instruction sets that the compiler knows, "base" among them."""
 
@@ -266,12 +266,12 @@ def compile_library(
 
 
 def has_twin(library: Path) -> bool:
-    """Whether a library has the level for tests."""
+    """True if a library has the level for tests."""
     return library.is_file() and f"dragoman_{TWIN}_".encode() in library.read_bytes()
 
 
 def _common_to_all(compiler: list[str]) -> tuple[str, list[bytes]]:
-    """What every object depends on beside its own source and flags: the compiler, the headers."""
+    """The inputs of every object besides its own source and flags: the compiler and the headers."""
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
     return said.stdout, [path.read_bytes() for path in sorted(SOURCES.glob("*.h"))]
 

@@ -1,4 +1,4 @@
-"""Whether native kernels do the work: loaded (``loader.py``), and compared with their twins.
+"""The choice of native kernels: loaded (``loader.py``), and compared with their twins.
 
 Who chooses between a kernel and plain torch asks here, once; the kernels themselves do not.
 """
@@ -23,8 +23,8 @@ find kernels wrong that are right."""
 
 
 def status() -> Status:
-    """What is in use, after the kernels were compared with their twins on small products. Whoever
-    asks meanwhile waits for it."""
+    """The kernels in use, after they were compared with their twins on small products. Other
+    threads wait for the comparison."""
     with _deciding:
         return _decided()
 
@@ -52,13 +52,13 @@ def _decided() -> Status:
 
 
 def available() -> bool:
-    """Whether native kernels do the work. Decided once; costs a few milliseconds the first time."""
+    """True if native kernels are used. Decided once; costs a few milliseconds the first time."""
     return status().level is not None
 
 
 def agrees(level: str) -> bool:
-    """Whether the kernels of one instruction set compute what their twins do, where there are
-    any. Those of the best one were compared by ``status``, others are when somebody wants them."""
+    """True if the kernels of one instruction set compute what their twins do. ``status`` compares
+    those of the best one, and this function the others when they are needed."""
     if not available():
         return False
     with _deciding:
@@ -93,7 +93,7 @@ def take_as_compared() -> None:
 
 
 def taken_as_compared() -> bool:
-    """Whether this process goes by what an earlier one has found."""
+    """True if this process relies on the comparison that an earlier one made."""
     return _compared_before
 
 

@@ -49,7 +49,7 @@ logger = logging.getLogger("dragoman.native")
 
 @dataclass(frozen=True)
 class Status:
-    """What was loaded, in words for ``doctor`` and logs."""
+    """The state of the kernels, in words for ``doctor`` and logs."""
 
     level: str | None
     """The instruction set in use; None: plain torch does the work."""
@@ -61,9 +61,9 @@ class Status:
 class _Library:
     handle: ctypes.CDLL
     levels: tuple[str, ...]
-    """Those that may be bound here, best first."""
+    """The instruction sets that may be bound here, best first."""
     offered: tuple[str, ...]
-    """Those among which the fastest may be chosen: all of them, or the one that was forced."""
+    """The instruction sets that may be chosen: all of them, or the one that was forced."""
 
 
 _refused = False
@@ -98,17 +98,17 @@ def _choice() -> str:
 
 
 def library_path() -> Path:
-    """Where the library lies (``DRAGOMAN_NATIVE_LIBRARY`` names another file)."""
+    """The path of the library (``DRAGOMAN_NATIVE_LIBRARY`` names another file)."""
     return Path(os.environ.get("DRAGOMAN_NATIVE_LIBRARY") or building.LIBRARY)
 
 
 def loaded() -> bool:
-    """Whether there are kernels; ``library.available`` compares them with their twins too."""
+    """True if there are kernels; ``library.available`` compares them with their twins too."""
     return load()[0] is not None
 
 
 def trains() -> bool:
-    """Whether there are kernels that train, and not those alone that translate."""
+    """True if there are kernels for training, not only for translating."""
     return function("norm_forward_fp32") is not None
 
 
