@@ -28,8 +28,7 @@ class Measure:
     digits: int = 2
     """The number of decimal places."""
     times: float = 1.0
-    """The factor by which values are multiplied when written: 100 for a share written in
-    percent."""
+    """The factor by which values are multiplied when written: 100 for a share in percent."""
     percent: bool = False
 
     @property
@@ -72,8 +71,7 @@ BITS_PER_BYTE = Measure("bits per byte", "lower", digits=3)
 
 
 def percent(called: str, *, share: bool = False) -> Measure:
-    """A measure in percent, of which more is better. ``share``: its values are from 0 to 1, not
-    from 0 to 100."""
+    """A measure in percent; more is better. ``share``: its values are from 0 to 1, not to 100."""
     return Measure(called, "higher", digits=1, times=100.0 if share else 1.0, percent=True)
 
 

@@ -38,8 +38,7 @@ class Task:
     noun: str
     """The noun for its examples, in the plural."""
     counted: str
-    """The unit over which its loss is summed, and in which updates, speed and training are
-    counted."""
+    """The unit over which its loss is summed, and in which updates and speed are counted."""
     metrics: Mapping[str, Measure]
     """The scores that validation measures. The first decides which weights are best, unless a
     recipe names another."""

@@ -86,8 +86,7 @@ class TensorFile:
         return content
 
     def _span(self, name: str, entry: object, kind: Kind) -> tuple[int, int]:
-        """Checks a tensor's entry in the header, and returns where its numbers begin and end, in
-        bytes."""
+        """Checks a tensor's entry, and returns where its numbers begin and end, in bytes."""
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
             raise self._damaged(f"{name!r} is not described")
         if entry["dtype"] != kind:

@@ -15,7 +15,7 @@ from dragoman.formats.units.document import BadDocument, Document
 from dragoman.forms.languages import NAMES, base, name_of
 
 MOST_BYTES = 1 << 30
-"""Of a file that is translated from the shell or from Python; a server has limits of its own."""
+"""The largest file, in bytes, in a shell or Python; a server has limits of its own."""
 _LOOKED_AT = 4096
 
 
@@ -39,8 +39,8 @@ def write_document(path: Path, data: bytes) -> None:
 
 
 def is_document(path: Path, *, or_lines: bool = False) -> bool:
-    """Whether a file is of a format of documents, by its beginning and its name; plain text is
-    not. ``or_lines``: tables and Markdown neither."""
+    """True for a file of a format of documents, by its beginning and its name; plain text is none.
+    ``or_lines``: tables and Markdown are none either."""
     try:
         return path.is_file() and looks_like_a_document(_start(path), path.name, or_lines=or_lines)
     except OSError:
@@ -48,7 +48,7 @@ def is_document(path: Path, *, or_lines: bool = False) -> bool:
 
 
 def called_so(path: Path) -> str:
-    """What people call a file of its format."""
+    """The usual name of a file's format."""
     return called(_start(path), path.name)
 
 
@@ -120,6 +120,6 @@ def fitted(document: Document, source: str | None, target: str) -> tuple[Documen
 
 
 def _differ(one: str, other: str) -> bool:
-    """Whether two codes are of two languages, as far as both are known; a region says nothing."""
+    """True if two codes are of two known languages; a region makes no difference."""
     both = {_SAME.get(base(code), base(code)) for code in (one, other)}
     return len(both) == 2 and both <= NAMES.keys()

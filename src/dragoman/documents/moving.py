@@ -31,9 +31,9 @@ class MovedSentence(NamedTuple):
 
     begin: int
     end: int
-    """Where it stands in the unit."""
+    """The end of its place in the unit."""
     text: str
-    """Its translation."""
+    """The translation of the sentence, as text."""
     pieces: Sequence[str]
     words: Sequence[ShownWord]
     alignment: Alignment | None
@@ -83,8 +83,8 @@ def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -
 
 
 def _chains(codes: Sequence[Code]) -> tuple[list[Chain], list[int]]:
-    """What is open before the first code and behind each; the numbers of codes that stand alone:
-    also those of elements without text."""
+    """Returns the codes that are open before the first code and after each, and the numbers of
+    codes that stand alone: also those of elements without text."""
     chains: list[Chain] = [()]
     alone = []
     for number, code in enumerate(codes):
@@ -152,12 +152,12 @@ def _sentence(
 
 
 def stream_chain(stream: Sequence[_Shown | int]) -> Chain:
-    """What is open at the end of what is there."""
+    """The codes that are open at the end of ``stream``."""
     return next((one.chain for one in reversed(stream) if isinstance(one, _Shown)), ())
 
 
 def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: int) -> int:
-    """How many words stand before a code whose place in the source is ``place``."""
+    """The number of words before a code whose place in the source is ``place``."""
     weights = np.where(spoken, 1.0, 0.01) / (1.0 + np.abs(centres - place))
     behind = centres >= place
     # Words before the gap that belong behind it, and words behind it that belong before.

@@ -35,23 +35,23 @@ class Translated:
 MOST_BETWEEN = 1000
 """Characters between two sentences within which the next is looked for."""
 Places: TypeAlias = list[tuple[int, int]]
-"""Where each sentence begins and ends in its text."""
+"""The begin and end of each sentence in its text."""
 
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """Where the sentences of a unit stand, and which codes stand inside them."""
+    """The places of a unit's sentences, and the codes inside them."""
 
     one: Translated
     places: Places
     inside: dict[int, Sequence[Code]]
-    """By the number of the sentence."""
+    """The codes inside each sentence, by its number."""
     pairs: list[TokenPair]
     """The sentences with codes inside, to be aligned."""
 
 
 def plan_of(one: Translated) -> UnitPlan:
-    """What must be aligned to place the codes of a unit."""
+    """Plans which sentences must be aligned to place the codes of a unit."""
     places = _places(one)
     inside = _inside(one, places)
     pieces = one.passage.pieces
@@ -142,7 +142,7 @@ def _joined(one: Translated, places: Places, spoken: Sequence[Sequence[str]]) ->
 
 
 def gap_parts(gap: str, codes: Sequence[Code], source: str, begin: int) -> list[str]:
-    """What stands between two sentences, cut at its codes. ``source``: what stood there before."""
+    """The text between two sentences, cut at its codes. ``source``: that before translation."""
     if gap == source:
         cuts = [code.place - begin for code in codes]
     else:

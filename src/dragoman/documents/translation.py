@@ -42,11 +42,11 @@ class ToAlign:
 
 
 Steps: TypeAlias = Generator[ToSearch | ToAlign | int, Any, list[Target]]
-"""What is asked for, each time to be sent in; and how many units are translated, in between."""
+"""Yields requests, whose answers are sent in, and the number of translated units in between."""
 
 
 def steps(units: Iterable[Unit], engine: Engine) -> Steps:
-    """A translation for each unit."""
+    """Translates units, and returns a translation for each."""
     targets: list[Target] = []
     known: dict[Unit, Target] = {}
     for part in parts_of_units(units):

@@ -232,8 +232,7 @@ class AlignmentScores:
 
     @property
     def best(self) -> AligningHead:
-        """The head with the lowest AER. An oracle: it is chosen with the gold links of these
-        pairs."""
+        """The head with the lowest AER. An oracle: it is chosen with the gold links."""
         tables = self.heads
         when: When = min(tables, key=lambda one: float(tables[one].min()))
         layer, head = np.unravel_index(int(tables[when].argmin()), tables[when].shape)

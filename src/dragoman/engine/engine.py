@@ -218,8 +218,7 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """The number of threads with which searching is fastest here; each has a batch of its
-        own."""
+        """The number of threads with which searching is fastest; each has its own batch."""
         if not self.writes:
             return 0
         return (self.settings.threads or cores()) if self.path.one_core_each else 1

@@ -46,11 +46,9 @@ def _pieces(text: Text) -> list[str]:
 
 
 def _reads_alike(first: Run, run: Run) -> bool:
-    """True if both runs split every text into the same tokens, or convert every file to the same
-    rows.
+    """True if both split every text into the same tokens, or makes the same rows of every file.
 
-    Errors: ``RunError`` if one of them reads files and the other reads them differently or not at
-    all.
+    Errors: ``RunError`` if one of them reads files and the other reads them otherwise.
     """
     if first.source.fingerprint != run.source.fingerprint:
         if first.task.reads_files or run.task.reads_files:
@@ -65,8 +63,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
 
 
 def _reader(given: Form, form: Form) -> Reader:
-    """Returns a function that joins tokens of ``given`` to text, and splits it into those of
-    ``form``."""
+    """Returns a function that converts tokens of ``given`` to those of ``form``, through text."""
 
     def read(source: Sequences) -> Sequences:
         sentences = source.values.split(list(source.layout.lengths))

@@ -112,8 +112,7 @@ class Predictor(ABC, Generic[Answer]):
 
     @property
     def no_inside(self) -> str | None:
-        """The reason why ``look`` has nothing to show, as it follows the run's name; None if it
-        has."""
+        """The reason why ``look`` has nothing to show, as it follows the run's name; or None."""
         return None
 
     @property

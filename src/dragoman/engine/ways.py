@@ -61,8 +61,7 @@ _PRODUCT_SECONDS = 0.2
 
 
 def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
-    """Measures how fast every way of this machine trains a model of ``shape`` on random
-    sentences."""
+    """Measures how fast each way trains a model of ``shape`` on random sentences."""
     torch.manual_seed(1)
     model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
     at_once = min(shape.tokens, _TOKENS_AT_ONCE)

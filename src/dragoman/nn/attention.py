@@ -117,8 +117,7 @@ class MultiHeadAttention(Computing):
         self._joint: tuple[native_linear.PackedWeights, native_linear.PackedWeights] | None = None
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """With kernels: packs W^Q, W^K, W^V as one matrix, and W^K, W^V for queries of another
-        sequence."""
+        """With kernels: packs W^Q, W^K, W^V as one matrix, and W^K, W^V as another."""
         self._joint = None
         if by_kernels:
             weights = [part.weight for part in (self.query, self.key, self.value)]

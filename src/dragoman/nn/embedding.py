@@ -92,7 +92,6 @@ def _with_place(x: Tensor, place: Tensor, added: bool) -> Tensor:
 
 
 def _seen(rows: Tensor) -> Tensor:
-    """Shows the rows to an open probe, which may change them. Kernels go past it: whoever looks
-    takes plain torch."""
+    """Shows the rows to an open probe, which may change them. Kernels do not come here."""
     probe = probes.probe()
     return rows if probe is None else probe.take_embedded(rows)

@@ -296,8 +296,7 @@ class InferenceLinear:
         return F.relu(out) if relu else out
 
     def any_rows(self, x: Tensor) -> Tensor:
-        """Maps x (..., K) of any type and any number of rows; oneDNN gets a ``rounded`` number of
-        them."""
+        """Maps x (..., K) of any type and number of rows; oneDNN gets a ``rounded`` number."""
         rows = x.reshape(-1, x.shape[-1]).to(self.dtype)
         spare = rounded(len(rows)) - len(rows) if self._by_onednn else 0
         if not spare:

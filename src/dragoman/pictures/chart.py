@@ -11,9 +11,9 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.pictures.theme import svg, text_svg
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
-"""Around the axes, where the names of the lines need one row."""
+"""The margins around the axes, if the names of the lines need one row."""
 _ROW = 16.0
-"""Of more names."""
+"""The height of each further row of names."""
 _MAX_STRETCHES = 150
 # A second way, besides colour, to tell lines apart.
 _DASHES = ("", "6 3", "2 3", "9 3 2 3")

@@ -26,7 +26,7 @@ _MAX_WEIGHTS = 2_000_000
 
 
 class AttentionView(Protocol):
-    """What is shown: an ``AttentionRecord``, described there."""
+    """The fields of an ``AttentionRecord`` that are shown; it describes them."""
 
     @property
     def source(self) -> Sequence[str]: ...

@@ -51,8 +51,7 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
 
 
 def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
-    """Returns the function that prepares the text of an example as Moses does; None if the recipe
-    does not use it."""
+    """Returns what prepares the text of an example as Moses does; None if it is not used."""
     if not recipe.data.moses:
         return None
     written_is_text = "target" in recipe.spec.texts

@@ -89,8 +89,7 @@ def links_of_trees(store: TokenStore, sentences: Text, symbols: TreeSymbols) -> 
 def _learned(
     store: TokenStore, vocabularies: tuple[Text, Text], starts: tuple[Booleans, Booleans]
 ) -> Iterator[Links]:
-    """Links learned by an HMM over the tokens of all examples. Two words are linked if any of their
-    tokens are."""
+    """Links by an HMM over the tokens of all examples. Words are linked if any tokens are."""
 
     def tokens(examples: Iterable[int]) -> Iterator[TokenPair]:
         for example in examples:

@@ -77,9 +77,7 @@ class PreparedFile(BaseModel):
 
 
 def is_prepared(path: str | os.PathLike[str]) -> bool:
-    """True for such a folder, also while it is being prepared; an address is always taken for
-    one.
-    """
+    """True for such a folder, also while it is being prepared, and for any address."""
     return is_remote(path) or any((Path(path) / one).exists() for one in (FILE, BEGUN))
 
 

@@ -171,9 +171,7 @@ class Run:
 
     @property
     def target(self) -> Form:
-        """The form of the model's output. Errors: as ``source``; ``RunError`` if it writes no
-        text.
-        """
+        """The form of the model's output. Errors: as ``source``, or that it writes no text."""
         if self.task.has_head:
             raise RunError(self.writes_no_text)
         return self.forms.target

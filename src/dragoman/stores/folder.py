@@ -23,7 +23,7 @@ _OLD = 3600.0
 
 
 class FolderStore(Store):
-    """Objects are files."""
+    """A folder, whose objects are files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -40,7 +40,7 @@ class Unanswered(Exception):
 
 
 class ObjectStore(Store):
-    """A bucket, or a server."""
+    """A bucket or a web server, through obstore."""
 
     def __init__(self, address: str) -> None:
         """``address``: ``s3://bucket``, ``https://host``.
@@ -149,8 +149,8 @@ class ObjectStore(Store):
         return data
 
     def _asked(self, name: str, request: Callable[[], Found]) -> Found:
-        """What a request gives. obstore makes it again where it is refused; here it is made again
-        where its answer was cut short. Errors: as ``_once``, and ``StoreError`` in the end."""
+        """Makes a request and returns its result. obstore repeats a refused request; this repeats
+        one whose answer was cut short. Errors: as ``_once``, and ``StoreError`` in the end."""
         began = time.monotonic()
         while True:
             try:
@@ -164,7 +164,7 @@ class ObjectStore(Store):
                 time.sleep(_PAUSE)
 
     def _once(self, name: str, request: Callable[[], Found]) -> Found:
-        """What a request gives. Errors: as this module tells them; ``FileNotFoundError``."""
+        """Makes a request once. Errors: those of this module; ``FileNotFoundError``."""
         from obstore.exceptions import (
             BaseError,
             InvalidPathError,

@@ -83,7 +83,7 @@ def _missing(missing: Sequence[tuple[str, str]]) -> str:
 
 
 def _both(words: Words, tag: str, kind: str = "") -> str:
-    """The same element twice, one for each language; a script or the style hides one."""
+    """An element twice, once for each language; a script or the style hides one."""
     of_kind = f' class="{kind}"' if kind else ""
     return "".join(
         f'<{tag} lang="{language}"{of_kind}>{escape(text)}</{tag}>'

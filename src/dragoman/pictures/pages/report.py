@@ -263,7 +263,7 @@ def _limits(limits: Sequence[str]) -> str:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    """Names and values."""
+    """A list of names and values."""
     rows = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return "\n".join(['<dl class="facts">', *rows, "</dl>"])
 
@@ -285,18 +285,18 @@ _COMPARISON_STYLES = ".charts figure{max-width:30rem}"
 
 @dataclass(frozen=True)
 class ReportSection:
-    """A part of the page."""
+    """A part of the page with charts and tables."""
 
     heading: str
     words: str = ""
-    """What it shows and how it was measured."""
+    """A text that says what it shows and how it was measured."""
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """All that the page says."""
+    """The texts, charts and tables of the page."""
 
     title: str
     lead: str
