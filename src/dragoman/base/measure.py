@@ -26,7 +26,7 @@ class Measure:
     called: str
     better: Better
     digits: int = 2
-    """The number of decimal places."""
+    """The number of decimal places of written values."""
     times: float = 1.0
     """The factor by which values are multiplied when written: 100 for a share in percent."""
     percent: bool = False

@@ -61,7 +61,7 @@ class Task:
     finished: Mapping[str, Measure] = field(default_factory=dict)
     """The scores that are measured only for a finished run."""
     loss_unit: str = "nats"
-    """The unit of its loss."""
+    """The unit of its loss, as charts name it."""
     compared: str | None = None
     """The score that compares where ``training.metric`` does not: across vocabularies."""
 

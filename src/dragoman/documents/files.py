@@ -15,7 +15,7 @@ from dragoman.formats.units.document import BadDocument, Document
 from dragoman.forms.languages import NAMES, base, name_of
 
 MOST_BYTES = 1 << 30
-"""The largest file, in bytes, in a shell or Python; a server has limits of its own."""
+"""The most bytes of a file from the shell or from Python; a server has limits of its own."""
 _LOOKED_AT = 4096
 
 

@@ -117,7 +117,7 @@ class MultiHeadAttention(Computing):
         self._joint: tuple[native_linear.PackedWeights, native_linear.PackedWeights] | None = None
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """With kernels: packs W^Q, W^K, W^V as one matrix, and W^K, W^V as another."""
+        """Packs W^Q, W^K, W^V as one matrix, and W^K, W^V as another, if kernels are used."""
         self._joint = None
         if by_kernels:
             weights = [part.weight for part in (self.query, self.key, self.value)]
