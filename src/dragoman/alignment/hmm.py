@@ -215,11 +215,11 @@ class Hmm:
             scale[:, place] = forward[:, place].sum(axis=1)
             forward[:, place] /= scale[:, place, None]
         backward = np.ones((batch, sources))
-        found = np.empty((batch, length, sources + 1))
+        places = np.empty((batch, length, sources + 1))
         followed = np.zeros((sources + 1, sources))
         for place in reversed(range(length)):
             state = forward[:, place].reshape(batch, 2, sources) * backward[:, None]
-            found[:, place, :-1], found[:, place, -1] = state[:, 0], state[:, 1].sum(axis=1)
+            places[:, place, :-1], places[:, place, -1] = state[:, 0], state[:, 1].sum(axis=1)
             going = real[:, place] * backward / scale[:, place, None]  # (B, I)
             if place:
                 before = forward[:, place - 1, :sources] + forward[:, place - 1, sources:]
@@ -228,7 +228,7 @@ class Hmm:
                 backward = going @ moves[:-1].T + quiet
             else:
                 followed[-1] += going.sum(axis=0) * moves[-1]
-        return Expected(found, followed, float(np.log(scale).sum()))
+        return Expected(places, followed, float(np.log(scale).sum()))
 
     def improve(self, lexicon: Floats, jumps: Floats) -> None:
         """``lexicon`` (N,) expected counts of each cell, ``jumps`` of each width."""
@@ -293,19 +293,19 @@ class StatisticalAligner:
             if len(source) and len(target):
                 used.append((source, target))
         turned = [(target, source) for source, target in used]
-        made = cls(
+        aligner = cls(
             Hmm.begin(used, source_vocabulary, target_vocabulary, rounds),
             Hmm.begin(turned, target_vocabulary, source_vocabulary, rounds),
         )
         groups = [
-            (made._forward.cells(source, target), made._backward.cells(target, source))
+            (aligner._forward.cells(source, target), aligner._backward.cells(target, source))
             for _, source, target in _by_shape(used)
         ]
         watch(0)
         for done in range(1, rounds + 1 if groups else 1):
-            made.improve(groups)
+            aligner.improve(groups)
             watch(done)
-        return made
+        return aligner
 
     def save(self, path: Path) -> None:
         """Write the tables of both directions, whole or not at all."""

@@ -76,10 +76,10 @@ def install(extra: str) -> str:
     try:
         known = metadata.requires("dragoman") or []
     except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
-        wanted = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
+        requirements = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
     else:
         ends = (f"; extra == '{extra}'", f'; extra == "{extra}"')
-        wanted = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
-        assert wanted, f"pyproject.toml has no extra {extra!r}"
+        requirements = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
+        assert requirements, f"pyproject.toml has no extra {extra!r}"
     python = min(sys.executable, os.path.relpath(sys.executable), key=len)
-    return shlex.join([python, "-m", "pip", "install", *wanted])
+    return shlex.join([python, "-m", "pip", "install", *requirements])

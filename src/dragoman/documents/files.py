@@ -102,15 +102,15 @@ def fitted(document: Document, source: str | None, target: str) -> tuple[Documen
     and what is doubtful about its languages. Errors: ``BadDocument`` where it says that it is of
     others."""
     doubts = []
-    for said in document.languages:
-        wanted = source if said.side == "source" else target
-        if wanted is None or not _differ(said.code, wanted):
+    for declared in document.languages:
+        language = source if declared.side == "source" else target
+        if language is None or not _differ(declared.code, language):
             continue
         problem = (
-            f"{said.where} says {name_of(said.code)}, and it is to be translated "
-            f"{'from' if said.side == 'source' else 'into'} {name_of(wanted)}"
+            f"{declared.where} says {name_of(declared.code)}, and it is to be translated "
+            f"{'from' if declared.side == 'source' else 'into'} {name_of(language)}"
         )
-        if said.is_binding:
+        if declared.is_binding:
             raise BadDocument(
                 f"{problem}: choose a run of these languages, or correct the document if it is "
                 "wrong about itself"

@@ -74,7 +74,7 @@ def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -
         stream += _sentence(unit, places, sentence, chains, inner)
         space = behind
     stream += _gap(space, alone[first:], stream)
-    target, times = _written(stream, unit.tags)
+    target, times = _write_elements(stream, unit.tags)
     for number, code in enumerate(unit.tags):
         has_to = not code.repeats and code.partner is not None
         if has_to and times.get(number, 0) != 1:
@@ -107,36 +107,36 @@ def _gap(space: str, codes: Sequence[int], stream: Sequence[_Shown | int]) -> li
 def _sentence(
     unit: Unit,
     places: Sequence[int],
-    one: MovedSentence,
+    sentence: MovedSentence,
     chains: Sequence[Chain],
     codes: Sequence[int],
 ) -> list[_Shown | int]:
     """``places``: of the codes of the unit; ``codes``: those that stand alone in the sentence."""
-    first = bisect_right(places, one.begin)  # codes before the sentence
-    if one.alignment is None or not one.words:
-        return [_Shown("", one.text, chains[first]), *codes]
-    last = max(first, bisect_left(places, one.end))
-    inner = [place - one.begin for place in places[first:last]]
-    length = one.end - one.begin
+    first = bisect_right(places, sentence.begin)  # codes before the sentence
+    if sentence.alignment is None or not sentence.words:
+        return [_Shown("", sentence.text, chains[first]), *codes]
+    last = max(first, bisect_left(places, sentence.end))
+    inner = [place - sentence.begin for place in places[first:last]]
+    length = sentence.end - sentence.begin
     edges = np.array([0, *inner, length], dtype=np.float64)
-    spans = piece_spans(one.pieces, length)
+    spans = piece_spans(sentence.pieces, length)
     of_words = np.stack(
-        [one.alignment[w.first : w.first + w.count].mean(axis=0) for w in one.words]
+        [sentence.alignment[w.first : w.first + w.count].mean(axis=0) for w in sentence.words]
     )
     gains = of_words @ shares(spans, edges)  # (W, K + 1)
     of_word = [chains[first + int(stretch)] for stretch in gains.argmax(axis=1)]
-    of_word = _marks_beside(of_word, one.words, chains[last])
+    of_word = _move_marks(of_word, sentence.words, chains[last])
     centres = spans.mean(axis=1)[of_words.argmax(axis=1)] if len(spans) else np.zeros(len(of_words))
-    spoken = np.array([any(map(str.isalnum, word.text)) for word in one.words])
+    spoken = np.array([any(map(str.isalnum, word.text)) for word in sentence.words])
     at: dict[int, list[int]] = {}
     least = 0
     for number in codes:
         # Codes that stand alone keep their order among themselves.
-        gap = max(least, _best_gap(centres, spoken, places[number] - one.begin))
+        gap = max(least, _best_gap(centres, spoken, places[number] - sentence.begin))
         least = gap
         at.setdefault(gap, []).append(number)
     stream: list[_Shown | int] = []
-    for number, (word, chain) in enumerate(zip(one.words, of_word, strict=True)):
+    for number, (word, chain) in enumerate(zip(sentence.words, of_word, strict=True)):
         before, beginning = word.before, at.get(number, [])
         if beginning and before:
             # The space stays on the side of the code on which it was.
@@ -148,7 +148,7 @@ def _sentence(
         else:
             stream += beginning
         stream.append(_Shown(before, word.text, chain))
-    return [*stream, *at.get(len(one.words), [])]
+    return [*stream, *at.get(len(sentence.words), [])]
 
 
 def stream_chain(stream: Sequence[_Shown | int]) -> Chain:
@@ -167,25 +167,23 @@ def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: in
     return int(wrong.argmin())
 
 
-def _marks_beside(
-    of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Chain
-) -> list[Chain]:
+def _move_marks(of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Chain) -> list[Chain]:
     """A mark stands with the words around it, or with one of them; it makes no element of its
     own. ``at_end``: what is open at the end of the source, for marks at the end."""
-    found = list(of_word)
+    chains = list(of_word)
     for number, word in enumerate(words):
         if any(map(str.isalnum, word.text)):
             continue
         if not any(map(str.isalnum, "".join(one.text for one in words[number:]))):
-            found[number] = at_end
+            chains[number] = at_end
             continue
-        beside = found[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])
-        if beside and (found[number] not in beside or len(set(beside)) == 1):
-            found[number] = beside[0]
-    return found
+        beside = chains[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])
+        if beside and (chains[number] not in beside or len(set(beside)) == 1):
+            chains[number] = beside[0]
+    return chains
 
 
-def _written(
+def _write_elements(
     stream: Sequence[_Shown | int], codes: Sequence[Code]
 ) -> tuple[Target, dict[int, int]]:
     """The stream with its elements begun and ended, and how often each code stands in it."""
@@ -212,21 +210,21 @@ def _written(
             put(number)
         current = to
 
-    for one in stream:
-        if isinstance(one, int):
-            put(one)
+    for item in stream:
+        if isinstance(item, int):
+            put(item)
         else:
-            if one.text or one.chain != current:
-                change(one.chain if one.text else current, one.before)
-            elif one.before:
-                target.append(one.before)
-            if one.text:
-                target.append(one.text)
+            if item.text or item.chain != current:
+                change(item.chain if item.text else current, item.before)
+            elif item.before:
+                target.append(item.before)
+            if item.text:
+                target.append(item.text)
     change((), "")
-    return _merged(target), times
+    return _merge_texts(target), times
 
 
-def _merged(target: Target) -> Target:
+def _merge_texts(target: Target) -> Target:
     """Texts that stand beside each other as one."""
     merged: Target = []
     for one in target:

@@ -77,17 +77,17 @@ def translated(
     answer: Any = None
     while True:
         try:
-            asked = running.send(answer)
+            request = running.send(answer)
         except StopIteration as end:
             targets: list[Target] = end.value
             return targets
         answer = None
-        if isinstance(asked, ToSearch):
-            answer = search(asked.passages)
-        elif isinstance(asked, ToAlign):
-            answer = _aligned(engine, asked.pairs)
+        if isinstance(request, ToSearch):
+            answer = search(request.passages)
+        elif isinstance(request, ToAlign):
+            answer = _align(engine, request.pairs)
         else:
-            progress(asked)
+            progress(request)
 
 
 def parts_of_units(units: Iterable[Unit]) -> Iterator[Sequence[Unit]]:
@@ -110,15 +110,15 @@ def bare(unit: Unit) -> Unit:
     return replace(unit, tags=codes) if codes else unit
 
 
-def _aligned(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:
+def _align(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:
     if pairs and not engine.has_inside:  # several models together have no attention of their own
-        yield from (_in_proportion(len(target), len(source)) for source, target in pairs)
+        yield from (_align_in_proportion(len(target), len(source)) for source, target in pairs)
     elif pairs:
         for batch in engine.attention.align(pairs):
             yield from batch
 
 
-def _in_proportion(target: int, source: int) -> Alignment:
+def _align_in_proportion(target: int, source: int) -> Alignment:
     """(T, S): each token looks at the one that stands as far from the beginning."""
     found = np.zeros((target, source))
     if source:

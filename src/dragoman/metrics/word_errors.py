@@ -176,8 +176,8 @@ def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
     ``_MOST_CELLS``. Larger tables are cut in two where a least way leads through (Hirschberg,
     1975).
     """
-    begin = _length_alike(said, written)
-    end = _length_alike(said[begin:][::-1], written[begin:][::-1])
+    begin = _common_prefix_length(said, written)
+    end = _common_prefix_length(said[begin:][::-1], written[begin:][::-1])
     before, after = said[:begin], said[len(said) - end :]
     said, written = said[begin : len(said) - end], written[begin : len(written) - end]
     if len(written) > 1 and len(said) * len(written) > _MOST_CELLS:
@@ -191,7 +191,7 @@ def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
     return [*(("right", x, x) for x in before), *steps, *(("right", x, x) for x in after)]
 
 
-def _length_alike(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """The number of words with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
@@ -290,8 +290,8 @@ def compare_word_errors(
     characters: list[list[_Array]] = []
     for runs in systems.values():
         both = [_statistics(references, composed(hypotheses)) for hypotheses in runs]
-        words.append([_summed(one, rows) for one, _ in both])
-        characters.append([_summed(other, rows) for _, other in both])
+        words.append([_sum_rows(one, rows) for one, _ in both])
+        characters.append([_sum_rows(other, rows) for _, other in both])
     measured = {
         "WER": MeasuredSystem(words, _rates, SIGNATURE + form, less_is_better=True),
         "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE + form, less_is_better=True),
@@ -323,7 +323,7 @@ def _statistics(references: Sequence[str], hypotheses: Sequence[str]) -> tuple[_
     return np.array(words, float), np.array(characters, float)
 
 
-def _summed(statistics: _Array, rows: Sequence[int]) -> _Array:
+def _sum_rows(statistics: _Array, rows: Sequence[int]) -> _Array:
     """(N, K) -> (G, K): ``rows`` says to which of the G each of the N belongs."""
     found = np.zeros((max(rows) + 1, statistics.shape[1]))
     np.add.at(found, list(rows), statistics)

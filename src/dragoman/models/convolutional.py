@@ -163,7 +163,7 @@ class Convolutional(Advancing):
         else:
             read = self.front_end(source)
             layout, rows = read.layout, read.values * EMBEDDING_STD  # as spread as embeddings
-            embedded = self._placed(rows, layout.positions, "source", layout.row_keys)
+            embedded = self._add_positions(rows, layout.positions, "source", layout.row_keys)
         windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
@@ -221,9 +221,9 @@ class Convolutional(Advancing):
             x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
         else:
             x = embedding(tokens).to(embedding.dtype)
-        return self._placed(x, positions, side, row_keys)
+        return self._add_positions(x, positions, side, row_keys)
 
-    def _placed(
+    def _add_positions(
         self, x: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
         """Rows (P, D) with their positions (P,); ``row_keys`` (P,) of the rows, for dropout."""

@@ -101,10 +101,10 @@ class Ensemble(Model):
 
 def mixture(logits: Sequence[Tensor]) -> Tensor:
     """M x (..., V) logits -> (..., V) log-probabilities of the mean of their distributions."""
-    known = [torch.log_softmax(_exact(one), dim=-1) for one in logits]
+    known = [torch.log_softmax(_at_least_fp32(one), dim=-1) for one in logits]
     return torch.stack(known).logsumexp(dim=0) - math.log(len(known))
 
 
-def _exact(logits: Tensor) -> Tensor:
+def _at_least_fp32(logits: Tensor) -> Tensor:
     """In fp32 at least: probabilities of many tokens are summed."""
     return logits if logits.dtype == torch.float64 else logits.float()

@@ -75,7 +75,7 @@ class PreparedNetwork(Model):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         """Teacher forcing, by the plain network."""
-        return self._plain.decode(target_in, _precise(memory, self._plain))
+        return self._plain.decode(target_in, _to_type_of(memory, self._plain))
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         """Logits of given hidden rows, by the plain network."""
@@ -150,7 +150,7 @@ def twin(module: Any) -> Any:
     return made
 
 
-def _precise(memory: Memory, network: nn.Module) -> Memory:
+def _to_type_of(memory: Memory, network: nn.Module) -> Memory:
     """The memory in the type of the plain network's weights."""
     dtype = next(network.parameters()).dtype
     return Memory(memory.rows.to(dtype), memory.layout, memory.key_mask, memory.tokens)

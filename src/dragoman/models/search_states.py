@@ -73,14 +73,14 @@ def _longer(grid: Tensor, longest: int) -> Tensor:
 
 def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
     """One head: queries (B, R, K) -> what they find (B, R, Kv), and weights (B, R, S)."""
-    found, weights = scaled_dot_product(
+    context, weights = scaled_dot_product(
         query[:, None],
         source.keys[:, None],
         source.values[:, None],
         source.allowed[:, None, None],
         scale=scale,
     )
-    return found[:, 0], weights[:, 0]
+    return context[:, 0], weights[:, 0]
 
 
 def seen_by_probe(name: str, found: Tensor) -> Tensor:

@@ -26,24 +26,24 @@ def status() -> Status:
     """The kernels in use, after they were compared with their twins on small products. Other
     threads wait for the comparison."""
     with _deciding:
-        return _decided()
+        return _decide()
 
 
 @cache
-def _decided() -> Status:
-    library, found = loader.load()
+def _decide() -> Status:
+    library, loaded = loader.load()
     if library is None:
-        return found
+        return loaded
     if _compared_before:
-        return Status(found.level, f"{found.reason}, compared with plain torch before")
+        return Status(loaded.level, f"{loaded.reason}, compared with plain torch before")
     from dragoman.native.check import first_difference
 
     wrong = first_difference()
     if wrong is None:
         threads = "torch's threads" if loader.share_threads() else "its own threads"
-        never = loader.NEVER_RUN.get(str(found.level))
+        never = loader.NEVER_RUN.get(str(loaded.level))
         return Status(
-            found.level, f"{found.reason}, on {threads}" + (f"; {never}" if never else "")
+            loaded.level, f"{loaded.reason}, on {threads}" + (f"; {never}" if never else "")
         )
     loader.refuse()
     return loader.without(
@@ -88,7 +88,7 @@ def take_as_compared() -> None:
     (``native/measured.py``).
     """
     global _compared_before
-    if not _decided.cache_info().currsize:
+    if not _decide.cache_info().currsize:
         _compared_before = True
 
 
@@ -102,5 +102,5 @@ def reset() -> None:
     global _compared_before
     _compared_before = False
     loader.reset()
-    _decided.cache_clear()
+    _decide.cache_clear()
     _agrees.cache_clear()

@@ -81,7 +81,7 @@ def reset() -> None:
     global _refused
     _refused = False
     load.cache_clear()
-    _bound.cache_clear()
+    _bind.cache_clear()
     _share_threads.cache_clear()
 
 
@@ -138,16 +138,16 @@ def load() -> tuple[_Library | None, Status]:
         if why_not.startswith(f"{choice}:"):
             return without(why_not)
         return without(f"this processor cannot run {choice} (it can run: {' '.join(can) or '-'})")
-    wanted = tuple(n for n in LEVELS if n in can)
+    levels = tuple(n for n in LEVELS if n in can)
     if choice == TWIN:
-        wanted = TWIN, "avx2"
+        levels = TWIN, "avx2"
     elif choice != "auto":
-        wanted = wanted[wanted.index(choice) :]
-    if not wanted:
+        levels = levels[levels.index(choice) :]
+    if not levels:
         return without("this processor has neither AVX2 nor AVX-512, nor NEON with dot products")
-    reason = f"{wanted[0]} ({why_not})" if why_not and choice == "auto" else wanted[0]
-    among = wanted if choice == "auto" else wanted[:1]
-    return _Library(handle, wanted, among), Status(wanted[0], reason)
+    reason = f"{levels[0]} ({why_not})" if why_not and choice == "auto" else levels[0]
+    among = levels if choice == "auto" else levels[:1]
+    return _Library(handle, levels, among), Status(levels[0], reason)
 
 
 def _can_run(handle: ctypes.CDLL) -> tuple[list[str], str]:
@@ -270,18 +270,18 @@ def own_threads() -> Iterator[None]:
     """
     import torch
 
-    found, _ = load()
+    library, _ = load()
     threads = torch.get_num_threads()
-    if found is None or threads == 1:
+    if library is None or threads == 1:
         yield
         return
-    found.handle.dragoman_own_threads(threads)
+    library.handle.dragoman_own_threads(threads)
     torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(threads)
-        found.handle.dragoman_own_threads(0)
+        library.handle.dragoman_own_threads(0)
 
 
 def function(name: str, level: str | None = None) -> Any | None:
@@ -290,7 +290,7 @@ def function(name: str, level: str | None = None) -> Any | None:
 
     Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
-    return _bound(name, level or level_in_use(), ctypes.CFUNCTYPE)
+    return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
 
 
 def kernel(name: str, level: str | None = None) -> Any:
@@ -303,13 +303,13 @@ def kernel(name: str, level: str | None = None) -> Any:
 def quick_function(name: str) -> Any:
     """A kernel that is too short to let other threads in: it keeps Python's lock. The library is
     loaded."""
-    found = _bound(name, level_in_use(), ctypes.PYFUNCTYPE)
+    found = _bind(name, level_in_use(), ctypes.PYFUNCTYPE)
     assert found is not None, "ask loaded() first"
     return found
 
 
 @cache
-def _bound(name: str, first: str | None, kind: Callable[..., Any]) -> Any | None:
+def _bind(name: str, first: str | None, kind: Callable[..., Any]) -> Any | None:
     library, _ = load()
     if library is None:
         return None

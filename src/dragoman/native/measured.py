@@ -46,7 +46,7 @@ class Stopwatch:
     """
 
     def __init__(self) -> None:
-        self._waited = _waited()
+        self._waited = _waiting_times()
         self._processor = time.process_time()
         self._wall = time.perf_counter()
 
@@ -54,7 +54,7 @@ class Stopwatch:
         """``threads``: on how many the work was done."""
         wall = time.perf_counter() - self._wall
         processor = time.process_time() - self._processor
-        now = _waited()
+        now = _waiting_times()
         if not now:
             return wall
         waited = {thread: one - self._waited.get(thread, 0) for thread, one in now.items()}
@@ -63,16 +63,16 @@ class Stopwatch:
         return min(wall, max(processor / threads, wall - lost / 1e9))
 
 
-def _waited() -> Mapping[int, int]:
+def _waiting_times() -> Mapping[int, int]:
     """Nanoseconds that each thread of this process has waited for a core so far."""
-    found = {}
+    times = {}
     try:
         for thread in os.listdir("/proc/self/task"):
             words = Path(f"/proc/self/task/{thread}/schedstat").read_text("ascii").split()
-            found[int(thread)] = int(words[1])
+            times[int(thread)] = int(words[1])
     except (OSError, ValueError, IndexError):
         return {}
-    return found
+    return times
 
 
 NAME = "machine.json"

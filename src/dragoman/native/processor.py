@@ -38,14 +38,14 @@ def cpuinfo() -> list[str]:
 
 def processor() -> str:
     """Its name; with family and model where Linux tells them, since many share one name."""
-    found: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for line in cpuinfo():
         key, _, value = line.partition(":")
-        found.setdefault(key.strip(), value.strip())
-    name = found.get("model name") or platform.processor() or platform.machine()
-    if "cpu family" not in found:
+        facts.setdefault(key.strip(), value.strip())
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" not in facts:
         return name
-    return f"{name}, family {found['cpu family']} model {found['model']}"
+    return f"{name}, family {facts['cpu family']} model {facts['model']}"
 
 
 THREADS = "OMP_NUM_THREADS"

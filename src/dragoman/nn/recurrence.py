@@ -82,7 +82,7 @@ class Products:
         """The type of factors and results."""
         if self.prepared is not None:
             return self.prepared.dtype
-        return self.packed.dtype if self.packed is not None else self._used.dtype
+        return self.packed.dtype if self.packed is not None else self._weight_in_use.dtype
 
     def forward(self, x: Tensor) -> Tensor:
         """x Wᵀ: (n, K) -> (n, N)."""
@@ -90,13 +90,13 @@ class Products:
             return self.prepared.any_rows(x)
         if self.packed is not None:
             return native.forward_rows(x, self.packed, None)
-        return x @ self._used.t()
+        return x @ self._weight_in_use.t()
 
     def backward(self, grad: Tensor) -> Tensor:
         """dy W: (n, N) -> (n, K)."""
         if self.packed is not None:
             return native.backward_input_rows(grad, self.packed)
-        return grad @ self._used
+        return grad @ self._weight_in_use
 
     def gradient(self, grad: Tensor, x: Tensor) -> Tensor | None:
         """dyᵀ x of the weight; None where a kernel has added it to ``.grad`` itself."""
@@ -105,7 +105,7 @@ class Products:
         return (grad.t() @ x).to(self.weight.dtype)
 
     @property
-    def _used(self) -> Tensor:
+    def _weight_in_use(self) -> Tensor:
         return self.weight.detach() if self.low is None else self.low
 
 

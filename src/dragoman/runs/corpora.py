@@ -160,13 +160,13 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     corpora: dict[str, Sequence[CorpusSettings | None]] = {
         "train": data.train, "dev": [data.dev], "test": [data.test]
     }  # fmt: skip
-    found = []
+    doubts = []
     for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
         sampler = BlockSampler()
         for _ in sampler.watch(read_pairs(corpus)):
             pass
-        found += _doubts(recipe, corpus, sampler)
-    return found
+        doubts += _doubts(recipe, corpus, sampler)
+    return doubts
 
 
 def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: BlockSampler) -> list[Doubt]:

@@ -59,7 +59,7 @@ class EvaluationSet:
         """
         for file in files:
             check_is_read(file, "translation")
-        if columns is None and keys is None and (spoken := _spoken(run, files)) is not None:
+        if columns is None and keys is None and (spoken := _spoken_list(run, files)) is not None:
             pairs = list(read_pairs(spoken))
             return cls(pairs, _with_further(pairs, []), spoken.name)
         placed = file_at(files, columns, keys)
@@ -101,7 +101,7 @@ class EvaluationSet:
         return cls(pairs, _with_further(pairs, further), first.name)
 
 
-def _spoken(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
+def _spoken_list(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
     """Recordings with what is said in them, for a run that reads such; None for anything else, and
     for a list whose columns have no names. Errors: ``DataError``."""
     layout = run.recipe.source.listed_as

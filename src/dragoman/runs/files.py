@@ -175,7 +175,7 @@ def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        return _checked(read_json(path), what, str(path))
+        return _check(read_json(path), what, str(path))
     except RunError as error:
         raise RunError(
             f"{error}. Remove it: the model works without, and dragoman evaluate and train write "
@@ -202,16 +202,16 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
-            _checked({"record": record}, _LineNote, where)
+            _check({"record": record}, _LineNote, where)
             yield record
 
 
-def _checked(found: Any, what: type[BaseModel], where: str) -> dict[str, Any]:
+def _check(content: Any, what: type[BaseModel], where: str) -> dict[str, Any]:
     try:
-        what.model_validate(found)
+        what.model_validate(content)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"]))[:100]
         raise RunError(f"{where} is damaged ({place}: {problem['msg']})") from None
-    checked: dict[str, Any] = found
+    checked: dict[str, Any] = content
     return checked

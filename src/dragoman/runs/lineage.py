@@ -72,12 +72,12 @@ class Learned:
         alike = len(self.hashes) > 1 and bool(pairs) and bool(pairs[0].source)
         if not self.base or (alike and self.part != "decoder"):
             side = "source" if "source" in self.hashes else "target"
-            return _found([pair.source or pair.target for pair in pairs], self.hashes.get(side))
+            return _find([pair.source or pair.target for pair in pairs], self.hashes.get(side))
         return [
             any(found)
             for found in zip(
                 *(
-                    _found_in_lines([getattr(pair, side) for pair in pairs], hashes)
+                    _find_in_lines([getattr(pair, side) for pair in pairs], hashes)
                     for side in ("source", "target")
                     for hashes in self.hashes.values()
                 ),
@@ -98,7 +98,7 @@ class Learned:
         return f"{name}: the run this began from, {self.base}," if self.base else name
 
 
-def _found(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
+def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
     if hashes is None:
         return [False] * len(texts)
     wanted = np.array([hash_of(text) for text in texts], np.uint64)
@@ -106,13 +106,13 @@ def _found(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[
     return found
 
 
-def _found_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
+def _find_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
     """For each text: True if it, or half of its lines, was learned. A base may have read other
     pieces of the same text: lines, passages, documents."""
     lines = [_lines(text) for text in texts]
-    found = iter(_found(list(chain.from_iterable(lines)), hashes))
+    found = iter(_find(list(chain.from_iterable(lines)), hashes))
     seen = [[next(found) for _ in of_text] for of_text in lines]
-    whole = _found(texts, hashes)
+    whole = _find(texts, hashes)
     return [
         bool(of_text) and (known or 2 * sum(of_text) >= len(of_text))
         for known, of_text in zip(whole, seen, strict=True)
@@ -213,15 +213,15 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
             {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
         ],
     }
-    found = [(own, learned_itself(base))]
+    bases = [(own, learned_itself(base))]
     for note, learned in zip(
         notes.get(BASES, []), learned_before(base.folder, notes.get(BASES, [])), strict=True
     ):
-        found.append((note, learned))
-    for number, (note, learned) in enumerate(found, 1):
+        bases.append((note, learned))
+    for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)
-    return [note for note, _ in found]
+    return [note for note, _ in bases]
 
 
 def learned_itself(run: Run) -> Learned:
@@ -282,12 +282,12 @@ def _save(folder: Path, number: int, hashes: Hashes) -> None:
 
 def _load(folder: Path, number: int) -> Hashes:
     """Errors: ``RunError`` for a file that is damaged."""
-    found = {}
+    hashes = {}
     for side in ("source", "target"):
         path = folder / _FOLDER / f"{number}-{side}"
         if path.is_file():
             content = read_bytes(path, _MOST)
             if len(content) % 8:
                 raise RunError(f"{path} is damaged: {len(content):,} bytes are no hashes")
-            found[side] = np.frombuffer(content, "<u8").astype(np.uint64)
-    return found
+            hashes[side] = np.frombuffer(content, "<u8").astype(np.uint64)
+    return hashes

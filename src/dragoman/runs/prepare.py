@@ -77,7 +77,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     }
     corpora = fingerprints(recipe)
     key = key_of(recipe, sides, corpora)
-    store = _stored(recipe, sides, key, run_folder, say)
+    store = _open_or_build_store(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
         **store.notes,
@@ -90,7 +90,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     }
     two_texts = len(recipe.spec.texts) > 1
     if two_texts and not recipe.data.moses:  # which hides where sentences begin
-        notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
+        notes[SEVERAL_SENTENCES] = _share_of_several_sentences(store, recipe.languages.source)
     if two_texts and (found := _length_ratio(store)):
         notes[LENGTHS] = found.to_dict()
         if forms.source.spaced and not recipe.data.moses:
@@ -123,7 +123,7 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
     data, count = recipe.data, 0
     if data.prepared is not None:  # which has none
         return None
-    found: dict[int, tuple[str, str]] = {}  # by what a split goes by: Anna and anna are one
+    seen: dict[int, tuple[str, str]] = {}  # by what a split goes by: Anna and anna are one
     held = [("dev", data.dev), ("test", data.test)]
     for side, corpus in [*(("training", corpus) for corpus in data.train), *held]:
         if corpus is None or corpus.groups_by is None:
@@ -132,13 +132,13 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
             if not pair.group:  # a split goes by its text
                 continue
             place = f"{corpus.name}, line {pair.line}"
-            other, first = found.setdefault(hash_of(pair.group), (side, place))
+            other, first = seen.setdefault(hash_of(pair.group), (side, place))
             if other != side:
                 raise DataError(
                     f"{place}: the group {pair.group!r} is in {side} and in {other} ({first}). "
                     "Move all of it to one side"
                 )
-        count = len(found) if side == "training" else count
+        count = len(seen) if side == "training" else count
     by = dict.fromkeys(corpus.groups_by for corpus in data.train if corpus.groups_by is not None)
     return {"by": ", ".join(by), "count": count} if by else None
 
@@ -169,7 +169,7 @@ def _length_ratio(store: TokenStore) -> LengthRatio | None:
     return LengthRatio.of(store.lengths["source"][some], store.lengths["target"][some])
 
 
-def _several_sentences(store: TokenStore, language: str) -> float:
+def _share_of_several_sentences(store: TokenStore, language: str) -> float:
     """The share of sources with more than one sentence, of some that are spread over the store."""
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
@@ -194,7 +194,7 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
     return Lexicon.count(store.text("source", n) for n in some)
 
 
-def _stored(
+def _open_or_build_store(
     recipe: Recipe, forms: Mapping[str, Form], key: str, run_folder: Path, say: Say
 ) -> TokenStore:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""

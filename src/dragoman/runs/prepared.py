@@ -85,7 +85,7 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
     """Errors: ``RunError`` where there is none, or where it is not whole."""
     path = local_folder(folder) / FILE
     if not path.is_file():
-        raise _not_prepared(folder)
+        raise _not_prepared_error(folder)
     try:
         # As JSON has them, tuples are lists.
         return PreparedFile.model_validate_json(json.dumps(read_json(path)))
@@ -93,7 +93,7 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
         raise RunError(f"{path} is damaged, or of another version of dragoman") from error
 
 
-def _not_prepared(folder: str | os.PathLike[str]) -> RunError:
+def _not_prepared_error(folder: str | os.PathLike[str]) -> RunError:
     return RunError(
         f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
         f"dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
@@ -142,14 +142,14 @@ def store_of(recipe: Recipe, key: str, sizes: dict[str, int]) -> TokenStore:
             f"{place} was prepared with another vocabulary, or with other settings of the "
             "text, than this recipe has. Prepare the text again, in another folder"
         )
-    return _opened(recipe, sizes)
+    return _open_store(recipe, sizes)
 
 
 def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
     """The text of "train", "dev" or "test"."""
     prepared = local_folder(_place(recipe))
     if side == "train" and not recipe.data.moses:
-        store = _opened(recipe)
+        store = _open_store(recipe)
         for example in range(len(store)):
             texts = {one: store.text(one, example) for one in store.lengths}
             yield Pair(example + 1, texts.get("source", ""), texts.get("target", ""))
@@ -164,7 +164,7 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
         raise RunError(f"{path} is missing or damaged ({error}). Prepare the text again") from error
 
 
-def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
+def _open_store(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
     folder = local_folder(_place(recipe))
     mend = "prepare the text again, in another folder"
     if is_remote(_place(recipe)):
@@ -190,7 +190,7 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     store = opened(address)
     stat = store.stat(FILE)
     if stat is None:
-        raise _not_prepared(place)
+        raise _not_prepared_error(place)
     name = hashlib.sha256(f"{address} {stat.tag}".encode()).hexdigest()[:24]
     folder = (cache_folder("buckets") or _temporary()) / name
     if not (folder / FILE).is_file():
@@ -234,7 +234,7 @@ def _fetch(store: Store, folder: Path) -> None:
         total = sum(stat.size for stat in stats.values())
         _check_room(store, folder, total)
         what, began = plural(len(missing), "file"), time.monotonic()
-        told = began
+        last_report = began
         logger.info("fetching %s: %s, %s MB", store.address, what, f"{total / 1e6:,.0f}")
         coming = [
             pool.submit(_fetch_file, store, folder / name, name, stat, sums[name])
@@ -243,8 +243,8 @@ def _fetch(store: Store, folder: Path) -> None:
         try:
             for number, one in enumerate(as_completed(coming), 1):
                 one.result()
-                if time.monotonic() - told >= _EVERY:
-                    told = time.monotonic()
+                if time.monotonic() - last_report >= _EVERY:
+                    last_report = time.monotonic()
                     logger.info("fetching %s: %s of %s", store.address, f"{number:,}", what)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

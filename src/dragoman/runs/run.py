@@ -370,12 +370,12 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         name = vocabulary_name(recipe, side)
         if name not in by_name:
             by_name[name] = Text.load(folder / name)
-    given: dict[Side, Form] = {
+    known: dict[Side, Form] = {
         side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
         for side in recipe.spec.texts
     }
     if (rows := rows_form(recipe.source)) is not None:
-        given["source"] = rows
+        known["source"] = rows
     # What is written at once is what the model reads at once, and no book.
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
-    return recipe.spec.forms(given, folder, longest)
+    return recipe.spec.forms(known, folder, longest)

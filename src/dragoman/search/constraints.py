@@ -80,7 +80,7 @@ class OnlyTokens:
             allowed = log_probabilities[rows]  # (M, V), a copy
             if self.forbidden is not None:
                 allowed[self._mask(rows, allowed.shape[1])] = -np.inf
-            tokens = _drawn(allowed, settings, numbers)
+            tokens = _draw_tokens(allowed, settings, numbers)
             values = allowed[np.arange(len(rows)), tokens]
             log_probabilities[rows] = -np.inf
             log_probabilities[rows, tokens] = values
@@ -99,7 +99,7 @@ class OnlyTokens:
         return mask[:, :vocabulary]
 
 
-def _drawn(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> Integers:
+def _draw_tokens(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> Integers:
     import torch
 
     tokens: Integers = draw(torch.from_numpy(allowed), settings, torch.from_numpy(numbers)).numpy()

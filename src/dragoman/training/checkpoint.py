@@ -126,7 +126,7 @@ class TrainingState:
                 "FILES --from RUN"
             )
         try:
-            return _checked().validate_json(json.dumps(content))
+            return _state_adapter().validate_json(json.dumps(content))
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, problem["loc"]))[:100]
@@ -134,7 +134,7 @@ class TrainingState:
 
 
 @functools.cache
-def _checked() -> TypeAdapter[TrainingState]:
+def _state_adapter() -> TypeAdapter[TrainingState]:
     return TypeAdapter(TrainingState)
 
 

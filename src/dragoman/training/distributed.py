@@ -107,7 +107,7 @@ class Ranks:
     def all_reduce(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by its sum over all processes."""
         if self.size > 1:
-            with _explained():
+            with _explaining_errors():
                 distributed.all_reduce(tensor)
 
     def any(self, flag: bool) -> bool:
@@ -115,14 +115,14 @@ class Ranks:
         if self.size == 1:
             return flag
         count = torch.tensor([float(flag)])
-        with _explained():
+        with _explaining_errors():
             distributed.all_reduce(count, group=self._waiting)
         return bool(count)
 
     def broadcast(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by that of the first process."""
         if self.size > 1:
-            with _explained():
+            with _explaining_errors():
                 distributed.broadcast(tensor, 0)
 
     def broadcast_text(self, text: str) -> str:
@@ -131,7 +131,7 @@ class Ranks:
             return text
         content = torch.tensor(list(text.encode()), dtype=torch.uint8)
         length = torch.tensor([len(content)])
-        with _explained():
+        with _explaining_errors():
             distributed.broadcast(length, 0, group=self._waiting)
             if not self.first:
                 content = torch.empty(int(length), dtype=torch.uint8)
@@ -140,7 +140,7 @@ class Ranks:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explaining_errors() -> Iterator[None]:
     """An exchange that fails -> what that means to a person."""
     try:
         yield

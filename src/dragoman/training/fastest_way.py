@@ -177,10 +177,10 @@ def fastest_way(
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
     found = ways_here(model, settings, ranks.device)
-    ways = _of_all([way for way in found if way.level is None or library.agrees(way.level)], ranks)
+    ways = _common([way for way in found if way.level is None or library.agrees(way.level)], ranks)
     if len(ways) == 1 and (ways[0].threads == 1 or ways[0].on_gpu) and timing is None:
         return MeasuredWays(ways[0], {})
-    known = _known(remembered, work, ways, ranks)
+    known = _recall(remembered, work, ways, ranks)
     if known is not None:
         return MeasuredWays(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
     with TemporaryDirectory() as folder:
@@ -318,7 +318,7 @@ class _Trials:
         return float(total)
 
 
-def _of_all(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
+def _common(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
     """The ways of the first process that all processes have."""
     text = ranks.broadcast_text(json.dumps([way.model_dump() for way in ways]))
     mine = {_kind(way) for way in ways}
@@ -332,19 +332,19 @@ def _of_all(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
 # ---- what is remembered: nanoseconds of a token
 
 
-def _known(
+def _recall(
     folder: Path | None, work: str, ways: Sequence[TrainingWay], ranks: Ranks
 ) -> dict[TrainingWay, float] | None:
     """The seconds per token that the first process remembers; None unless it knows all ways."""
-    found = measured.known(folder, work) if ranks.first and folder is not None else {}
-    found = json.loads(ranks.broadcast_text(json.dumps(dict(found))))
+    remembered = measured.known(folder, work) if ranks.first and folder is not None else {}
+    remembered = json.loads(ranks.broadcast_text(json.dumps(dict(remembered))))
     seconds = {}
     for way in ways:
-        if _name(way) not in found:
+        if _name(way) not in remembered:
             return None
         threads = way.threads
         while threads >= 1:
-            if (nanoseconds := found.get(_name(way.on(threads)))) is not None:
+            if (nanoseconds := remembered.get(_name(way.on(threads)))) is not None:
                 seconds[way.on(threads)] = nanoseconds / 1e9
             threads //= 2
     return seconds

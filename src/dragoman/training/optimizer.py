@@ -401,20 +401,20 @@ def depths(model: nn.Module) -> dict[str, int]:
     """The distance of each parameter from the input: embeddings 0, then layer by layer, then what
     is above the layers. The parts of a stack below a head, such as its last norm, count as its last
     layer."""
-    found: dict[str, int] = {}
+    depth_of: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():
         if isinstance(module, Stack):
             for number, layer in enumerate(module):
                 for parameter, _ in layer.named_parameters(prefix=f"{name}.{number}"):
-                    found[parameter] = layers + 1 + number
+                    depth_of[parameter] = layers + 1 + number
             layers += len(module)
         elif isinstance(module, Embedding | Positions):
-            found |= {parameter: 0 for parameter, _ in module.named_parameters(prefix=name)}
+            depth_of |= {parameter: 0 for parameter, _ in module.named_parameters(prefix=name)}
     top = layers + 1
     for name, _ in model.named_parameters():
-        found.setdefault(name, layers if name.startswith("body.") else top)
-    return found
+        depth_of.setdefault(name, layers if name.startswith("body.") else top)
+    return depth_of
 
 
 def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:

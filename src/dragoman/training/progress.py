@@ -251,9 +251,9 @@ def score_list(scores: Mapping[str, float], task: Task) -> str:
 def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
     """Three lines for each of the first few samples."""
     for sample in list(samples)[:_SAMPLES_SHOWN]:
-        yield f"source    {_harmless(sample.source)}"
-        yield f"model     {_harmless(sample.translation)}"
-        yield f"reference {_harmless(sample.reference)}"
+        yield f"source    {_make_harmless(sample.source)}"
+        yield f"model     {_make_harmless(sample.translation)}"
+        yield f"reference {_make_harmless(sample.reference)}"
 
 
 def clock(seconds: float) -> str:
@@ -263,7 +263,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _harmless(text: str) -> str:
+def _make_harmless(text: str) -> str:
     """Not longer than some lines; control characters, which could take over a terminal, replaced.
 
     A young model may repeat a word until it is stopped.

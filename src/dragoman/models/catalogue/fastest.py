@@ -86,19 +86,19 @@ def fastest(
         line = f"fp32 on plain torch, {model.plain_only}"
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     path, line = _choose(model.settings, precision, times)
-    line += _of_shortlist(path, shortlist)
+    line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     if path is None:
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     with library.using(path.level):
-        made = path.make(model, shortlist if path.takes_shortlist else None)
-    searched = OnTorch(made) if path.searched is None else path.searched(made)
+        fast_model = path.make(model, shortlist if path.takes_shortlist else None)
+    searched = OnTorch(fast_model) if path.searched is None else path.searched(fast_model)
     rows = _rows(
         path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
     )
     whole = path.searched is not None
     return Path(
-        path.precision, line, searched, made,
+        path.precision, line, searched, fast_model,
         whole_steps=whole, rows=rows, level=path.level or "",
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ def without_torch(
         if found is None:
             return None
         made = path.without_torch.make(found, shortlist)
-    line += _of_shortlist(path, shortlist)
+    line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     rows = _rows(path, lambda _: times)
     return Path(
@@ -205,8 +205,8 @@ def _choose(
         why = asked or f"the one way to run a {settings.kind} model"
         return None, f"fp32 on plain torch, {why}"
     if precision not in ("auto", *(path.precision for path in paths)):
-        found, line = _choose(settings, "auto", times_of)
-        return found, f"{line}: a {settings.kind} model cannot be run in {precision}"
+        chosen, line = _choose(settings, "auto", times_of)
+        return chosen, f"{line}: a {settings.kind} model cannot be run in {precision}"
     promised = paths[0].precision
     able = [path for path in paths if path.why_not(settings) is None]
     wished = [path for path in paths if path.precision == precision]
@@ -220,18 +220,18 @@ def _choose(
         times = {}
     if times:
         among = sorted(among, key=lambda path: _cost(path, among, times))
-    found = among[0]
-    if found.precision != promised and (missing := _missing(paths, settings)) is not None:
-        return found, f"{found.line()}: no {promised}, because {missing}"
-    rival = next((path for path in among if path.precision != found.precision), None)
+    chosen = among[0]
+    if chosen.precision != promised and (missing := _missing_path(paths, settings)) is not None:
+        return chosen, f"{chosen.line()}: no {promised}, because {missing}"
+    rival = next((path for path in among if path.precision != chosen.precision), None)
     if not times or rival is None:
-        return found, found.line()
-    gain = _cost(rival, [found], times)
-    if found.precision != promised:
+        return chosen, chosen.line()
+    gain = _cost(rival, [chosen], times)
+    if chosen.precision != promised:
         slower = f"measured faster here than {promised} ({gain:.1f} times)"
-        return found, f"{found.line()}: {slower}"
+        return chosen, f"{chosen.line()}: {slower}"
     more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
-    return found, f"{found.line()}, {more} times as fast here as {rival.line()}"
+    return chosen, f"{chosen.line()}, {more} times as fast here as {rival.line()}"
 
 
 def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:
@@ -245,7 +245,7 @@ def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -
     return math.prod(shares) ** (1 / len(shares))
 
 
-def _missing(paths: Sequence[FastPath], settings: ModelSettings) -> str | None:
+def _missing_path(paths: Sequence[FastPath], settings: ModelSettings) -> str | None:
     """Why no path of the first precision runs such a model; None where one does."""
     reasons = [path.why_not(settings) for path in paths if path.precision == paths[0].precision]
     return None if None in reasons else reasons[0]
@@ -338,7 +338,7 @@ def _tell(line: str, is_as_asked: bool) -> None:
     logger.log(logging.DEBUG if is_as_asked else logging.INFO, line)
 
 
-def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:
+def _shortlist_note(path: FastPath | None, shortlist: Shortlist | None) -> str:
     """The part of the reason that says whether a shortlist is used."""
     if shortlist is None:
         return ""

@@ -81,12 +81,12 @@ class HeldWeights:
     def digest(self) -> str:
         """SHA-256 of all of it, in hex."""
         note = None if self._folder is None else self._folder / f"{self._name}{_ENDING}"
-        if note is not None and (known := _noted(note)) is not None:
+        if note is not None and (known := _read_note(note)) is not None:
             return known
         self._file.seek(0)
         found = hashlib.file_digest(self._file, "sha256").hexdigest()
         if note is not None and self._has_settled():
-            _note(note, found)
+            _write_note(note, found)
         return found
 
     def read(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array] | None:
@@ -134,7 +134,7 @@ class HeldWeights:
         ) and time.time() - changed > SETTLED_SECONDS
 
 
-def _noted(note: Path) -> str | None:
+def _read_note(note: Path) -> str | None:
     try:
         text = read_bytes(note, 100).decode("ascii", "replace")
     except RunError:
@@ -142,7 +142,7 @@ def _noted(note: Path) -> str | None:
     return text if re.fullmatch("[0-9a-f]{64}", text) else None
 
 
-def _note(note: Path, found: str) -> None:
+def _write_note(note: Path, found: str) -> None:
     try:
         with replacing_file(note, forced=False) as temporary:
             temporary.write_text(found, encoding="ascii")
@@ -196,14 +196,14 @@ def packed_model(
 def key_of(settings: ModelSettings, sizes: tuple[int, int], digest: str) -> bytes:
     """32 bytes that change with anything that packed weights depend on: the weights (``digest``,
     their SHA-256), the model's settings, the library of kernels and its instruction set."""
-    told = (
+    contents = (
         digest,
         settings.model_dump_json(),
         sizes,
         library_hash(loader.library_path()),
         loader.level_in_use(),
     )
-    return hashlib.sha256(repr(told).encode()).digest()
+    return hashlib.sha256(repr(contents).encode()).digest()
 
 
 def read(path: Path, key: bytes, parts: Parts) -> bool:

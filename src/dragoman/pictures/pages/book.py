@@ -37,13 +37,13 @@ def book_html(
     contents = "\n".join(
         f'<li><a href="#{figure.name}">{_both(figure.title, "span")}</a></li>' for figure in figures
     )
-    said = "\n".join(_both(words, "p", "notice") for words in about)
+    notices = "\n".join(_both(words, "p", "notice") for words in about)
     body = "\n".join(_section(figure, png) for figure in figures)
     whole = (
         "<main>\n<header>\n"
         '<p class="languages" hidden><button type="button" value="en" lang="en">English</button>'
         '<button type="button" value="ko" lang="ko">한국어</button></p>\n'
-        f"{_both(TITLE, 'h1')}\n{_both(_LEAD, 'p', 'lead')}\n{said}\n"
+        f"{_both(TITLE, 'h1')}\n{_both(_LEAD, 'p', 'lead')}\n{notices}\n"
         f'<nav><ol class="contents">\n{contents}\n</ol></nav>\n</header>\n'
         f"{body}\n{_missing(missing)}</main>\n<script>{part('pages/book.js')}</script>\n"
     )
