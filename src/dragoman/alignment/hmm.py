@@ -282,7 +282,7 @@ class StatisticalAligner:
     ) -> StatisticalAligner:
         """From tokenised pairs, without special symbols; those that are empty on a side are left
         out. ``rounds`` of IBM model 1 and then of the HMM; ``most`` pairs of a source and a target
-        token to learn from, what comes behind is not read. ``watch`` is told how many rounds of the
+        token to learn from, what comes behind is not read. ``watch`` gets how many rounds of the
         HMM are done: first 0, when the lexicon has been begun."""
         used: list[TokenPair] = []
         cells = 0

@@ -27,7 +27,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
-    """Write to the path handed out; on leaving, it becomes ``path``. An exception leaves ``path``.
+    """Write to the path yielded; on leaving, it becomes ``path``. An exception leaves ``path``.
 
     ``forced``: to disk before it takes its name; False for what can be made again, and is checked
     whenever it is read. Raises FileError when the disk is full or cannot be written to, and at once
@@ -56,7 +56,7 @@ def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def creating_folder(path: Path) -> Iterator[Path]:
-    """Fill the folder handed out; on leaving, it becomes ``path``, where nothing may be yet.
+    """Fill the folder that it yields; on leaving, it becomes ``path``, where nothing may be yet.
 
     Raises FileError when the disk is full or cannot be written to.
     """

@@ -67,8 +67,8 @@ class SearchError(DragomanError):
 def install(extra: str) -> str:
     """The command line that adds the packages of an extra of ``pyproject.toml`` to this Python.
 
-    dragoman is on no package index, so no message names it to pip: whoever took its name there
-    would be installed. The packages of the extra are named themselves.
+    dragoman is on no package index, so no message names it to pip, which would install a stranger's
+    package of that name. The packages of the extra are named themselves.
     """
     import shlex  # these two take more time than the rest of this file
     from importlib import metadata

@@ -81,7 +81,7 @@ def parse_json(text: bytes | str, where: str) -> Any:
 
 
 def near_files(name: str) -> list[str]:
-    """The file or folder beside ``name`` whose name is most like it, if there is one."""
+    """The file or folder next to ``name`` with the most similar name, if there is one."""
     folder, last = os.path.split(name.rstrip(os.sep))
     try:
         beside = os.listdir(folder or ".")

@@ -1,7 +1,7 @@
-"""A task as plain data: what its examples are called, what is measured, what people are told.
+"""A task as plain data: the names of its examples, its scores, its texts for people.
 
 ``tasks/NAME/spec.py`` has that of each task, with all else of it that needs no torch, and
-``catalogue.py`` lists them. The rest of a task lies in the same folder.
+``catalogue.py`` lists them. The rest of a task is in the same folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Task:
     """The scores that validation measures. The first decides which weights are best, unless a
     recipe names another."""
     evaluation_options: tuple[str, ...]
-    """The options of ``dragoman evaluate`` that it takes beside those that all tasks do."""
+    """The options of ``dragoman evaluate`` that it takes besides those of all tasks."""
     begins: tuple[float, float]
     """(a, b): a model of width d begins to learn something after about d × max(a, b × L) of what is
     counted, L being the mean length of a target in tokens; of little text sooner
@@ -55,7 +55,7 @@ class Task:
     limits: tuple[str, ...]
     """The warnings that its report and card give."""
     symbols: tuple[str, ...] = ()
-    """Tokens of its vocabulary that stand for no text, beside those that every one has."""
+    """Tokens of its vocabulary that stand for no text, besides those that every one has."""
     becomes: str = ""
     """The server's name for it, if that differs from ``name`` because of what it reads."""
     finished: Mapping[str, Measure] = field(default_factory=dict)

@@ -19,7 +19,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def decimals(value: float, digits: int) -> str:
-    """A number with so many digits behind the point. What rounds to zero has no sign: log P of what
+    """A number with this many decimal places. What rounds to zero has no sign: log P of what
     is all but certain is a little below 0, and -0.00 would look like a fault."""
     return f"{value:z.{digits}f}"
 

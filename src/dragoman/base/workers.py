@@ -60,7 +60,7 @@ def may_copy() -> bool:
 
 def _begin(begin: Callable[..., object], given: tuple[Any, ...]) -> None:
     begin(*given)
-    # That of a terminal is for all of a group: who asks ends it.
+    # A terminal interrupts the whole group: the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

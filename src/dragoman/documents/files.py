@@ -79,7 +79,7 @@ def check_is_new(to: Path, *, or_lines: bool = False) -> None:
 
 def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
     """The files of a folder and of those in it, and where their translations go. Hidden ones and
-    links are left out. Errors: ``FileError`` where both folders lie in each other."""
+    links are left out. Errors: ``FileError`` if one folder is inside the other."""
     inside, outside = folder.resolve(), to.resolve()
     if inside == outside or inside in outside.parents or outside in inside.parents:
         raise FileError(

@@ -42,7 +42,7 @@ class MovedSentence(NamedTuple):
 
 @dataclass(frozen=True)
 class _Shown:
-    """Some text of the translation and the elements that it stands in."""
+    """Some text of the translation and the elements around it."""
 
     before: str
     """The space in front of it."""
@@ -186,7 +186,7 @@ def _move_marks(of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Ch
 def _write_elements(
     stream: Sequence[_Shown | int], codes: Sequence[Code]
 ) -> tuple[Target, dict[int, int]]:
-    """The stream with its elements begun and ended, and how often each code stands in it."""
+    """The stream with its elements begun and ended, and how often each code is in it."""
     target: Target = []
     times: dict[int, int] = {}
     current: Chain = ()
@@ -225,7 +225,7 @@ def _write_elements(
 
 
 def _merge_texts(target: Target) -> Target:
-    """Texts that stand beside each other as one."""
+    """Joins texts that follow each other without a code."""
     merged: Target = []
     for one in target:
         if isinstance(one, str) and merged and isinstance(merged[-1], str):

@@ -60,7 +60,7 @@ def project(
 
 
 def shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(S, K + 1) the part of each token that lies in each stretch."""
+    """(S, K + 1) the part of each token in each stretch."""
     begin, end = of_tokens[:, :1], of_tokens[:, 1:]
     overlap = np.minimum(end, edges[1:]) - np.maximum(begin, edges[:-1])
     shares: NDArray[np.float64] = np.clip(overlap, 0, None) / np.maximum(end - begin, 1e-9)

@@ -72,7 +72,7 @@ def translated(
     search: Search,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Target]:
-    """A translation for each unit; ``progress`` is told how many there are."""
+    """A translation for each unit; ``progress`` gets their number so far."""
     running = steps(units, engine)
     answer: Any = None
     while True:

@@ -1,4 +1,4 @@
-"""CTC beside the decoder ranks the hypotheses of a beam again (Watanabe et al., 2017):
+"""CTC and the decoder rank the hypotheses of a beam again (Watanabe et al., 2017):
 
     (1 - λ) · log P(y | x) of the decoder + λ · log P(y | x) of CTC
 

@@ -129,7 +129,7 @@ TRANSLATING_HEAD = ("way", "one sentence, ms", "12 sentences, ms", "")
 
 
 def _sentences(vocabulary: int, tokens: int) -> Batch:
-    """Random ones, of lengths like those of image captions, with so many target tokens in all."""
+    """Random sentences as long as image captions, with ``tokens`` target tokens in all."""
     draw = np.random.default_rng(0)
     lengths: list[int] = []
     while sum(lengths) + len(lengths) < tokens:

@@ -403,7 +403,7 @@ def _exact_p_value(
     count = int(differ.sum())
     if count > _ALL_EXCHANGED:
         return count, None
-    # What is alike stands in a last row that is never exchanged.
+    # The last row, which is never exchanged, has what is alike.
     ours, theirs = (
         [np.vstack([run[differ], run[~differ].sum(0)]) for run in runs]
         for runs in (baseline, system)

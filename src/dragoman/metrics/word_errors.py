@@ -41,7 +41,7 @@ SIGNATURE = "words between spaces, case and punctuation count"
 
 Change = Literal["right", "substituted", "deleted", "inserted"]
 Step = tuple[Change, str, str]
-"""A change with what stands in the reference and what was written; "" where nothing does."""
+"""A change with the symbols of the reference and of the transcript; "" for none."""
 
 _WORST = 5
 """The number of texts that are shown aligned."""

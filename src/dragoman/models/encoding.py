@@ -55,7 +55,7 @@ class ClassToken(FrontEnd):
 
 
 def front_end(source: SourceInput, width: int) -> FrontEnd | None:
-    """The front end of a network of that width; None: an embedding stands there."""
+    """The front end of a network of that width; None: there is an embedding instead."""
     return None if isinstance(source, int) else source.front_end(width)
 
 

@@ -3,7 +3,7 @@
     P(y_t | y_<t, X) = 1/M · Σ_m P_m(y_t | y_<t, X)
 
 The mean is of probabilities, a mixture, and not of their logarithms (a product, which other
-programs take): it sums to one without being normalised anew, so that a score is log P of a model
+programs take): it sums to one without being normalised again, so that a score is log P of a model
 as any other's, and a token that one model alone holds for impossible is not forbidden by it.
 
 The models may be of any kinds, run in any way, as long as they write with one vocabulary. What the

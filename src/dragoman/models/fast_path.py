@@ -1,4 +1,4 @@
-"""A faster way to run the models of a kind, for whoever wants one fast and need not know its kind.
+"""A faster way to run the models of a kind, for callers that need not know the kind.
 
 ``catalogue/networks.py`` says which kinds have some. They keep the contract of ``interface.py`` and
 are held to what the model itself computes (``tests/contract``). A list of them is read without
@@ -51,7 +51,7 @@ class WithoutTorch:
     """The shape of every weight by name, for settings and the numbers of source and target tokens.
     Whoever packs weights sees to it that they have these shapes."""
     room: Callable[[Any, int, int], PackedModel]
-    """For the weights of a model of such settings with so many source and target tokens."""
+    """Allocates room for weights, from settings and the numbers of source and target tokens."""
     make: Callable[[Any, Shortlist | None], SearchModel]
     """Packed weights -> what a search speaks with."""
     why_not: Callable[[Any], str | None]
@@ -80,7 +80,7 @@ class FastPath:
     takes_shortlist: bool = False
     rows: int = 64
     """Hypotheses under way at once with which many sentences are fastest: more fall out of a
-    processor's cache, and fewer pay more for what each step costs beside its rows."""
+    processor's cache, and with fewer, the fixed cost of a step weighs more."""
     more_rows: int | None = None
     """A larger number of rows that is faster on some machines; it is measured."""
     rows_trial: Callable[[int], Callable[[], None]] | None = None

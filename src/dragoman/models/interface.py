@@ -46,7 +46,7 @@ Part = Literal["encoder", "decoder", "cross"]
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """One attention of a model, for whoever wants to look at it or reach into it."""
+    """One attention of a model, for callers that look at it or reach into it."""
 
     part: Part
     layer: int
@@ -76,7 +76,7 @@ class Memory:
 class DecodeState(ABC):
     """All that a search carries from step to step. Changed in place; belongs to one search.
 
-    Row n continues one hypothesis of source ``sources[n]``. Rows of one source stand together.
+    Row n continues one hypothesis of source ``sources[n]``. Rows of one source are together.
     """
 
     @property

@@ -26,7 +26,7 @@ from dragoman.nn.layout import Layout, Sequences
 
 
 class OnTorch(SearchModel):
-    """A search's view of ``model``, which lies on ``device``."""
+    """A search's view of ``model``, which is on ``device``."""
 
     def __init__(self, model: Generates, device: torch.device | str = "cpu") -> None:
         self.model = model

@@ -142,7 +142,7 @@ class _Int8Output(_Output):
 
 
 def twin(module: Any) -> Any:
-    """A module of the same parameters, which may be told to compute otherwise."""
+    """A copy of a module with the same parameters, which may compute in another way."""
     made = copy.copy(module)
     assert isinstance(made, nn.Module)
     children = module._modules.items()

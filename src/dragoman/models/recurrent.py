@@ -6,12 +6,12 @@
 
 The first layer of the encoder reads in both directions (Bahdanau et al., 2015), each half as wide
 as the model; further layers add to what they read (Wu et al., 2016). In the decoder, which begins
-with tanh(W · mean of M) in every layer, attention stands in one of two places:
+with tanh(W · mean of M) in every layer, attention is in one of two places:
 
 - ``attends = "last"``: h_t is the last layer's, and o_t goes to the output. With input feeding
-  (Luong et al., §3.3) the first layer reads o_{t-1} beside the token.
+  (Luong et al., §3.3) the first layer reads o_{t-1} with the token.
 - ``attends = "first"`` (GNMT: Wu et al., 2016, §3): h_t is the first layer's, and all further
-  layers read a_t beside the layer below. With input feeding the first layer reads a_{t-1}. (As
+  layers read a_t with the layer below. With input feeding the first layer reads a_{t-1}. (As
   published, all layers read a_{t-1}: here the further ones have what is newest.)
 
 Without input feeding a layer does all of its steps before the next one begins.

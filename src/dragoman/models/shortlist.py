@@ -4,7 +4,7 @@ A sentence may use the best candidates of each of its tokens, its own tokens (na
 and the tokens that are frequent everywhere. They are learned from the training pairs alone (IBM
 model 1, ``alignment/dictionary.py``).
 
-A shortlist lies in a run as a file derived from it and is keyed by a hash given by the caller.
+A shortlist is a file in a run, derived from it and is keyed by a hash given by the caller.
 
 Shapes: S source vocabulary, C candidates of all source tokens together.
 """

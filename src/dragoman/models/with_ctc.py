@@ -7,7 +7,7 @@ with ψ(g) the probability by CTC that what is said begins with g (Graves, 2008)
 whole text is (1 - λ) log P(y | x) of the decoder + λ log P(y | x) of CTC. What a decoder invents,
 repeats or leaves out has little probability by CTC before it is too late.
 
-Any model that generates may be the decoder, run in any way: it is asked for its steps alone.
+Any model that generates may be the decoder, run in any way: only its steps are used.
 
 Shapes: B recordings, N prefixes, T rows of a recording, V outputs, behind which is the blank.
 """
@@ -152,7 +152,7 @@ class CtcPrefixes:
         return rows
 
     def _reaching(self, rows: int) -> Tensor:
-        """The ends of all prefixes for so many rows, of blanks behind their own."""
+        """The ends of all prefixes for a number of rows, of blanks behind their own."""
         missing = rows + 1 - self._ends.shape[1]
         if missing <= 0 or not len(self._ends):
             return self._ends if missing <= 0 else self._ends.new_zeros(0, rows + 1, 2)

@@ -78,7 +78,7 @@ class Group(ctypes.Structure):
         ("limit", WHOLE),  # most tokens
         ("least", WHOLE),  # fewest tokens
         ("prefix", WHOLE),  # how many tokens are given
-        ("ngram", WHOLE),  # no run of so many tokens twice; 0: no limit
+        ("ngram", WHOLE),  # no run of this many tokens twice; 0: no limit
         ("ended", WHOLE),  # hypotheses that have ended
         ("quota", WHOLE),  # ended hypotheses at which it stops
         ("alpha", c_double),  # of the length penalty

@@ -261,7 +261,7 @@ def look(
     What rows (N, K) fp32 find in keys (B, S, K) and values (B, S, Kv), where ``allowed`` (B, S):
     (N, Kv); 0 where nothing is.
 
-    ``counts``: so many rows, in their order, are of each source. Scores are scale q · k, or
+    ``counts``: the number of rows of each source, in order. Scores are scale q · k, or
     energy · tanh(q + k) where there is an ``energy`` (K,). ``factors`` (B,) multiply what is found.
     """
     kernel = loader.kernel("look")

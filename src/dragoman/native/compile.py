@@ -179,8 +179,8 @@ def _tools(wanted: str | None) -> _Tools:
     oldest = f".{_OLDEST_GLIBC}" if wanted.endswith("-gnu") else ""
     zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", wanted + oldest]
     if own is not None and wanted == own_platform():
-        # zig brings C functions of its own, memcpy and logf among them, in place of the system's;
-        # what else is needed beside those is the compiler's.
+        # zig brings C functions of its own, memcpy and logf among them, instead of the system's;
+        # everything else is the compiler's.
         said = subprocess.run(
             [own, "-print-libgcc-file-name"], capture_output=True, text=True, check=False
         )

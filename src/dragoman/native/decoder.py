@@ -63,7 +63,7 @@ class NativeModel:
     """Weights packed for int8 products. Any number of threads and states may share them."""
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
-        """Room for them: ``pack`` fills it, or who has kept what ``parts`` of such a model held."""
+        """Allocates room for the weights; ``pack`` or another model's ``parts`` fill it."""
         kernels = _DecoderKernels.bind()
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels

@@ -1,6 +1,6 @@
 """The choice of native kernels: loaded (``loader.py``), and compared with their twins.
 
-Who chooses between a kernel and plain torch asks here, once; the kernels themselves do not.
+The choice between a kernel and plain torch is made here, once, not in the kernels.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def taken_as_compared() -> bool:
 
 
 def reset() -> None:
-    """Forget what was loaded and compared, so that the next use decides anew."""
+    """Forget what was loaded and compared, so that the next use decides again."""
     global _compared_before
     _compared_before = False
     loader.reset()

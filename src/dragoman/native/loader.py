@@ -1,16 +1,16 @@
 """Find and load the shared library of native kernels, and say why when there is none.
 
-Everything works without it: each kernel stands beside a plain-torch twin, and ``function`` gives
+Everything works without it: each kernel has a plain-torch twin, and ``function`` gives
 ``None`` when the twin has to do the work. ``library.py`` says whether they agree.
 
 One library holds the kernels of all instruction sets ("levels"). The best that the processor can
 run is in use unless ``using`` says otherwise for a while: which level is the fastest at some work
-is measured, by whoever has the work (``models/catalogue/fastest.py``, ``training/fastest_way.py``).
+is measured by the callers (``models/catalogue/fastest.py``, ``training/fastest_way.py``).
 
 ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the best that the processor can run), ``off``, or
 the name of an instruction set (``amx``, Intel's tiles; ``avx512``, which means bf16 too;
 ``avx512vnni``, which does not; ``avxvnni``, ``avx2``; on ARM ``neon``). ``amxtwin`` is for tests:
-the kernels of ``amx`` on tiles in plain C++, and those of ``avx2`` beside them.
+the kernels of ``amx`` on tiles in plain C++, and those of ``avx2`` next to them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def refuse() -> None:
 
 
 def reset() -> None:
-    """Forget what was loaded or refused, so that the next use decides anew."""
+    """Forget what was loaded or refused, so that the next use decides again."""
     global _refused
     _refused = False
     load.cache_clear()

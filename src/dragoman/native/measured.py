@@ -4,7 +4,7 @@ Times are remembered, so that they are not measured at every start.
 
 The first translator on a machine times a small model on each way to run it that there is (some
 tenths of a second), and the first training of a model of some shape times its own updates; the
-answers lie in the user's cache folder, under a key of everything that they depend on: the processor
+answers are in the user's cache folder, under a key of everything that they depend on: the processor
 and its microcode, torch, the native library, the number of threads, the work. Deleting the file, or
 moving the folder to another machine, only means that it is measured again.
 

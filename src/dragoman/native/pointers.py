@@ -1,7 +1,7 @@
 """Tensors as C receives them: addresses, row strides, names of element types, gradients.
 
 A trainer that keeps one buffer of gradients saves a pass over all of them when kernels add to it
-themselves, in place of handing autograd a tensor to add. It says so once, with ``add_directly``;
+themselves, instead of returning a tensor to autograd. It says so once, with ``add_directly``;
 ``torch.autograd.grad`` and hooks on these parameters then see nothing.
 """
 

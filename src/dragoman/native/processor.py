@@ -128,7 +128,7 @@ def _quota_of_1(group: Path) -> float | None:
 
 
 def _cores_of(words: list[str]) -> float | None:
-    """Microseconds that may be used in each period of so many; "max" and -1 mean no limit."""
+    """The cores of a quota and a period, both in microseconds; "max" and -1 mean no limit."""
     if len(words) != 2 or not all(word.isdecimal() and int(word) > 0 for word in words):
         return None
     return int(words[0]) / int(words[1])

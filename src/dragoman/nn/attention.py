@@ -66,7 +66,7 @@ def softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     where it allows nothing."""
     if mask is None:
         return torch.softmax(scores, dim=-1)
-    # The lowest finite value in place of -inf: a row with nothing to attend to stays finite.
+    # The lowest finite value instead of -inf: a row with nothing to attend to stays finite.
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
 

@@ -2,7 +2,7 @@
 
 Rows (hypotheses) come and go and are reordered; every row has its own position. Keys and values
 of the sources are kept once per source however many rows continue it, and go when its last row
-goes. This is the plain cache; fast paths keep their own in place of copying.
+goes. This is the plain cache; fast paths keep their own instead of copying.
 
 Shapes: N rows, B sources under way, T positions kept, S longest source, t new positions.
 """
@@ -123,7 +123,7 @@ class Cache:
         self.longest += new
 
     def select(self, rows: Tensor) -> None:
-        """Keep ``rows`` (M,), in that order; rows of one source must stand together."""
+        """Keep ``rows`` (M,), in that order; rows of one source must be together."""
         owners = torch.repeat_interleave(
             torch.arange(len(self.counts)), torch.tensor(self.counts, dtype=torch.int64)
         )[rows.cpu()]

@@ -1,6 +1,6 @@
 """Convolutions over packed rows, and weight normalisation.
 
-A convolution of width k is one linear map of windows: each row beside its k - 1 neighbours of the
+A convolution of width k is one linear map of windows: each row next to its k - 1 neighbours of the
 same sequence, zeros where there is none. Nothing is computed for padding.
 
 Shapes: P packed rows, k width of the window, D width of a row, N outputs.

@@ -56,7 +56,7 @@ class Matrix(Computing):
     """One matrix, whose rows may stand for tokens."""
 
     def __init__(self, rows: int, columns: int) -> None:
-        """Its numbers are whoever makes it's to draw."""
+        """The caller draws the numbers of the matrix."""
         super().__init__()
         self.weight = nn.Parameter(torch.empty(rows, columns))
         self.low: Tensor | None = None
@@ -127,7 +127,7 @@ def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
 class SlicedLinear(nn.Module):
     """The variant some lectures teach: head h projects only slice h of its input.
 
-    (..., D) -> (..., H x K) with weights (H, K, D / H) in place of the paper's (H x K, D).
+    (..., D) -> (..., H x K) with weights (H, K, D / H) instead of the paper's (H x K, D).
     """
 
     def __init__(self, inputs: int, outputs: int, heads: int, *, gain: float = 1.0) -> None:

@@ -1,6 +1,6 @@
 """A figure: computed numbers, the panels that draw them, and a caption in two languages.
 
-Whoever computes a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the book.
+The code of a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the book.
 Panels are drawn by ``panels.py`` and ``matrix.py``.
 
 PNG is the figure's own SVG, drawn by matplotlib (``dragoman[plots]``). What panels draw is read,

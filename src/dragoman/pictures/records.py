@@ -29,7 +29,7 @@ class Heatmap:
     """One matrix of weights from 0 to 1: how much each row looks at each column."""
 
     rows: Sequence[str]
-    """R labels of those who look."""
+    """The R labels of the rows."""
     columns: Sequence[str]
     """C labels of what is looked at."""
     weights: Weights
@@ -240,7 +240,7 @@ class RunSummary:
     scores: Sequence[ShownScore] = ()
     samples: Sequence[ShownSample] = ()
     undrawn: int = 0
-    """Samples that are left out beside drawn trees: theirs are too long to be recorded whole."""
+    """Samples that are left out next to drawn trees: theirs are too long to be recorded whole."""
     charts: Sequence[Chart] = ()
     hops: Sequence[Hops] = ()
     attention: Sequence[AttentionRecord] = ()

@@ -1,4 +1,4 @@
-"""Attention in a terminal. Colours only add: shade and number stand in the text itself.
+"""Attention in a terminal. Colours only add: shade and number are in the text itself.
 
 Die      sie      müde
 ░ 12     █ 83      ·      <- each cell: its shade and its percent, a dot below 5 %

@@ -140,7 +140,7 @@ def has_test_set(recipe: Recipe) -> bool:
 
 
 def token_pairs(recipe: Recipe, source: Text, target: Text) -> Iterator[tuple[Tokens, Tokens]]:
-    """The training text of a recipe, read and cut into tokens anew."""
+    """The training text of a recipe, read and cut into tokens again."""
     pairs = chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, "train"))
     while part := list(islice(pairs, _CUT_TOGETHER)):
         sources = source.encode([pair.source for pair in part])

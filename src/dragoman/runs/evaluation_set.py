@@ -25,7 +25,7 @@ from dragoman.sources.frames.spoken import places_of
 logger = logging.getLogger("dragoman")
 
 _LOOKED_AT = 400
-"""Pairs by which it is told whether both sides are in the languages of the run."""
+"""Pairs by which the languages of both sides are checked."""
 _PLACES = {"source_key", "target_key", "source_column", "target_column"}
 """The settings that say where in a line the sides of an example are."""
 _LARGEST = 20_000_000

@@ -152,7 +152,7 @@ def record_learned(
     recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
 ) -> dict[str, Any]:
     """Write down what a new run will learn from, and what the runs before it have, and say how
-    much of dev and test stands in either -> notes for the run. Reads the training text once."""
+    much of dev and test is in either -> notes for the run. Reads the training text once."""
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
     held = {side: list(texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
@@ -179,7 +179,7 @@ def record_learned(
 
 
 def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """The pairs; where files are read or written, with what each holds in place of its name."""
+    """The pairs; where files are read or written, with the content of each instead of its name."""
     known = recipe.spec.as_learned
     for pair in pairs:
         if recipe.spec.reads_files:

@@ -118,7 +118,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
 
 def _groups(recipe: Recipe) -> dict[str, Any] | None:
     """Which setting tells the groups of the training examples, and how many there are; None where
-    nothing does. Errors: ``DataError`` for a group that stands in two of training, dev and test,
+    nothing does. Errors: ``DataError`` for a group that is in two of training, dev and test,
     with both places."""
     data, count = recipe.data, 0
     if data.prepared is not None:  # which has none

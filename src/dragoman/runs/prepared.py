@@ -71,7 +71,7 @@ class PreparedFile(BaseModel):
     corpora: list[tuple[str, str, float]]
     """The name, content hash and weight of each corpus."""
     learned: list[str]
-    """Files beside it that were learned of the text."""
+    """Files in the same folder that were learned from the text."""
     doubts: list[dict[str, Any]]
     """Problems that were found in the text."""
 

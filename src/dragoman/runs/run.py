@@ -3,8 +3,8 @@
     recipe.toml          complete and resolved
     model.safetensors    the weights to use; its metadata say which they are
     shared.model         the vocabulary of both sides, or source.model and target.model
-    labels.json          in place of a target's vocabulary: all labels there are
-    target.json          in place of a target's vocabulary: the brackets and tags of trees
+    labels.json          instead of a target's vocabulary: all labels there are
+    target.json          instead of a target's vocabulary: the brackets and tags of trees
     metrics.jsonl        one line per update and per validation
     ways.json            how fast each way of the machine was at this training, if it was measured
     data.json            what preparing the data found: cleaning report, hashes, overlap
@@ -355,7 +355,7 @@ def vocabulary_name(recipe: Recipe, side: str) -> str:
 
 
 def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms:
-    """The forms of a recipe, whose vocabularies lie in ``folder``.
+    """The forms of a recipe, whose vocabularies are in ``folder``.
 
     ``prepared``: of text that Moses has prepared already, where the recipe says so.
     Errors: ``RunError`` for a vocabulary that is missing or damaged.

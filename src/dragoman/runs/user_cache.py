@@ -53,7 +53,7 @@ def _root_folder() -> Path:
 
 
 def _find_doubt(folder: Path) -> str | None:
-    """Why what lies in a folder may be another's; None if only this user can have written it."""
+    """The reason not to trust a folder; None if only this user can have written to it."""
     found = folder.stat()
     if found.st_uid != os.geteuid():
         return f"{folder} belongs to another user; name one of your own: DRAGOMAN_CACHE=FOLDER"

@@ -53,7 +53,7 @@ class BeamStep(Protocol):
     def expand(
         self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
     ) -> int:
-        """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many stand in that:
+        """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many that has:
         those which have ended and are better than the worst that their group keeps.
 
         ``log_probabilities`` fp32 and ``ids`` int64 as ``best`` gives them, a row's best first;

@@ -2,7 +2,7 @@
 
 Texts that stand alone may be of any length: a model that learned from C tokens at once reads long
 ones in windows of C (``score_windows``). With a stride s < C each window reads again the C - s
-tokens before those that it is asked for (``data/windows.py``), so that no token is judged by less
+tokens before those that it scores (``data/windows.py``), so that no token is judged by less
 context than that, but for the first ones of a text.
 
 Shapes: P packed rows of a batch, D width, V vocabulary.

@@ -66,7 +66,7 @@ def textbook(
 def next_log_probabilities(
     model: Scores, source: Source, prefix: Sequence[int], *, bos: int
 ) -> list[float]:
-    """(V,): log P of every token after ``prefix``, all of which is decoded anew."""
+    """(V,): log P of every token after ``prefix``, all of which is decoded again."""
     memory = model.encode(Sequences.of([torch.as_tensor(source)]))
     target_in = Sequences.of([torch.tensor([bos, *prefix])])
     last = model.decode(target_in, memory)[-1:]  # (T + 1, D) -> (1, D)

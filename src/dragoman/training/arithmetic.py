@@ -31,7 +31,7 @@ def ways_here(
 ) -> list[TrainingWay]:
     """Every way to train ``model`` by ``settings``, on as many threads as torch has. The first is
     what is taken where nothing is measured: fp32, by the kernels of the best instruction set. Whose
-    kernels are right (``library.agrees``), whoever takes them asks.
+    kernels are right (``library.agrees``), the caller asks.
 
     bf16 is not among them where neither kernels nor the processor have it and nobody asks for it:
     imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has none.

@@ -93,7 +93,7 @@ class TrainingState:
     optimizer: Literal["adam", "muon"] = "adam"
     """The optimizer whose moments the checkpoint holds."""
     files: Hashes = field(default_factory=dict)
-    """Name and SHA-256 of each file that stands beside this state in its checkpoint; no names: an
+    """Name and SHA-256 of each file next to this state in its checkpoint; no names: an
     older version wrote it."""
     snapshots: Hashes = field(default_factory=dict)
     """Name and SHA-256 of each snapshot that there was, oldest first."""

@@ -70,7 +70,7 @@ class Ranks:
         device: str = "cpu",
         waiting: distributed.ProcessGroup | None = None,
     ) -> None:
-        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` sees to it.
+        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` makes one.
 
         ``waiting``: the same processes as a group that waits for as long as it takes.
         """

@@ -186,7 +186,7 @@ def fastest_way(
     with TemporaryDirectory() as folder:
         splits = Splits(Path(folder))
         trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
-        # torch's threads spin while they wait for each other: beside other programs fewer are more.
+        # torch's threads spin while they wait for each other: fewer are faster next to others.
         torches = [way for way in ways if not (way.by_kernels or way.on_gpu)]
         alone = [way.on(way.threads // 2) for way in torches if way.threads > 1]
         seconds = time_ways([*ways, *alone], trials.seconds, trials.in_time)

@@ -105,7 +105,7 @@ def _differences(views: Mapping[str, Tensor], named: Mapping[str, Tensor]) -> It
 
 
 class Workers:
-    """Threads that sleep when they are done, as beside kernels that have threads of their own."""
+    """Threads that sleep when they are done, for use next to kernels with their own threads."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -224,7 +224,7 @@ class Muon:
     (``Computing.hidden_matrices``); what else there is, embeddings, output, norms and biases,
     is left to Adam.
 
-    One half of the matrices moves in each update, and the other in the next, by 2 η in place of η.
+    One half of the matrices moves in each update, and the other in the next, by 2 η instead of η.
     Several processes share the matrices out, and exchange what they have orthogonalised.
     """
 
@@ -418,7 +418,7 @@ def depths(model: nn.Module) -> dict[str, int]:
 
 
 def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:
-    """Runs of parameters of one depth, as they lie in the buffer."""
+    """Runs of parameters of one depth, as they are in the buffer."""
     begin, last = 0, None
     for name, span in flat.spans.items():
         if last is not None and deep[name] != last:

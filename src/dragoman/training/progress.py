@@ -97,7 +97,7 @@ class ShownPace:
         self._started = time.monotonic()
 
     def replan(self, updates: int) -> None:
-        """The run will have so many updates, which are not counted again."""
+        """The run will have ``updates`` updates, which are not counted again."""
         self.updates, self._fills = updates, 0.0
 
     def left(self, update: int, elapsed: float) -> str:

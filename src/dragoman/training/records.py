@@ -127,7 +127,7 @@ class Listener(ABC):
 
     @abstractmethod
     def on_plan(self, updates: int) -> None:
-        """The updates of the run were counted again: it will have so many."""
+        """Called when the plan was corrected: the run will have ``updates`` updates."""
 
     @abstractmethod
     def on_message(self, text: str) -> None:

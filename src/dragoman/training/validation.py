@@ -44,7 +44,7 @@ class Validator:
     """The path of the weights, RUN/model.safetensors."""
 
     def validate(self, weights: Weights, values: Tensor | None = None) -> ValidationRecord:
-        """Evaluate, with ``values`` (E,) in place of the present ones if given, and judge.
+        """Evaluate, with ``values`` (E,) instead of the present ones if given, and judge.
 
         Better weights than all before are written to ``path``. Raises Interrupted when somebody
         asks to stop meanwhile; then nothing has changed.
@@ -122,7 +122,7 @@ class Validator:
 
     @contextmanager
     def _in_place(self, values: Tensor | None) -> Iterator[None]:
-        """``values`` stand in the model meanwhile."""
+        """The model has ``values`` as its weights meanwhile."""
         if values is None:
             yield
             return

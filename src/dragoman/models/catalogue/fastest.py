@@ -252,7 +252,7 @@ def _missing_path(paths: Sequence[FastPath], settings: ModelSettings) -> str | N
 
 
 def as_it_is(model: Model, device: torch.device | str = "cpu") -> Path:
-    """A model run by itself, as it was made or trained; it stands on ``device``."""
+    """A model run by itself, as it was made or trained; it is on ``device``."""
     from dragoman.models.on_torch import OnTorch
 
     return Path("fp32", "plain torch", OnTorch(model, device), model, one_core_each=False)
@@ -285,7 +285,7 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
 def beside_ctc(
     path: Path, head: Linear, weight: float, *, eos: int, device: torch.device | str
 ) -> Path:
-    """The model of a path with CTC beside it in the search. ``head``: CTC of what it encodes."""
+    """The model of a path, searched together with CTC. ``head``: CTC of what it encodes."""
     from dragoman.models.on_torch import OnTorch
     from dragoman.models.with_ctc import WithCtc
 

@@ -2,7 +2,7 @@
 from it, and packed models in the user's cache, so that the next start need not pack them.
 
 To read four bytes for each weight and to round them to one is most of a start with a large model.
-Whoever has packed weights leaves them in a file; whoever comes later reads that::
+The first process packs the weights and writes a file; later ones read it::
 
     32 bytes   what such a file is, and its version
     32 bytes   key: a hash of all that decides what is in it (``key_of``)
@@ -12,7 +12,7 @@ Whoever has packed weights leaves them in a file; whoever comes later reads that
 
 How large each part is follows from the settings, not from the file, and a file that is not exactly
 so large, of another key or with another sum is not used and made anew. It is read, not mapped: in
-memory of our own the weights lie on large pages, and nobody can cut them short.
+memory of our own the weights are on large pages, and nobody can cut them short.
 
 Nothing here is needed. A folder that cannot be written to, a full disk or a damaged file mean that
 weights are packed once more. Files take their names in one step, are never written to again, and
@@ -186,7 +186,7 @@ def packed_model(
     named = weights.read(way.shapes(settings, *sizes))
     if named is None:
         return None
-    room = way.room(settings, *sizes)  # anew: a damaged file may have left something there
+    room = way.room(settings, *sizes)  # again: a damaged file may have left something there
     room.pack(named)
     if path is not None:
         keep(path, key, room.parts)

@@ -1,7 +1,7 @@
 """The book of figures: one HTML page with every picture inside, captions in English and Korean.
 
 It makes no request and needs no script; with one, a reader chooses the language, and the page
-begins in the browser's. Tables of numbers lie beside it as CSV.
+begins in the browser's. Tables of numbers are next to it as CSV.
 """
 
 from __future__ import annotations

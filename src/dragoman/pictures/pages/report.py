@@ -1,5 +1,5 @@
 """Self-contained pages: ``report.html``, which says what a run learned and how well, and the page
-of a comparison, with several systems beside each other and the paper's own figures.
+of a comparison, with several systems side by side and the paper's own figures.
 
 Each is one file, light and dark, from phone to wide screen, printable. It makes no request: styles
 and the script stand inside, and its Content-Security-Policy forbids all else. Every text that came

@@ -55,7 +55,7 @@ class _Remembering:
 
 
 class JointCtc:
-    """An objective, and beside it CTC on the rows that the encoder makes."""
+    """An objective, plus CTC on the rows that the encoder makes."""
 
     def __init__(self, objective: Objective, weight: float) -> None:
         """``objective`` must ask the model for ``encode`` and ``decode`` alone; ``weight``: λ."""
@@ -113,7 +113,7 @@ def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str
     rows = np.array([different[length] for length in source.tolist()])
     short = [
         int(example)
-        for example in np.flatnonzero(rows < 2 * target)  # at most so many are needed
+        for example in np.flatnonzero(rows < 2 * target)  # the most that can be needed
         if rows[example] < rows_needed(store.tokens("target", int(example)))
     ]
     if not short:
