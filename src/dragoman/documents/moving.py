@@ -50,7 +50,9 @@ class _Shown:
     chain: Chain
 
 
-def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -> Target | None:
+def move_codes(
+    unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]
+) -> Target | None:
     """The translation with its codes; None where an element that must stand once would not.
 
     ``gaps``: what stands before the first sentence and behind each.

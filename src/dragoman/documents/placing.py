@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from dragoman.documents.moving import MovedSentence, moved
+from dragoman.documents.moving import MovedSentence, move_codes
 from dragoman.documents.projection import project
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
@@ -59,7 +59,7 @@ def plan_of(result: Translated) -> UnitPlan:
     return UnitPlan(result, places, inside, pairs)
 
 
-def placed(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
+def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
     """The translation of a unit with its codes; one of which nothing can be read stays as it is.
     ``alignments``: of the plan's pairs."""
     result, source, target = plan.result, engine.source, engine.target
@@ -74,7 +74,7 @@ def placed(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> T
             words = words_in(target, result.found[s], texts[s]) if s in of_sentence else []
             sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
         gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
-        if (found := moved(result.unit, sentences, gaps)) is not None:
+        if (found := move_codes(result.unit, sentences, gaps)) is not None:
             return found
     spoken = [[text] for text in texts]
     for s, codes in plan.inside.items():

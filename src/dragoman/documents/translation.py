@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dragoman.documents.placing import Translated, placed, plan_of
+from dragoman.documents.placing import Translated, place_codes, plan_of
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.document import Target, Unit
@@ -60,7 +60,7 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
         pairs = [pair for plan in plans for pair in plan.pairs]
         alignments = iter((yield ToAlign(pairs)) if pairs else ())
         for one, plan in zip(new, plans, strict=True):
-            known[one] = placed(engine, plan, list(islice(alignments, len(plan.pairs))))
+            known[one] = place_codes(engine, plan, list(islice(alignments, len(plan.pairs))))
         targets += [known[bare(one)] for one in part]
         yield len(targets)
     return targets

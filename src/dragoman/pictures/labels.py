@@ -93,12 +93,12 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str | int | float
     widths = [max(cell_len(line[i]) for line in lines) for i in range(len(header))]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
 
-    def padded(text: str, i: int) -> str:
+    def pad(text: str, i: int) -> str:
         space = " " * (widths[i] - cell_len(text))
         return space + text if right[i] else text + space
 
     return "\n".join(
-        "  ".join(padded(text, i) for i, text in enumerate(line)).rstrip() for line in lines
+        "  ".join(pad(text, i) for i, text in enumerate(line)).rstrip() for line in lines
     )
 
 

@@ -44,10 +44,10 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     A dev or test set that the recipe does not name is what the split holds out of ``train``.
     """
     corpora = plain_corpora(recipe, side, cleaner)
-    prepared = moses_of(recipe)
-    if prepared is None:
+    prepare = moses_of(recipe)
+    if prepare is None:
         return corpora
-    return [WeightedPairs(map(prepared, c.pairs), c.weight, c.name) for c in corpora]
+    return [WeightedPairs(map(prepare, c.pairs), c.weight, c.name) for c in corpora]
 
 
 def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
@@ -59,11 +59,11 @@ def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
         MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
     )
 
-    def prepared(pair: Pair) -> Pair:
+    def prepare(pair: Pair) -> Pair:
         written = target.prepare(pair.target) if written_is_text else pair.target
         return pair._replace(source=source.prepare(pair.source), target=written)
 
-    return prepared
+    return prepare
 
 
 def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
