@@ -60,7 +60,7 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
 
 
 def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
-    """The settings of each of its layers."""
+    """The settings of each layer of such a model."""
     return LayerParts(
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
