@@ -155,7 +155,7 @@ class _Tools(NamedTuple):
     """Flags of the instruction sets that the compiler knows, "base" among them."""
 
 
-def _tools(wanted: str | None) -> _Tools:
+def _tools(platform_name: str | None) -> _Tools:
     """For this machine its own compiler; for a platform zig, which links for old systems too.
 
     The machine's own platform is compiled by its own compiler there too: the kernels are shaped for
@@ -165,20 +165,20 @@ def _tools(wanted: str | None) -> _Tools:
         CompileError: no compiler, no zig, or an unsupported machine or platform.
     """
     own = find_compiler()
-    if wanted is None:
+    if platform_name is None:
         if not is_supported():
             raise CompileError(f"no native kernels for {sys.platform} on {platform.machine()}")
         if own is None:
             raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
         return _Tools([own], [own], [*LINK_FLAGS, *STATIC_FLAGS], _levels_of(own))
-    if wanted not in PLATFORMS:
+    if platform_name not in PLATFORMS:
         allowed = ", ".join(PLATFORMS)
-        raise CompileError(f"no wheels are made for {wanted!r}; allowed are {allowed}")
+        raise CompileError(f"no wheels are made for {platform_name!r}; allowed are {allowed}")
     if find_spec("ziglang") is None:
-        raise CompileError(f"no compiler for {wanted} (looked for: pip install {ZIG})")
-    oldest = f".{_OLDEST_GLIBC}" if wanted.endswith("-gnu") else ""
-    zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", wanted + oldest]
-    if own is not None and wanted == own_platform():
+        raise CompileError(f"no compiler for {platform_name} (looked for: pip install {ZIG})")
+    oldest = f".{_OLDEST_GLIBC}" if platform_name.endswith("-gnu") else ""
+    zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", platform_name + oldest]
+    if own is not None and platform_name == own_platform():
         # zig brings C functions of its own, memcpy and logf among them, instead of the system's;
         # everything else is the compiler's.
         said = subprocess.run(
@@ -186,11 +186,11 @@ def _tools(wanted: str | None) -> _Tools:
         )
         ending = [said.stdout.strip(), "--rtlib=none", *LINK_FLAGS]
         return _Tools([own], zig, ending, _levels_of(own))
-    if wanted.startswith("aarch64"):
-        known = {"neon": ZIG_NEON}
+    if platform_name.startswith("aarch64"):
+        flags_of = {"neon": ZIG_NEON}
     else:
-        known = {level: flags for level, flags in LEVEL_FLAGS.items() if level != "neon"}
-    return _Tools([*zig, *ZIG_FLAGS], zig, LINK_FLAGS, {"base": []} | known)
+        flags_of = {level: flags for level, flags in LEVEL_FLAGS.items() if level != "neon"}
+    return _Tools([*zig, *ZIG_FLAGS], zig, LINK_FLAGS, {"base": []} | flags_of)
 
 
 def own_platform() -> str:
@@ -242,17 +242,17 @@ def compile_library(
                 define += [mark] if source.stem == "dispatch" else []
                 command = [*tools.compiler, *COMMON_FLAGS, *checks, *tools.levels[level], *define]
                 of = hashlib.sha256(repr((common, source.read_bytes(), command)).encode())
-                made = kept / f"{source.stem}.{level}.{of.hexdigest()[:16]}.o"
-                work.append(([*command, "-c", str(source)], made))
-        missing = [(command, made) for command, made in work if not made.exists()]
+                object_file = kept / f"{source.stem}.{level}.{of.hexdigest()[:16]}.o"
+                work.append(([*command, "-c", str(source)], object_file))
+        missing = [(command, path) for command, path in work if not path.exists()]
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             running = [pool.submit(_compile, *one) for one in missing]
             for done, one in enumerate(as_completed(running), start=1):
                 one.result()
                 tell(done, len(missing))
-        objects = [str(made) for _, made in work]
-        made = Path(folder) / target.name
-        linking = [*tools.linker, *objects, *checks, "-o", str(made)]
+        objects = [str(object_file) for _, object_file in work]
+        library = Path(folder) / target.name
+        linking = [*tools.linker, *objects, *checks, "-o", str(library)]
         try:
             _run([*linking, *ending])
         except CompileError:  # there may be no static runtime
@@ -260,7 +260,7 @@ def compile_library(
                 raise
             _run([*linking, *LINK_FLAGS])
         beside = target.with_name(f".{target.name}.{os.getpid()}")
-        shutil.copy(made, beside)
+        shutil.copy(library, beside)
         os.replace(beside, target)
     return target
 

@@ -102,14 +102,14 @@ def repeated(
     if gpu:
         return _nearest_way(ways, PLAIN, str(state.precision)), None
     level = loader.training_level(state.kernels, str(state.precision)) or state.kernels
-    found = _nearest_way(ways, level, str(state.precision))
-    threads, warning = _threads(found.threads, state, ranks)
-    if warning is None and found.kernels != level:
+    nearest = _nearest_way(ways, level, str(state.precision))
+    threads, warning = _threads(nearest.threads, state, ranks)
+    if warning is None and nearest.kernels != level:
         warning = (
-            f"this run was begun with {state.kernels} kernels and goes on with {found.kernels} "
+            f"this run was begun with {state.kernels} kernels and goes on with {nearest.kernels} "
             "ones: its weights will differ in the last digits from what they would have been"
         )
-    return found.on(threads), warning
+    return nearest.on(threads), warning
 
 
 def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
