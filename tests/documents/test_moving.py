@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.documents.moving import MovedSentence, moved
+from dragoman.documents.moving import MovedSentence, move_codes
 from dragoman.documents.projection import Alignment, project
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import Target, Unit
@@ -51,7 +51,7 @@ def target_of(
 ) -> Target | None:
     begin, end = len(source.text) - len(source.text.lstrip()), len(source.text.rstrip())
     sentence = MovedSentence(begin, end, text, pieces, words, alignment)
-    return moved(source, [sentence], [source.text[:begin], source.text[end:]])
+    return move_codes(source, [sentence], [source.text[:begin], source.text[end:]])
 
 
 @pytest.mark.parametrize(

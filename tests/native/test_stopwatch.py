@@ -36,7 +36,7 @@ def a_core_with_others() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-@pytest.mark.skipif(not measured._waited(), reason="the kernel does not count")
+@pytest.mark.skipif(not measured._waiting_times(), reason="the kernel does not count")
 def test_waiting_for_a_core_is_left_out(a_core_with_others: None) -> None:
     wall, watch = time.perf_counter(), Stopwatch()
     work(0.3)
@@ -51,7 +51,7 @@ def test_sleep_is_a_part_of_the_work() -> None:
 
 
 def test_where_nothing_is_counted_the_clock_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measured, "_waited", dict)
+    monkeypatch.setattr(measured, "_waiting_times", dict)
     watch = Stopwatch()
     time.sleep(0.05)
     assert watch.seconds(4) >= 0.05

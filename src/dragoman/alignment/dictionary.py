@@ -25,7 +25,7 @@ class Dictionary:
     cells: npt.NDArray[np.int64]
     """(N,) s x T + t, sorted."""
     probability: Floats
-    """(N,) p(t | s)."""
+    """(N,) p(t | s) of each cell."""
     expected: Floats
     """(N,) how many links between s and t are expected in the pairs it was learned from."""
     counts: npt.NDArray[np.int64]

@@ -68,7 +68,7 @@ TokenPair = tuple[Integers, Integers]
 """Tokens of a source and of its translation, without special symbols."""
 
 ROUNDS = 5
-"""Of expectation maximisation, for IBM model 1 and then for the HMM."""
+"""The number of rounds of expectation maximisation, for IBM model 1 and then for the HMM."""
 MAX_CELLS = 12_000_000
 """Pairs of a source and a target token to learn from; sentence pairs beyond are left out."""
 
@@ -84,14 +84,14 @@ _KEPT = 1e-7
 
 _NUMBERS = ("lexicon", "jumps")
 _ARRAYS = ("sources", "targets", *_NUMBERS)
-"""Of each direction, in a file."""
+"""The names of the arrays of each direction in a file."""
 
 Tokens = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a direction makes of B pairs of one shape."""
+    """The expectations of one direction for B pairs of one shape."""
 
     places: Floats
     """(B, J, I + 1): how probably each target token comes from each source place; nothing last."""
@@ -118,11 +118,11 @@ class Hmm:
         """(N + 1,) p(t | s); the last is that of cells that there are not."""
         self._sources, self._targets = sources, targets
         self._jumps = np.ones(2 * longest + 1)
-        """Of each width from -longest to longest, not normalised."""
+        """The weight of each width of a jump from -longest to longest, not normalised."""
 
     @classmethod
     def begin(cls, pairs: Sequence[TokenPair], sources: int, targets: int, rounds: int) -> Hmm:
-        """With the lexicon of IBM model 1, and jumps of any width alike."""
+        """Begins with the lexicon of IBM model 1, and jumps of any width alike."""
         nothing = np.array([sources], np.int64)
         with_nothing: list[TokenPair] = [
             (np.append(source, nothing).astype(np.int64), target) for source, target in pairs
@@ -137,7 +137,7 @@ class Hmm:
         return cls(dictionary, sources, targets, max((len(s) for s, _ in pairs), default=1))
 
     def arrays(self) -> dict[str, npt.NDArray[np.int32]]:
-        """What is written to a file; fp32 numbers as the int32 of their bits."""
+        """The arrays that are written to a file; fp32 numbers as the int32 of their bits."""
         kept = self._lexicon[:-1] >= _KEPT
         keys = self._keys[kept]
         return {
@@ -151,7 +151,7 @@ class Hmm:
     def of_arrays(
         cls, arrays: Mapping[str, npt.NDArray[np.int32]], sources: int, targets: int
     ) -> Hmm:
-        """As ``arrays`` gave them. Errors: ``ValueError`` if they cannot be what it gave."""
+        """Reads what ``arrays`` returned. Errors: ``ValueError`` if it cannot be that."""
         of_source, of_target = (arrays[name].astype(np.int64) for name in ("sources", "targets"))
         lexicon, jumps = (arrays[name].view(np.float32).astype(float) for name in _NUMBERS)
         keys = of_source * targets + of_target if of_source.shape == of_target.shape else None
@@ -215,11 +215,11 @@ class Hmm:
             scale[:, place] = forward[:, place].sum(axis=1)
             forward[:, place] /= scale[:, place, None]
         backward = np.ones((batch, sources))
-        found = np.empty((batch, length, sources + 1))
+        places = np.empty((batch, length, sources + 1))
         followed = np.zeros((sources + 1, sources))
         for place in reversed(range(length)):
             state = forward[:, place].reshape(batch, 2, sources) * backward[:, None]
-            found[:, place, :-1], found[:, place, -1] = state[:, 0], state[:, 1].sum(axis=1)
+            places[:, place, :-1], places[:, place, -1] = state[:, 0], state[:, 1].sum(axis=1)
             going = real[:, place] * backward / scale[:, place, None]  # (B, I)
             if place:
                 before = forward[:, place - 1, :sources] + forward[:, place - 1, sources:]
@@ -228,7 +228,7 @@ class Hmm:
                 backward = going @ moves[:-1].T + quiet
             else:
                 followed[-1] += going.sum(axis=0) * moves[-1]
-        return Expected(found, followed, float(np.log(scale).sum()))
+        return Expected(places, followed, float(np.log(scale).sum()))
 
     def improve(self, lexicon: Floats, jumps: Floats) -> None:
         """``lexicon`` (N,) expected counts of each cell, ``jumps`` of each width."""
@@ -239,16 +239,16 @@ class Hmm:
         self._jumps = jumps + 1e-6 * jumps.sum() / len(jumps)
 
     def no_counts(self) -> tuple[Floats, Floats]:
-        """Of the lexicon and of the jumps: where counting begins."""
+        """Zero counts for the lexicon and for the jumps, with which counting begins."""
         return np.zeros(len(self._keys)), np.zeros(len(self._jumps))
 
     def count_cells(self, cells: Tokens, found: Floats) -> Floats:
-        """(N,): expected counts."""
+        """(N,): the expected count of each cell of the lexicon."""
         known = cells >= 0
         return np.bincount(cells[known], found[known], len(self._keys)).astype(np.float64)
 
     def count_jumps(self, followed: Floats) -> Floats:
-        """Of each width."""
+        """The expected count of each width of a jump."""
         sources = followed.shape[1]
         before = np.append(np.arange(sources), -1)[:, None]
         width = np.arange(sources) - before + len(self._jumps) // 2
@@ -282,7 +282,7 @@ class StatisticalAligner:
     ) -> StatisticalAligner:
         """From tokenised pairs, without special symbols; those that are empty on a side are left
         out. ``rounds`` of IBM model 1 and then of the HMM; ``most`` pairs of a source and a target
-        token to learn from, what comes behind is not read. ``watch`` is told how many rounds of the
+        token to learn from, what comes behind is not read. ``watch`` gets how many rounds of the
         HMM are done: first 0, when the lexicon has been begun."""
         used: list[TokenPair] = []
         cells = 0
@@ -293,19 +293,19 @@ class StatisticalAligner:
             if len(source) and len(target):
                 used.append((source, target))
         turned = [(target, source) for source, target in used]
-        made = cls(
+        aligner = cls(
             Hmm.begin(used, source_vocabulary, target_vocabulary, rounds),
             Hmm.begin(turned, target_vocabulary, source_vocabulary, rounds),
         )
         groups = [
-            (made._forward.cells(source, target), made._backward.cells(target, source))
+            (aligner._forward.cells(source, target), aligner._backward.cells(target, source))
             for _, source, target in _by_shape(used)
         ]
         watch(0)
         for done in range(1, rounds + 1 if groups else 1):
-            made.improve(groups)
+            aligner.improve(groups)
             watch(done)
-        return made
+        return aligner
 
     def save(self, path: Path) -> None:
         """Write the tables of both directions, whole or not at all."""

@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, files, and numbers and words for people."""
+"""The foundation of all other packages: errors, files, and numbers and words for people."""

@@ -20,14 +20,14 @@ from safetensors import SafetensorError
 from dragoman.base.errors import FileError
 
 TEMPORARY = ".writing-"
-"""What the name of a file or folder begins with while it is written."""
+"""The beginning of the name that a file or folder has while it is written."""
 _DEVICES = Path("/dev")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
-    """Write to the path handed out; on leaving, it becomes ``path``. An exception leaves ``path``.
+    """Write to the path yielded; on leaving, it becomes ``path``. An exception leaves ``path``.
 
     ``forced``: to disk before it takes its name; False for what can be made again, and is checked
     whenever it is read. Raises FileError when the disk is full or cannot be written to, and at once
@@ -36,7 +36,7 @@ def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
     # Two that write the same file do not meet in one temporary: threads neither, nor processes of
     # two containers, which may have one number.
     temporary = path.with_name(f"{TEMPORARY}{os.urandom(4).hex()}-{path.name}")
-    with _explained(path):
+    with _explaining_errors(path):
         check_is_file(path)
         try:
             temporary.touch()
@@ -56,12 +56,12 @@ def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def creating_folder(path: Path) -> Iterator[Path]:
-    """Fill the folder handed out; on leaving, it becomes ``path``, where nothing may be yet.
+    """Fill the folder that it yields; on leaving, it becomes ``path``, where nothing may be yet.
 
     Raises FileError when the disk is full or cannot be written to.
     """
     temporary = path.with_name(f"{TEMPORARY}{path.name}")
-    with _explained(path):
+    with _explaining_errors(path):
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
@@ -109,15 +109,15 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explaining_errors(path: Path) -> Iterator[None]:
     """An error of the file system -> what happened, and that nothing is lost."""
     try:
         yield
     except (OSError, SafetensorError) as error:
-        raise FileError(_explanation(path, error)) from error
+        raise FileError(_explain(path, error)) from error
 
 
-def _explanation(path: Path, error: OSError | SafetensorError) -> str:
+def _explain(path: Path, error: OSError | SafetensorError) -> str:
     # safetensors wraps the system's error and keeps only its words: "… (os error 28)".
     told = re.search(r"os error (\d+)", str(error))
     number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None

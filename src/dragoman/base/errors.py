@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 LengthUnit = Literal["tokens", "characters"]
-"""What a text is measured in."""
+"""The unit of a text's length."""
 
 
 class DragomanError(Exception):
@@ -48,7 +48,7 @@ class RunError(DragomanError):
 
 
 class TrainingError(DragomanError):
-    """Training cannot go on."""
+    """Training stopped, or was refused, because it cannot go on."""
 
 
 class UntrainableError(TrainingError):
@@ -67,8 +67,8 @@ class SearchError(DragomanError):
 def install(extra: str) -> str:
     """The command line that adds the packages of an extra of ``pyproject.toml`` to this Python.
 
-    dragoman is on no package index, so no message names it to pip: whoever took its name there
-    would be installed. The packages of the extra are named themselves.
+    dragoman is on no package index, so no message names it to pip, which would install a stranger's
+    package of that name. The packages of the extra are named themselves.
     """
     import shlex  # these two take more time than the rest of this file
     from importlib import metadata
@@ -76,10 +76,10 @@ def install(extra: str) -> str:
     try:
         known = metadata.requires("dragoman") or []
     except metadata.PackageNotFoundError:  # a source tree on PYTHONPATH
-        wanted = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
+        requirements = ["-e", f"{Path(__file__).parents[3]}[{extra}]"]
     else:
         ends = (f"; extra == '{extra}'", f'; extra == "{extra}"')
-        wanted = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
-        assert wanted, f"pyproject.toml has no extra {extra!r}"
+        requirements = [one.rpartition(";")[0].strip() for one in known if one.endswith(ends)]
+        assert requirements, f"pyproject.toml has no extra {extra!r}"
     python = min(sys.executable, os.path.relpath(sys.executable), key=len)
-    return shlex.join([python, "-m", "pip", "install", *wanted])
+    return shlex.join([python, "-m", "pip", "install", *requirements])

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 def help_texts(kind: type) -> dict[str, str]:
     """Field -> the docstring under it, read from the source of a class and of those above it."""
-    found = {}
+    texts = {}
     for one in reversed(kind.__mro__):
         if one.__module__.partition(".")[0] in ("builtins", "pydantic"):
             continue
@@ -25,5 +25,5 @@ def help_texts(kind: type) -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(words))),
                 ):
-                    found[name] = inspect.cleandoc(words)
-    return found
+                    texts[name] = inspect.cleandoc(words)
+    return texts

@@ -21,19 +21,19 @@ _LARGE = 1e6
 
 @dataclass(frozen=True)
 class Measure:
-    """One kind of score."""
+    """One kind of score, and how its values are written."""
 
     called: str
     better: Better
     digits: int = 2
-    """Behind the point."""
+    """The number of decimal places of written values."""
     times: float = 1.0
-    """What a value is multiplied by to be written: 100 for a share that is written in percent."""
+    """The factor by which values are multiplied when written: 100 for a share in percent."""
     percent: bool = False
 
     @property
     def unit(self) -> str:
-        """What stands behind the number."""
+        """The unit that follows the number; empty if it has none."""
         return " %" if self.percent else ""
 
     def number(self, value: float) -> str:
@@ -44,20 +44,20 @@ class Measure:
         return decimals(scaled, self.digits)
 
     def written(self, value: float) -> str:
-        """A value with its unit."""
+        """A value, scaled and with its unit."""
         return f"{self.number(value)}{self.unit}"
 
     def difference(self, value: float) -> str:
-        """How much more or less something is: scaled, with its sign."""
+        """A difference between two values, scaled and with its sign."""
         return f"{'+' if value > 0 else ''}{self.number(value)}"
 
     @property
     def head(self) -> str:
-        """What a column of its numbers is called."""
+        """The heading of a column of its numbers."""
         return f"{self.called}, %" if self.percent else self.called
 
     def is_better(self, one: float, other: float) -> bool:
-        """Whether ``one`` is better than ``other``."""
+        """True if ``one`` is better than ``other``."""
         return one < other if self.better == "lower" else one > other
 
 
@@ -71,7 +71,7 @@ BITS_PER_BYTE = Measure("bits per byte", "lower", digits=3)
 
 
 def percent(called: str, *, share: bool = False) -> Measure:
-    """Of what is right, more is better. ``share``: values are from 0 to 1, not from 0 to 100."""
+    """A measure in percent; more is better. ``share``: its values are from 0 to 1, not to 100."""
     return Measure(called, "higher", digits=1, times=100.0 if share else 1.0, percent=True)
 
 

@@ -24,7 +24,7 @@ from dragoman.base.errors import DataError, RunError
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as Python carries them in text (``surrogateescape``)."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-"""The same, and halves of characters, which escapes in JSON may name."""
+"""Bytes that are not UTF-8, and halves of characters, which escapes in JSON may name."""
 MAX_JSON = 2 << 20
 """Bytes of a JSON file, or of one line of one. Python's objects take up to 25 times as much."""
 
@@ -65,13 +65,13 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Errors: ``RunError`` as above, or if it is damaged."""
+    """The content of a JSON file. Errors: ``RunError`` as above, or if it is damaged."""
     return parse_json(read_bytes(path, MAX_JSON), str(path))
 
 
 def parse_json(text: bytes | str, where: str) -> Any:
-    """What JSON text holds, half characters replaced (``whole_characters``); ``where`` is what
-    messages call it. Errors: ``RunError``."""
+    """The content of JSON text, half characters replaced (``whole_characters``); messages call it
+    ``where``. Errors: ``RunError``."""
     if len(text) > MAX_JSON:
         raise RunError(f"{where} has more than the {MAX_JSON:,} bytes that it may have")
     try:
@@ -81,7 +81,7 @@ def parse_json(text: bytes | str, where: str) -> Any:
 
 
 def near_files(name: str) -> list[str]:
-    """The file or folder beside ``name`` whose name is most like it, if there is one."""
+    """The file or folder next to ``name`` with the most similar name, if there is one."""
     folder, last = os.path.split(name.rstrip(os.sep))
     try:
         beside = os.listdir(folder or ".")
@@ -91,7 +91,7 @@ def near_files(name: str) -> list[str]:
 
 
 def readable(text: str) -> str:
-    """With U+FFFD, which says "unreadable", for what no terminal and no file can hold."""
+    """The text with U+FFFD, which says "unreadable", for what no terminal and no file can hold."""
     return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
 
 

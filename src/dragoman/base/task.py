@@ -1,7 +1,7 @@
-"""A task as plain data: what its examples are called, what is measured, what people are told.
+"""A task as plain data: the names of its examples, its scores, its texts for people.
 
 ``tasks/NAME/spec.py`` has that of each task, with all else of it that needs no torch, and
-``tasks/catalogue.py`` lists them. The rest of a task lies in the same folder.
+``tasks/catalogue.py`` lists them. The rest of a task is in the same folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from dragoman.base.measure import Measure
 
 Side = Literal["source", "target"]
-"""What a model reads, or what it writes."""
+"""The side of an example: what a model reads, or what it writes."""
 
 ModelPart = Literal["encoder", "decoder"]
 """A part of a model that another model can begin with (``tasks/new_run.py``)."""
@@ -24,44 +24,44 @@ class Task:
     """A task, as far as it is data."""
 
     name: str
-    """As recipes name it."""
+    """The name of the task in recipes."""
     called: str
-    """What a run of it is called in a sentence, after "a"."""
+    """The noun for a run of it in a sentence, after "a"."""
     sides: tuple[Side, ...]
-    """Of an example, in the order in which a model takes them."""
+    """The sides of an example, in the order in which a model takes them."""
     reads: bool
-    """Whether its models read something that is given whole (``ModelSettings.reads``)."""
+    """True if its models read something that is given whole (``ModelSettings.reads``)."""
     writes: bool
-    """Whether they write, token by token; else they say something of what they have read."""
+    """True if its models write token by token; if not, they predict something about their input."""
     texts: tuple[Side, ...]
     """The sides that are texts, each with a vocabulary."""
     noun: str
-    """What its examples are called, several of them."""
+    """The noun for its examples, in the plural."""
     counted: str
-    """What its loss is summed over, as updates, speed and amount of training are counted."""
+    """The unit over which its loss is summed, and in which updates and speed are counted."""
     metrics: Mapping[str, Measure]
-    """What validation measures; by the first it is decided which weights are best, unless a recipe
-    names another."""
+    """The scores that validation measures. The first decides which weights are best, unless a
+    recipe names another."""
     evaluation_options: tuple[str, ...]
-    """The options of ``dragoman evaluate`` that it takes beside those that all tasks do."""
+    """The options of ``dragoman evaluate`` that it takes besides those of all tasks."""
     begins: tuple[float, float]
     """(a, b): a model of width d begins to learn something after about d × max(a, b × L) of what is
     counted, L being the mean length of a target in tokens; of little text sooner
     (``sizing.minutes``). Of labels nothing is known: 0."""
     verbs: tuple[tuple[str, str], ...]
-    """What can be done with a finished run: verbs, and what follows the run's name."""
+    """The commands for a finished run: each a verb, and what follows the run's name."""
     hub_tag: str
-    """What model hubs call it, for the card."""
+    """The tag that model hubs use for it, for the card."""
     limits: tuple[str, ...]
-    """What report and card warn of."""
+    """The warnings that its report and card give."""
     symbols: tuple[str, ...] = ()
-    """Tokens of its vocabulary that stand for no text, beside those that every one has."""
+    """Tokens of its vocabulary that stand for no text, besides those that every one has."""
     becomes: str = ""
-    """What it is called by the server where what is read makes another thing of it."""
+    """The server's name for it, if that differs from ``name`` because of what it reads."""
     finished: Mapping[str, Measure] = field(default_factory=dict)
-    """What is measured of a finished run alone."""
+    """The scores that are measured only for a finished run."""
     loss_unit: str = "nats"
-    """What its loss is in."""
+    """The unit of its loss, as charts name it."""
     compared: str | None = None
     """The score that compares where ``training.metric`` does not: across vocabularies."""
 
@@ -72,25 +72,25 @@ class Task:
 
     @property
     def purpose(self) -> str:
-        """What its runs are for, as the server calls it."""
+        """The purpose of its runs, as the server names it."""
         return self.becomes or self.name
 
     @property
     def reads_files(self) -> bool:
-        """Whether what is read are files, such as recordings or pictures, and no text."""
+        """True if its models read files, such as recordings or pictures, and no text."""
         return "source" in self.sides and "source" not in self.texts
 
     @property
     def translates(self) -> bool:
-        """Whether both sides are texts: sentences and their translations."""
+        """True if both sides are texts: sentences and their translations."""
         return len(self.texts) > 1
 
     @property
     def writes_text(self) -> bool:
-        """Whether what its models write is text."""
+        """True if its models write text."""
         return self.writes and "target" in self.texts
 
     def measure(self, name: str) -> Measure:
-        """Of a score by its name; one of another version of this program is written as it is."""
+        """The measure of a score with this name; a score of another version is written as it is."""
         known = {**self.metrics, **self.finished}
         return known.get(name, Measure(name, "higher", digits=3))

@@ -51,7 +51,7 @@ class TensorFile:
             raise self._damaged("its header holds no names")
         self._first = 8 + length
         self.metadata: Mapping[str, str] = header.pop(_METADATA, None) or {}
-        """What the file says of itself."""
+        """The texts that the file's header holds about it."""
         pairs = self.metadata.items() if isinstance(self.metadata, dict) else [(0, 0)]
         if not all(isinstance(word, str) for pair in pairs for word in pair):
             raise self._damaged(f"{_METADATA} is not text")
@@ -86,7 +86,7 @@ class TensorFile:
         return content
 
     def _span(self, name: str, entry: object, kind: Kind) -> tuple[int, int]:
-        """Where the numbers of a tensor begin and end, once that agrees with all that is said."""
+        """Checks a tensor's entry, and returns where its numbers begin and end, in bytes."""
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
             raise self._damaged(f"{name!r} is not described")
         if entry["dtype"] != kind:
@@ -119,7 +119,7 @@ def require_finite(name: str, array: npt.NDArray[np.float32]) -> None:
 
 
 def _is_counts(value: object, least: int, most: int) -> bool:
-    """Whether it is a list of so many whole numbers that are not negative."""
+    """True for a list of ``least`` to ``most`` whole numbers, none of them negative."""
     if not isinstance(value, list) or not least <= len(value) <= most:
         return False
     return all(type(n) is int and 0 <= n < 2**63 for n in value)

@@ -19,14 +19,14 @@ def shortened(text: str, most: int) -> str:
 
 
 def decimals(value: float, digits: int) -> str:
-    """A number with so many digits behind the point. What rounds to zero has no sign: log P of what
+    """A number with this many decimal places. What rounds to zero has no sign: log P of what
     is all but certain is a little below 0, and -0.00 would look like a fault."""
     return f"{value:z.{digits}f}"
 
 
 def enough(greatest: float, least: int) -> int:
-    """As many digits behind the point as show the first two of ``greatest``, or ``least``: what is
-    small is not shown as nothing."""
+    """The number of decimal places that shows the first two digits of ``greatest``, at least
+    ``least``, so that a small value is not shown as 0."""
     return max(least, min(9, 1 - math.floor(math.log10(greatest)))) if greatest else least
 
 

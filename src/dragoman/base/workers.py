@@ -22,7 +22,7 @@ _WITH_THREADS = ("torch", "obstore", "pyarrow", "ray")
 
 
 class WorkerProcess:
-    """One process. ``stop`` it after."""
+    """One process that runs functions for this one. Call ``stop`` when it is no longer needed."""
 
     def __init__(self, begin: Callable[..., object], *given: Any, copy: bool = False) -> None:
         """``begin`` is called there first, with ``given``. ``copy``: the process is a copy of this
@@ -51,7 +51,7 @@ class WorkerProcess:
 
 
 def may_copy() -> bool:
-    """Whether a process can be a copy of this one: only where no thread could hold a lock at that
+    """True if a process can be a copy of this one: only if no thread could hold a lock at that
     moment. numpy's own threads are made for copies."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return False
@@ -60,7 +60,7 @@ def may_copy() -> bool:
 
 def _begin(begin: Callable[..., object], given: tuple[Any, ...]) -> None:
     begin(*given)
-    # That of a terminal is for all of a group: who asks ends it.
+    # A terminal interrupts the whole group: the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

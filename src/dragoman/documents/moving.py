@@ -31,9 +31,9 @@ class MovedSentence(NamedTuple):
 
     begin: int
     end: int
-    """Where it stands in the unit."""
+    """The end of its place in the unit."""
     text: str
-    """Its translation."""
+    """The translation of the sentence, as text."""
     pieces: Sequence[str]
     words: Sequence[ShownWord]
     alignment: Alignment | None
@@ -42,7 +42,7 @@ class MovedSentence(NamedTuple):
 
 @dataclass(frozen=True)
 class _Shown:
-    """Some text of the translation and the elements that it stands in."""
+    """Some text of the translation and the elements around it."""
 
     before: str
     """The space in front of it."""
@@ -50,7 +50,9 @@ class _Shown:
     chain: Chain
 
 
-def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -> Target | None:
+def move_codes(
+    unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]
+) -> Target | None:
     """The translation with its codes; None where an element that must stand once would not.
 
     ``gaps``: what stands before the first sentence and behind each.
@@ -74,7 +76,7 @@ def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -
         stream += _sentence(unit, places, sentence, chains, inner)
         space = behind
     stream += _gap(space, alone[first:], stream)
-    target, times = _written(stream, unit.tags)
+    target, times = _write_elements(stream, unit.tags)
     for number, code in enumerate(unit.tags):
         has_to = not code.repeats and code.partner is not None
         if has_to and times.get(number, 0) != 1:
@@ -83,8 +85,8 @@ def moved(unit: Unit, sentences: Sequence[MovedSentence], gaps: Sequence[str]) -
 
 
 def _chains(codes: Sequence[Code]) -> tuple[list[Chain], list[int]]:
-    """What is open before the first code and behind each; the numbers of codes that stand alone:
-    also those of elements without text."""
+    """Returns the codes that are open before the first code and after each, and the numbers of
+    codes that stand alone: also those of elements without text."""
     chains: list[Chain] = [()]
     alone = []
     for number, code in enumerate(codes):
@@ -107,36 +109,36 @@ def _gap(space: str, codes: Sequence[int], stream: Sequence[_Shown | int]) -> li
 def _sentence(
     unit: Unit,
     places: Sequence[int],
-    one: MovedSentence,
+    sentence: MovedSentence,
     chains: Sequence[Chain],
     codes: Sequence[int],
 ) -> list[_Shown | int]:
     """``places``: of the codes of the unit; ``codes``: those that stand alone in the sentence."""
-    first = bisect_right(places, one.begin)  # codes before the sentence
-    if one.alignment is None or not one.words:
-        return [_Shown("", one.text, chains[first]), *codes]
-    last = max(first, bisect_left(places, one.end))
-    inner = [place - one.begin for place in places[first:last]]
-    length = one.end - one.begin
+    first = bisect_right(places, sentence.begin)  # codes before the sentence
+    if sentence.alignment is None or not sentence.words:
+        return [_Shown("", sentence.text, chains[first]), *codes]
+    last = max(first, bisect_left(places, sentence.end))
+    inner = [place - sentence.begin for place in places[first:last]]
+    length = sentence.end - sentence.begin
     edges = np.array([0, *inner, length], dtype=np.float64)
-    spans = piece_spans(one.pieces, length)
+    spans = piece_spans(sentence.pieces, length)
     of_words = np.stack(
-        [one.alignment[w.first : w.first + w.count].mean(axis=0) for w in one.words]
+        [sentence.alignment[w.first : w.first + w.count].mean(axis=0) for w in sentence.words]
     )
     gains = of_words @ shares(spans, edges)  # (W, K + 1)
     of_word = [chains[first + int(stretch)] for stretch in gains.argmax(axis=1)]
-    of_word = _marks_beside(of_word, one.words, chains[last])
+    of_word = _move_marks(of_word, sentence.words, chains[last])
     centres = spans.mean(axis=1)[of_words.argmax(axis=1)] if len(spans) else np.zeros(len(of_words))
-    spoken = np.array([any(map(str.isalnum, word.text)) for word in one.words])
+    spoken = np.array([any(map(str.isalnum, word.text)) for word in sentence.words])
     at: dict[int, list[int]] = {}
     least = 0
     for number in codes:
         # Codes that stand alone keep their order among themselves.
-        gap = max(least, _best_gap(centres, spoken, places[number] - one.begin))
+        gap = max(least, _best_gap(centres, spoken, places[number] - sentence.begin))
         least = gap
         at.setdefault(gap, []).append(number)
     stream: list[_Shown | int] = []
-    for number, (word, chain) in enumerate(zip(one.words, of_word, strict=True)):
+    for number, (word, chain) in enumerate(zip(sentence.words, of_word, strict=True)):
         before, beginning = word.before, at.get(number, [])
         if beginning and before:
             # The space stays on the side of the code on which it was.
@@ -148,16 +150,16 @@ def _sentence(
         else:
             stream += beginning
         stream.append(_Shown(before, word.text, chain))
-    return [*stream, *at.get(len(one.words), [])]
+    return [*stream, *at.get(len(sentence.words), [])]
 
 
 def stream_chain(stream: Sequence[_Shown | int]) -> Chain:
-    """What is open at the end of what is there."""
+    """The codes that are open at the end of ``stream``."""
     return next((one.chain for one in reversed(stream) if isinstance(one, _Shown)), ())
 
 
 def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: int) -> int:
-    """How many words stand before a code whose place in the source is ``place``."""
+    """The number of words before a code whose place in the source is ``place``."""
     weights = np.where(spoken, 1.0, 0.01) / (1.0 + np.abs(centres - place))
     behind = centres >= place
     # Words before the gap that belong behind it, and words behind it that belong before.
@@ -167,28 +169,26 @@ def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: in
     return int(wrong.argmin())
 
 
-def _marks_beside(
-    of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Chain
-) -> list[Chain]:
+def _move_marks(of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Chain) -> list[Chain]:
     """A mark stands with the words around it, or with one of them; it makes no element of its
     own. ``at_end``: what is open at the end of the source, for marks at the end."""
-    found = list(of_word)
+    chains = list(of_word)
     for number, word in enumerate(words):
         if any(map(str.isalnum, word.text)):
             continue
         if not any(map(str.isalnum, "".join(one.text for one in words[number:]))):
-            found[number] = at_end
+            chains[number] = at_end
             continue
-        beside = found[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])
-        if beside and (found[number] not in beside or len(set(beside)) == 1):
-            found[number] = beside[0]
-    return found
+        beside = chains[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])
+        if beside and (chains[number] not in beside or len(set(beside)) == 1):
+            chains[number] = beside[0]
+    return chains
 
 
-def _written(
+def _write_elements(
     stream: Sequence[_Shown | int], codes: Sequence[Code]
 ) -> tuple[Target, dict[int, int]]:
-    """The stream with its elements begun and ended, and how often each code stands in it."""
+    """The stream with its elements begun and ended, and how often each code is in it."""
     target: Target = []
     times: dict[int, int] = {}
     current: Chain = ()
@@ -212,22 +212,22 @@ def _written(
             put(number)
         current = to
 
-    for one in stream:
-        if isinstance(one, int):
-            put(one)
+    for item in stream:
+        if isinstance(item, int):
+            put(item)
         else:
-            if one.text or one.chain != current:
-                change(one.chain if one.text else current, one.before)
-            elif one.before:
-                target.append(one.before)
-            if one.text:
-                target.append(one.text)
+            if item.text or item.chain != current:
+                change(item.chain if item.text else current, item.before)
+            elif item.before:
+                target.append(item.before)
+            if item.text:
+                target.append(item.text)
     change((), "")
-    return _merged(target), times
+    return _merge_texts(target), times
 
 
-def _merged(target: Target) -> Target:
-    """Texts that stand beside each other as one."""
+def _merge_texts(target: Target) -> Target:
+    """Joins texts that follow each other without a code."""
     merged: Target = []
     for one in target:
         if isinstance(one, str) and merged and isinstance(merged[-1], str):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from dragoman.documents.moving import MovedSentence, moved
+from dragoman.documents.moving import MovedSentence, move_codes
 from dragoman.documents.projection import project
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
@@ -35,58 +35,58 @@ class Translated:
 MOST_BETWEEN = 1000
 """Characters between two sentences within which the next is looked for."""
 Places: TypeAlias = list[tuple[int, int]]
-"""Where each sentence begins and ends in its text."""
+"""The begin and end of each sentence in its text."""
 
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """Where the sentences of a unit stand, and which codes stand inside them."""
+    """The places of a unit's sentences, and the codes inside them."""
 
-    one: Translated
+    result: Translated
     places: Places
     inside: dict[int, Sequence[Code]]
-    """By the number of the sentence."""
+    """The codes inside each sentence, by its number."""
     pairs: list[TokenPair]
     """The sentences with codes inside, to be aligned."""
 
 
-def plan_of(one: Translated) -> UnitPlan:
-    """What must be aligned to place the codes of a unit."""
-    places = _places(one)
-    inside = _inside(one, places)
-    pieces = one.passage.pieces
-    pairs: list[TokenPair] = [(pieces[s].tokens, one.found[s].tokens) for s in inside]
-    return UnitPlan(one, places, inside, pairs)
+def plan_of(result: Translated) -> UnitPlan:
+    """Plans which sentences must be aligned to place the codes of a unit."""
+    places = _places(result)
+    inside = _codes_inside(result, places)
+    pieces = result.passage.pieces
+    pairs: list[TokenPair] = [(pieces[s].tokens, result.found[s].tokens) for s in inside]
+    return UnitPlan(result, places, inside, pairs)
 
 
-def placed(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
+def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
     """The translation of a unit with its codes; one of which nothing can be read stays as it is.
     ``alignments``: of the plan's pairs."""
-    one, source, target = plan.one, engine.source, engine.target
-    if not one.passage.pieces:
-        return one.unit.as_it_is
-    texts = target.raw([hypothesis.tokens for hypothesis in one.found])
+    result, source, target = plan.result, engine.source, engine.target
+    if not result.passage.pieces:
+        return result.unit.as_it_is
+    texts = target.raw([hypothesis.tokens for hypothesis in result.found])
     of_sentence = dict(zip(plan.inside, alignments, strict=True))
-    if not one.unit.ordered and one.unit.tags:
+    if not result.unit.ordered and result.unit.tags:
         sentences = []
-        for s, (piece, place) in enumerate(zip(one.passage.pieces, plan.places, strict=True)):
+        for s, (piece, place) in enumerate(zip(result.passage.pieces, plan.places, strict=True)):
             pieces = source.shown(piece.tokens) if s in of_sentence else []
-            words = words_in(target, one.found[s], texts[s]) if s in of_sentence else []
+            words = words_in(target, result.found[s], texts[s]) if s in of_sentence else []
             sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
-        gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
-        if (found := moved(one.unit, sentences, gaps)) is not None:
+        gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
+        if (found := move_codes(result.unit, sentences, gaps)) is not None:
             return found
     spoken = [[text] for text in texts]
     for s, codes in plan.inside.items():
-        piece, begin = one.passage.pieces[s], plan.places[s][0]
+        piece, begin = result.passage.pieces[s], plan.places[s][0]
         spoken[s] = project(
             [code.moved(-begin) for code in codes],
             piece.text,
             source.shown(piece.tokens),
-            words_in(target, one.found[s], texts[s]),
+            words_in(target, result.found[s], texts[s]),
             of_sentence[s],
         )
-    return target_of(_joined(one, plan.places, spoken))
+    return target_of(_join(result, plan.places, spoken))
 
 
 def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
@@ -95,39 +95,39 @@ def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]
     return words_of(text, pieces, values, spaced=target.spaced)
 
 
-def _places(one: Translated) -> Places:
+def _places(result: Translated) -> Places:
     places, end = [], 0
-    for piece in one.passage.pieces:
+    for piece in result.passage.pieces:
         # A part of a very long sentence may be written a little differently: then about here.
         until = end + len(piece.text) + MOST_BETWEEN
-        begin = max(end, one.unit.text.find(piece.text, end, until))
-        end = min(len(one.unit.text), begin + len(piece.text))
+        begin = max(end, result.unit.text.find(piece.text, end, until))
+        end = min(len(result.unit.text), begin + len(piece.text))
         places.append((begin, end))
     return places
 
 
-def _inside(one: Translated, places: Places) -> dict[int, Sequence[Code]]:
+def _codes_inside(result: Translated, places: Places) -> dict[int, Sequence[Code]]:
     """The codes that stand inside a sentence, by its number."""
-    found: dict[int, Sequence[Code]] = {}
-    of_codes = [code.place for code in one.unit.tags]
+    inside: dict[int, Sequence[Code]] = {}
+    of_codes = [code.place for code in result.unit.tags]
     for number, (begin, end) in enumerate(places):
         first, last = bisect_right(of_codes, begin), bisect_left(of_codes, end)
         if first < last:
-            found[number] = one.unit.tags[first:last]
-    return found
+            inside[number] = result.unit.tags[first:last]
+    return inside
 
 
-def _joined(one: Translated, places: Places, spoken: Sequence[Sequence[str]]) -> list[str]:
+def _join(result: Translated, places: Places, spoken: Sequence[Sequence[str]]) -> list[str]:
     """Sentences, each cut at the codes inside it, and what stands between them."""
     parts = [""]
-    codes, text = one.unit.tags, one.unit.text
+    codes, text = result.unit.tags, result.unit.text
     first, end = 0, 0  # the first code that has no place yet; the end of the sentence before
 
     def put(pieces: Sequence[str]) -> None:
         parts[-1] += pieces[0]
         parts.extend(pieces[1:])
 
-    gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
+    gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
     ends = [*places, (len(text), len(text))]
     for (begin, following_end), gap, sentence in zip(ends, gaps, [*spoken, [""]], strict=True):
         last = first
@@ -142,7 +142,7 @@ def _joined(one: Translated, places: Places, spoken: Sequence[Sequence[str]]) ->
 
 
 def gap_parts(gap: str, codes: Sequence[Code], source: str, begin: int) -> list[str]:
-    """What stands between two sentences, cut at its codes. ``source``: what stood there before."""
+    """The text between two sentences, cut at its codes. ``source``: that before translation."""
     if gap == source:
         cuts = [code.place - begin for code in codes]
     else:

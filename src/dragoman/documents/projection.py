@@ -1,4 +1,4 @@
-"""Where the tags of a sentence stand in its translation, if they keep their order.
+"""The places of a sentence's tags in its translation, if they keep their order.
 
 A sentence is translated as a whole; its tags divide it into stretches. The words of the translation
 are divided among the same stretches, in the same order, so that together they looked as much as
@@ -27,7 +27,7 @@ from dragoman.forms.pieces import piece_spans
 from dragoman.forms.shown_words import ShownWord
 
 LEFT_EMPTY = 1000.0
-"""What it costs to give no word to an element that had some: more than all that can be gained."""
+"""The cost of giving no word to an element that had some: more than all that can be gained."""
 NEVER = -1e9
 
 
@@ -60,7 +60,7 @@ def project(
 
 
 def shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(S, K + 1) the part of each token that lies in each stretch."""
+    """(S, K + 1) the part of each token in each stretch."""
     begin, end = of_tokens[:, :1], of_tokens[:, 1:]
     overlap = np.minimum(end, edges[1:]) - np.maximum(begin, edges[:-1])
     shares: NDArray[np.float64] = np.clip(overlap, 0, None) / np.maximum(end - begin, 1e-9)
@@ -68,7 +68,7 @@ def shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArra
 
 
 def _inside(tags: Sequence[Code]) -> list[bool]:
-    """Whether each stretch stands inside an element: right behind its begin, or before its end."""
+    """True for each stretch inside an element: right behind its begin, or before its end."""
     return [
         (number > 0 and tags[number - 1].opens) or (number < len(tags) and tags[number].closes)
         for number in range(len(tags) + 1)
@@ -150,7 +150,7 @@ def _parts(
 
 
 def _before_space(tags: Sequence[Code], source: str) -> int:
-    """How many of some tags, which stand between two words, stand before the space."""
+    """The number of tags before the space, of those that are between two words."""
     for number, tag in enumerate(tags):
         if source[tag.place - 1 : tag.place].isspace():
             return number

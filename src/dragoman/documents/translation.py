@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dragoman.documents.placing import Translated, placed, plan_of
+from dragoman.documents.placing import Translated, place_codes, plan_of
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.document import Target, Unit
@@ -42,11 +42,11 @@ class ToAlign:
 
 
 Steps: TypeAlias = Generator[ToSearch | ToAlign | int, Any, list[Target]]
-"""What is asked for, each time to be sent in; and how many units are translated, in between."""
+"""Yields requests, whose answers are sent in, and the number of translated units in between."""
 
 
 def steps(units: Iterable[Unit], engine: Engine) -> Steps:
-    """A translation for each unit."""
+    """Translates units, and returns a translation for each."""
     targets: list[Target] = []
     known: dict[Unit, Target] = {}
     for part in parts_of_units(units):
@@ -60,7 +60,7 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
         pairs = [pair for plan in plans for pair in plan.pairs]
         alignments = iter((yield ToAlign(pairs)) if pairs else ())
         for one, plan in zip(new, plans, strict=True):
-            known[one] = placed(engine, plan, list(islice(alignments, len(plan.pairs))))
+            known[one] = place_codes(engine, plan, list(islice(alignments, len(plan.pairs))))
         targets += [known[bare(one)] for one in part]
         yield len(targets)
     return targets
@@ -72,22 +72,22 @@ def translated(
     search: Search,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Target]:
-    """A translation for each unit; ``progress`` is told how many there are."""
+    """A translation for each unit; ``progress`` gets their number so far."""
     running = steps(units, engine)
     answer: Any = None
     while True:
         try:
-            asked = running.send(answer)
+            request = running.send(answer)
         except StopIteration as end:
             targets: list[Target] = end.value
             return targets
         answer = None
-        if isinstance(asked, ToSearch):
-            answer = search(asked.passages)
-        elif isinstance(asked, ToAlign):
-            answer = _aligned(engine, asked.pairs)
+        if isinstance(request, ToSearch):
+            answer = search(request.passages)
+        elif isinstance(request, ToAlign):
+            answer = _align(engine, request.pairs)
         else:
-            progress(asked)
+            progress(request)
 
 
 def parts_of_units(units: Iterable[Unit]) -> Iterator[Sequence[Unit]]:
@@ -110,15 +110,15 @@ def bare(unit: Unit) -> Unit:
     return replace(unit, tags=codes) if codes else unit
 
 
-def _aligned(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:
+def _align(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:
     if pairs and not engine.has_inside:  # several models together have no attention of their own
-        yield from (_in_proportion(len(target), len(source)) for source, target in pairs)
+        yield from (_align_in_proportion(len(target), len(source)) for source, target in pairs)
     elif pairs:
         for batch in engine.attention.align(pairs):
             yield from batch
 
 
-def _in_proportion(target: int, source: int) -> Alignment:
+def _align_in_proportion(target: int, source: int) -> Alignment:
     """(T, S): each token looks at the one that stands as far from the beginning."""
     found = np.zeros((target, source))
     if source:

@@ -61,7 +61,7 @@ class AligningHead:
 
     @property
     def option(self) -> str:
-        """How the command line names it."""
+        """The options of the command line that choose this head."""
         head = "*" if self.head is None else str(self.head + 1)
         step = "" if self.when == "having read" else " --step choosing"
         return f"--head '{self.layer + 1}.{head}'{step}"
@@ -138,9 +138,9 @@ class HeadLinks:
     looked_at_by: dict[When, NDArray[np.int64]]
     """(L, H + 1, S'): the target word that looks most at each source word that has tokens."""
     source_words: NDArray[np.int64]
-    """(S',): which these are."""
+    """(S',): the numbers of the source words that have tokens."""
     guess: AligningHead
-    """What aligns it best, as far as can be told without gold."""
+    """The head that aligns the pair best, as estimated without gold links."""
     sizes: tuple[int, int]
     """Words of the source and of the target."""
 
@@ -202,7 +202,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """How well every layer and head aligns some pairs of sentences."""
+    """The counts from which the AER of every layer and head over some sentence pairs follows."""
 
     counts: dict[When, Counts]
 
@@ -232,7 +232,7 @@ class AlignmentScores:
 
     @property
     def best(self) -> AligningHead:
-        """What aligns these pairs best. An oracle: it is chosen with their own gold."""
+        """The head with the lowest AER. An oracle: it is chosen with the gold links."""
         tables = self.heads
         when: When = min(tables, key=lambda one: float(tables[one].min()))
         layer, head = np.unravel_index(int(tables[when].argmin()), tables[when].shape)
@@ -249,7 +249,7 @@ class AlignmentScores:
         return AlignmentQuality(*counts.sum(axis=0).tolist())
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The scores as JSON can hold them."""
         best = self.best
         return {
             "sentences": self.sentences,

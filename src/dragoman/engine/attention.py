@@ -1,6 +1,6 @@
-"""Where a model looks while it reads a source and writes an output that are given: every attention
-weight of one pair, the parts of a single weight, and how the tokens of many pairs align. Always by
-the network itself; kernels keep no weights.
+"""The attention of a model for given sources and outputs: every weight of one pair, the parts of a
+single weight, and the token alignment of many pairs. The network itself computes it, since kernels
+keep no weights.
 
     weight = softmax(q · k / √d_k) over the keys,   adds = weight · v W_i^O       (paper, §3.2)
 
@@ -100,10 +100,10 @@ class AttentionReader:
         return probe.maps(names, rows, columns, dtype)
 
     def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
-        """How much each token of an output looked at each of its source, (T, S) for each of
-        ``pairs``, a batch of them at a time: by the head that was taught to align; without one, by
-        the mean of the heads of the layer that looks most surely at one token. All 0 where a model
-        has no such attention."""
+        """Yields for each batch of ``pairs`` the attention of each output token to each source
+        token, (T, S) per pair: of the head that was taught to align, or else the mean of the heads
+        of the layer whose attention is most concentrated. All 0 for a model without attention over
+        its source."""
         for batch in self.cross(pairs):
             yield [
                 (self.taught or AligningHead.guess(cross)).weights(cross).astype(np.float64)

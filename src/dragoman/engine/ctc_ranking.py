@@ -1,4 +1,4 @@
-"""CTC beside the decoder ranks the hypotheses of a beam again (Watanabe et al., 2017):
+"""CTC and the decoder rank the hypotheses of a beam again (Watanabe et al., 2017):
 
     (1 - λ) · log P(y | x) of the decoder + λ · log P(y | x) of CTC
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class CtcRanking:
-    """Ranks hypotheses of one recording."""
+    """Ranks the hypotheses of one recording by the decoder and CTC together."""
 
     def __init__(self, engine: Engine, weight: float) -> None:
-        """``weight``: λ."""
+        """``weight``: λ, the share of CTC in the score."""
         self._engine = engine
         self._weight = weight
 

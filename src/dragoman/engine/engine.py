@@ -152,7 +152,7 @@ class Engine:
 
     @cached_property
     def path(self) -> Path:
-        """What runs the model; of one that writes nothing there is none.
+        """The implementation that runs the model; only models that write have one.
 
         Errors: ``RunError`` for a search by CTC in a model that was trained without it.
         """
@@ -193,12 +193,12 @@ class Engine:
 
     @property
     def has_inside(self) -> bool:
-        """Whether there is one ``network`` to look into; an ensemble is several."""
+        """True if there is one ``network`` to look into; an ensemble has several."""
         return self._ensemble is None
 
     @cached_property
     def attention(self) -> AttentionReader:
-        """Where the network looks. Errors: ``DragomanError`` for an ensemble."""
+        """The reader of the network's attention. Errors: ``DragomanError`` for an ensemble."""
         from dragoman.engine.attention import AttentionReader
 
         writes = self.writes and self.network.settings.writes
@@ -217,7 +217,7 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """How many threads make searching fastest on this machine, each with a batch of its own."""
+        """The number of threads with which searching is fastest; each has its own batch."""
         if not self.writes:
             return 0
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
@@ -334,8 +334,8 @@ class Engine:
     def score_parts(
         self, tokens: Sequence[int], context: int, stride: int, together: int
     ) -> Iterator[list[float]]:
-        """As ``score_windows``, for one text and while it is scored: windows of ``together`` tokens
-        at a time, or at least one window."""
+        """Scores one text as ``score_windows`` does, and yields the scores as they are computed:
+        windows of ``together`` tokens at a time, or at least one window."""
         from dragoman.search.forced_decoding import score_windows
 
         for part, _ in score_windows(

@@ -15,7 +15,8 @@ from dragoman.runs.run import Run
 
 
 def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
-    """What turns tokens of the first run's source into those of each run; None: they are the same.
+    """Returns for each run the function that converts source tokens of the first run to its own;
+    None if they are the same.
 
     Errors: ``RunError`` for a run that cannot write together with the first.
     """
@@ -45,9 +46,9 @@ def _pieces(text: Text) -> list[str]:
 
 
 def _reads_alike(first: Run, run: Run) -> bool:
-    """Whether both cut every text into the same tokens, or make the same rows of every file.
+    """True if both split every text into the same tokens, or makes the same rows of every file.
 
-    Errors: ``RunError`` where one of them reads files that the other does not read so.
+    Errors: ``RunError`` if one of them reads files and the other reads them otherwise.
     """
     if first.source.fingerprint != run.source.fingerprint:
         if first.task.reads_files or run.task.reads_files:
@@ -62,7 +63,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
 
 
 def _reader(given: Form, form: Form) -> Reader:
-    """What joins tokens of one form to the text that they spell, and cuts that into another's."""
+    """Returns a function that converts tokens of ``given`` to those of ``form``, through text."""
 
     def read(source: Sequences) -> Sequences:
         sentences = source.values.split(list(source.layout.lengths))

@@ -1,4 +1,4 @@
-"""What this machine is and can do, in words: for ``doctor``, reports and benchmarks."""
+"""The facts about this machine that ``doctor``, reports and benchmarks print."""
 
 from __future__ import annotations
 

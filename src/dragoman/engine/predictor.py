@@ -1,9 +1,9 @@
-"""What every predictor is: a run and its engine, ready to be asked, scored and looked into.
+"""The base of all predictors: a run and its engine, which answer, score and show attention.
 
 ``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
 ``Filler`` fills in its blanks; ``Labeller`` says which label it has. All are called alike: one
-source gives one answer, several give a list of answers. Whoever looks inside asks none which: what
-a text is *shown* as is what the model makes of it.
+source gives one answer, several give a list of answers. Looking inside is the same for all of them:
+``shown`` gives the output to look at.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ NO_ENCODER = "goes over a text from left to right, and has no encoder to look in
 
 
 Answer = TypeVar("Answer", covariant=True)
-"""What a predictor answers for one source."""
+"""The answer of a predictor to one source."""
 Found = TypeVar("Found")
-"""What one search finds for a source, all hypotheses included."""
+"""The result of one search for a source, with all its hypotheses."""
 
 
 class Predictor(ABC, Generic[Answer]):
@@ -102,17 +102,17 @@ class Predictor(ABC, Generic[Answer]):
 
     @property
     def reads(self) -> bool:
-        """Whether a text is read before one is written."""
+        """True if the model reads a source before it writes."""
         return self.engine.source.reads
 
     @property
     def has_inside(self) -> bool:
-        """Whether ``look`` has something to show."""
+        """True if ``look`` has something to show."""
         return self.no_inside is None
 
     @property
     def no_inside(self) -> str | None:
-        """What the run does that leaves ``look`` nothing to show; None where there is something."""
+        """The reason why ``look`` has nothing to show, as it follows the run's name; or None."""
         return None
 
     @property
@@ -128,7 +128,7 @@ class Predictor(ABC, Generic[Answer]):
 
     @property
     def precision(self) -> str:
-        """What it computes in: int8, bf16 or fp32."""
+        """The precision of the computation: int8, bf16 or fp32."""
         return self.engine.path.precision if self.engine.writes else "fp32"
 
     @property
@@ -141,7 +141,7 @@ class Predictor(ABC, Generic[Answer]):
         return self.engine.source.values([text])[0]
 
     def source_values(self, source: str) -> Sequence[int] | Values:
-        """What the model reads of a source: ``source_ids``, or the rows of a file."""
+        """The values of a source that the model reads: ``source_ids``, or the rows of a file."""
         if self.run.task.reads_files:
             return self.engine.source.read([source])[0]
         return self.source_ids(source)
@@ -207,10 +207,10 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
 
     @abstractmethod
     def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> Found:
-        """What the hypotheses of that search say of the source, the best first."""
+        """The result for a source, from the hypotheses of its search, the best first."""
 
     def answers(self, given: Sequence[str], requests: Iterable[Request]) -> Iterator[Found]:
-        """What is found for each source, in their order, by the request for each."""
+        """Searches for each request, and yields the result for its source, in their order."""
         return self.engine.searcher.each(
             requests, lambda number, found: self.answer(given[number], found)
         )

@@ -23,7 +23,7 @@ class _Section(Settings):
 
 
 def search_of(recipe: Recipe, changes: Sequence[str]) -> SearchSettings:
-    """How a run searches, with ``key=value`` merged in, as its task allows it.
+    """The search settings of a run with ``key=value`` merged in, checked by its task.
 
     Errors: ``RecipeError``.
     """
@@ -36,7 +36,7 @@ def search_of(recipe: Recipe, changes: Sequence[str]) -> SearchSettings:
 
 
 def for_test_set(recipe: Recipe, changes: Sequence[str] = ()) -> SearchSettings:
-    """How a test set is searched: for the best output alone, with ``key=value`` merged in.
+    """The search settings for a test set: the best output alone, with ``key=value`` merged in.
 
     Errors: ``RecipeError``.
     """

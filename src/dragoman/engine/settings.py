@@ -13,7 +13,7 @@ from dragoman.nn.settings import InferencePrecision
 
 
 class EngineSettings(Settings):
-    """How an engine runs its model: what a translator and a server have in common."""
+    """Settings of an engine, which translators and servers share."""
 
     precision: InferencePrecision = "auto"
     """Precision of the computation. auto: the fastest precision on this machine that keeps the
@@ -30,7 +30,7 @@ class EngineSettings(Settings):
 
 
 class TranslatorSettings(EngineSettings):
-    """How a translator reads its input and uses the machine."""
+    """Settings of a translator: how it reads its input, and its use of the machine."""
 
     long_lines: Literal["split", "cut"] = "split"
     """What to do with lines that are too long: split them into sentences and pieces, or cut off the

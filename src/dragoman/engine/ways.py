@@ -1,5 +1,5 @@
-"""How fast each way of this machine trains models of shapes that are known, and how fast each path
-translates: for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
+"""Measures how fast each way of this machine trains models of known shapes, and how fast each path
+translates, for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
 
 Trainings measure their own model (``training/fastest_way.py``); this measures in the same
 manner, and remembers nothing.
@@ -30,13 +30,13 @@ from dragoman.training.settings import TrainingSettings, TrainingWay
 
 @dataclass(frozen=True)
 class WayShape:
-    """A model and its updates."""
+    """The shape of a model and the size of its updates."""
 
     name: str
     model: TransformerSettings
     vocabulary: int
     tokens: int
-    """Target tokens of an update."""
+    """The number of target tokens of an update."""
 
 
 def _transformer(width: int, layers: int, heads: int) -> TransformerSettings:
@@ -56,12 +56,12 @@ SHAPES = (
 
 _TOKENS_AT_ONCE = 4096
 _ROWS, _INPUTS, _OUTPUTS = 1024, 512, 2048
-"""Of the products: the first of base's feed-forward layers."""
+"""The sizes of the products, those of the first feed-forward layer of the base model."""
 _PRODUCT_SECONDS = 0.2
 
 
 def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
-    """How fast every way of this machine trains a model of ``shape`` on random sentences."""
+    """Measures how fast each way trains a model of ``shape`` on random sentences."""
     torch.manual_seed(1)
     model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
     at_once = min(shape.tokens, _TOKENS_AT_ONCE)
@@ -129,7 +129,7 @@ TRANSLATING_HEAD = ("way", "one sentence, ms", "12 sentences, ms", "")
 
 
 def _sentences(vocabulary: int, tokens: int) -> Batch:
-    """Random ones, of lengths like those of image captions, with so many target tokens in all."""
+    """Random sentences as long as image captions, with ``tokens`` target tokens in all."""
     draw = np.random.default_rng(0)
     lengths: list[int] = []
     while sum(lengths) + len(lengths) < tokens:

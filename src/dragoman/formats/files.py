@@ -15,7 +15,7 @@ from dragoman.formats.units.document import BadDocument, Document
 from dragoman.forms.languages import NAMES, base, name_of
 
 MOST_BYTES = 1 << 30
-"""Of a file that is translated from the shell or from Python; a server has limits of its own."""
+"""The most bytes of a file from the shell or from Python; a server has limits of its own."""
 _LOOKED_AT = 4096
 
 
@@ -39,8 +39,8 @@ def write_document(path: Path, data: bytes) -> None:
 
 
 def is_document(path: Path, *, or_lines: bool = False) -> bool:
-    """Whether a file is of a format of documents, by its beginning and its name; plain text is
-    not. ``or_lines``: tables and Markdown neither."""
+    """True for a file of a format of documents, by its beginning and its name; plain text is none.
+    ``or_lines``: tables and Markdown are none either."""
     try:
         return path.is_file() and looks_like_a_document(_start(path), path.name, or_lines=or_lines)
     except OSError:
@@ -48,7 +48,7 @@ def is_document(path: Path, *, or_lines: bool = False) -> bool:
 
 
 def called_so(path: Path) -> str:
-    """What people call a file of its format."""
+    """The usual name of a file's format."""
     return called(_start(path), path.name)
 
 
@@ -79,7 +79,7 @@ def check_is_new(to: Path, *, or_lines: bool = False) -> None:
 
 def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
     """The files of a folder and of those in it, and where their translations go. Hidden ones and
-    links are left out. Errors: ``FileError`` where both folders lie in each other."""
+    links are left out. Errors: ``FileError`` if one folder is inside the other."""
     inside, outside = folder.resolve(), to.resolve()
     if inside == outside or inside in outside.parents or outside in inside.parents:
         raise FileError(
@@ -102,15 +102,15 @@ def fitted(document: Document, source: str | None, target: str) -> tuple[Documen
     and what is doubtful about its languages. Errors: ``BadDocument`` where it says that it is of
     others."""
     doubts = []
-    for said in document.languages:
-        wanted = source if said.side == "source" else target
-        if wanted is None or not _differ(said.code, wanted):
+    for declared in document.languages:
+        language = source if declared.side == "source" else target
+        if language is None or not _differ(declared.code, language):
             continue
         problem = (
-            f"{said.where} says {name_of(said.code)}, and it is to be translated "
-            f"{'from' if said.side == 'source' else 'into'} {name_of(wanted)}"
+            f"{declared.where} says {name_of(declared.code)}, and it is to be translated "
+            f"{'from' if declared.side == 'source' else 'into'} {name_of(language)}"
         )
-        if said.is_binding:
+        if declared.is_binding:
             raise BadDocument(
                 f"{problem}: choose a run of these languages, or correct the document if it is "
                 "wrong about itself"
@@ -120,6 +120,6 @@ def fitted(document: Document, source: str | None, target: str) -> tuple[Documen
 
 
 def _differ(one: str, other: str) -> bool:
-    """Whether two codes are of two languages, as far as both are known; a region says nothing."""
+    """True if two codes are of two known languages; a region makes no difference."""
     both = {_SAME.get(base(code), base(code)) for code in (one, other)}
     return len(both) == 2 and both <= NAMES.keys()

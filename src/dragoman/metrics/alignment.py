@@ -35,7 +35,7 @@ class Gold:
 
     sure: Links
     possible: Links
-    """The sure ones too."""
+    """The possible links, which include the sure ones."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,17 @@ class AlignmentQuality:
     """Counts over all sentences, and what follows from them."""
 
     found: int
-    """|A|."""
+    """|A|, the number of links found."""
     sure: int
-    """|S|."""
+    """|S|, the number of sure links."""
     found_sure: int
-    """|A ∩ S|."""
+    """|A ∩ S|, the number of sure links found."""
     found_possible: int
-    """|A ∩ P|."""
+    """|A ∩ P|, the number of possible links found."""
 
     @classmethod
     def of(cls, links: Iterable[Links], gold: Sequence[Gold]) -> AlignmentQuality:
-        """Of the links of each pair, which are as many as there are in ``gold``."""
+        """Counts the links of all pairs; ``gold`` has the gold links of each."""
         counts = [
             (len(a), len(g.sure), len(a & g.sure), len(a & g.possible))
             for a, g in zip(links, gold, strict=True)
@@ -68,12 +68,12 @@ class AlignmentQuality:
 
     @property
     def precision(self) -> float:
-        """Of the links found, the share that is possible."""
+        """The share of the links found that is possible."""
         return self.found_possible / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """Of the sure links, the share that was found."""
+        """The share of the sure links that was found."""
         return self.found_sure / self.sure if self.sure else 1.0
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class AlignmentQuality:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The rates as JSON can hold them."""
         return {"aer": self.error_rate, "precision": self.precision, "recall": self.recall}
 
 
@@ -124,7 +124,7 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
 
 
 _MAX_BYTES = 1 << 27
-"""Of a file of links: those of some millions of sentences."""
+"""The most bytes of a file of links: those of some millions of sentences."""
 _MANY = 20
 """Sentences among which at least one link would touch a first word, if it were number 0."""
 
@@ -181,8 +181,8 @@ def _naacl(lines: Sequence[str], path: Path) -> list[Gold]:
 def check_gold(
     gold: Sequence[Gold], sizes: Iterable[tuple[int, int]], where: str = "the links"
 ) -> None:
-    """Whether the links lie within their sentences, of which ``sizes`` are the words. ``where``:
-    what to call them.
+    """Checks that the links are within their sentences, which have ``sizes`` words. ``where``: the
+    name of the links in messages.
 
     Errors: ``DataError``, also for another number of sentences.
     """

@@ -55,11 +55,11 @@ def f_score(statistics: Floats) -> Floats:
 
 
 def _ngrams(texts: Sequence[str]) -> Iterator[tuple[Integers, Integers]]:
-    """Of each order, for every n-gram: which text has it, and a number that equal ones share."""
+    """Yields for all n-grams of each order: the text that has it, and a number for its content."""
     squeezed = ["".join(text.split()) for text in texts]
     lengths = np.array([len(text) for text in squeezed], np.int64)
     joined = "".join(squeezed).encode("utf-32-le", "surrogatepass")
-    letter = _numbered(np.frombuffer(joined, np.uint32).astype(np.int64))  # (P,)
+    letter = _number(np.frombuffer(joined, np.uint32).astype(np.int64))  # (P,)
     owner = np.arange(len(texts)).repeat(lengths)
     left = lengths.cumsum().repeat(lengths) - np.arange(len(letter))  # to the end of the text
     letters, gram = int(letter.max(initial=-1)) + 1, letter
@@ -67,12 +67,12 @@ def _ngrams(texts: Sequence[str]) -> Iterator[tuple[Integers, Integers]]:
         if order > 1:
             # One letter more than those of the order before; the last ones have none.
             following = np.append(letter[order - 1 :], np.zeros(order - 1, np.int64))[: len(letter)]
-            gram = _numbered(gram * letters + following)
+            gram = _number(gram * letters + following)
         whole = left >= order
         yield owner[whole], gram[whole]
 
 
-def _numbered(keys: Integers) -> Integers:
+def _number(keys: Integers) -> Integers:
     """Small numbers, equal where the keys are."""
     return np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
@@ -85,13 +85,13 @@ def _matches(owner: Integers, gram: Integers, count: int) -> Floats:
     # Which occurrence in its text each is: how far behind the first of its run.
     places = np.arange(len(owner))
     occurrence = places - np.maximum.accumulate(np.where(same, 0, places))
-    column = _numbered(gram * (int(occurrence.max(initial=0)) + 1) + occurrence)
-    found = np.zeros((count, count))
+    column = _number(gram * (int(occurrence.max(initial=0)) + 1) + occurrence)
+    matches = np.zeros((count, count))
     by_column = np.argsort(column, kind="stable")
     owner, column = owner[by_column], column[by_column]
     for first in range(0, int(column.max(initial=-1)) + 1, _COLUMNS_AT_ONCE):
         begin, end = np.searchsorted(column, (first, first + _COLUMNS_AT_ONCE))
         has = np.zeros((count, _COLUMNS_AT_ONCE), np.float32)
         has[owner[begin:end], column[begin:end] - first] = 1
-        found += has @ has.T
-    return found
+        matches += has @ has.T
+    return matches

@@ -1,4 +1,4 @@
-"""How often a label is the right one: accuracy, and F1 label by label.
+"""Scores of labels: accuracy, and F1 label by label.
 
 From the table of confusions C, (K, K), true label by chosen label::
 
@@ -41,7 +41,7 @@ class Confusion:
 
     @property
     def texts(self) -> int:
-        """How many there are."""
+        """The number of texts in the table."""
         return int(self.counts.sum())
 
     @cached_property
@@ -113,13 +113,13 @@ def statistics_of(true: Sequence[int], chosen: Sequence[int], labels: int) -> Sh
 
 
 def accuracies(sums: Shares) -> Shares:
-    """Of each row of summed statistics."""
+    """The accuracy of each row of summed statistics, in percent."""
     right, _, own = np.split(sums, 3, axis=1)
     return np.asarray(100 * right.sum(axis=1) / np.maximum(own.sum(axis=1), 1))
 
 
 def macro_f1s(sums: Shares) -> Shares:
-    """Of each row of summed statistics."""
+    """The macro F1 of each row of summed statistics, in percent."""
     right, chosen, own = np.split(sums, 3, axis=1)
     both = chosen + own
     f1 = np.divide(2 * right, both, out=np.zeros_like(both), where=both > 0)

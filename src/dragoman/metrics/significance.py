@@ -1,4 +1,4 @@
-"""Whether one system is better than another, or merely luckier on this test set.
+"""Tests of significance: is one system better than another, or merely luckier on this test set?
 
 Two tests, both over the same sentences for both systems:
 
@@ -53,7 +53,7 @@ SIGNIFICANT = 0.05
 """The p-value below which a difference is marked in the table."""
 
 _FEWEST = 6
-"""Of units that differ; no p-value of fewer is below ``SIGNIFICANT``."""
+"""The fewest differing units of which a p-value may be below ``SIGNIFICANT``."""
 _ALL_EXCHANGED = 12
 """Units that differ, of which all exchanges are tried."""
 _ROUNDING = 1e-9
@@ -69,17 +69,17 @@ class SystemScore:
 
     system: str
     value: float
-    """The mean over its runs."""
+    """The mean score over its runs."""
     p_value: float | None = None
-    """How probable so large a difference from the baseline is if the two are equally good."""
+    """The probability of so large a difference from the baseline if the two are equally good."""
     differing: int | None = None
     """Units in which it has other statistics than the baseline."""
     mean: float | None = None
-    """Of the bootstrap samples; None under randomisation and of few units, as the next."""
+    """The mean over the bootstrap samples; None under randomisation and for few units."""
     interval: float | None = None
     """Half the width of the 95 % interval around the mean."""
     runs: tuple[float, ...] = ()
-    """Of each of its runs, where it has several."""
+    """The score of each of its runs, if it has several."""
 
     @property
     def deviation(self) -> float | None:
@@ -89,7 +89,7 @@ class SystemScore:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All systems under one metric."""
+    """The scores of all systems under one metric."""
 
     metric: str
     signature: str
@@ -98,7 +98,7 @@ class Comparison:
 
     @property
     def best(self) -> float:
-        """Of the systems' scores."""
+        """The best score of any system."""
         values = [score.value for score in self.scores]
         return min(values) if self.less_is_better else max(values)
 
@@ -111,22 +111,22 @@ class Significance:
     samples: int
     seed: int
     sentences: int
-    """How many of ``unit`` there are."""
+    """The number of units, each a ``unit``."""
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
     unlearned: frozenset[str] = frozenset()
     """Systems that have hardly learned anything: no difference between two of them is marked."""
     unit: str = "sentence"
-    """What is drawn or exchanged as a whole."""
+    """The name of the unit that is drawn or exchanged as a whole."""
 
     @property
     def learned(self) -> bool:
-        """Whether any of the systems has learned something."""
+        """True if any of the systems has learned something."""
         return any(score.system not in self.unlearned for score in self.comparisons[0].scores)
 
     @property
     def marks(self) -> bool:
-        """Whether any difference could be marked."""
+        """True if any difference could be marked."""
         return any(
             score.differing >= _FEWEST and self._is_comparable(score)
             for comparison in self.comparisons
@@ -136,7 +136,7 @@ class Significance:
 
     @property
     def method(self) -> str:
-        """How the p-values were found."""
+        """The method by which the p-values were found, in words."""
         test = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
         return (
             f"{test[self.test]}, {plural(self.samples, 'sample')}, seed {self.seed}, "
@@ -167,7 +167,7 @@ class Significance:
         return "\n".join([*rows, legend, *signatures, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """The outcome as plain values, for JSON."""
         return {
             "test": self.test,
             "samples": self.samples,
@@ -403,7 +403,7 @@ def _exact_p_value(
     count = int(differ.sum())
     if count > _ALL_EXCHANGED:
         return count, None
-    # What is alike stands in a last row that is never exchanged.
+    # The last row, which is never exchanged, has what is alike.
     ours, theirs = (
         [np.vstack([run[differ], run[~differ].sum(0)]) for run in runs]
         for runs in (baseline, system)

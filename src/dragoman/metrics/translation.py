@@ -1,4 +1,4 @@
-"""How good translations are: BLEU, chrF, chrF++ and TER against one reference each, or several.
+"""Scores of translations: BLEU, chrF, chrF++ and TER against one reference each, or several.
 
 The numbers are sacreBLEU's (Post, 2018, "A Call for Clarity in Reporting BLEU Scores"), each with
 the signature that says how it was computed; without it a BLEU score means nothing. BLEU is of
@@ -56,7 +56,7 @@ class Score:
     value: float
     signature: str
     detail: str = ""
-    """What the figure is made of: n-gram precisions, brevity penalty and lengths, for BLEU."""
+    """The parts of a BLEU score: n-gram precisions, brevity penalty and lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class TranslationScores:
     scores: tuple[Score, ...]
     sentences: int
     notes: tuple[str, ...] = ()
-    """What the reader must know: a tokeniser that was not there, say."""
+    """Warnings for the reader, such as a tokeniser that was not installed."""
 
     def __getitem__(self, name: MetricName) -> float:
         """The value of one metric; KeyError if it was not computed."""
@@ -83,7 +83,7 @@ class TranslationScores:
         return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """The scores as plain values, for JSON."""
         return {
             "sentences": self.sentences,
             "scores": {
@@ -177,7 +177,7 @@ def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tu
 
 
 def _code(language: str) -> str:
-    """pt-BR -> pt"""
+    """The code of the language alone: pt-BR -> pt."""
     return language.replace("_", "-").partition("-")[0].lower()
 
 
@@ -208,11 +208,11 @@ def check_lengths(hypotheses: Sequence[str], references: References) -> None:
 
 
 def composed(lines: Sequence[str]) -> list[str]:
-    """The lines in NFC."""
+    """The lines in Unicode's composed form (NFC)."""
     return [unicodedata.normalize("NFC", line) for line in lines]
 
 
 def form_of(*texts: Sequence[str]) -> str:
-    """What a signature ends in if composing changes any line of ``texts``; empty if it does not."""
+    """The end of a signature if composing changes any line of ``texts``; empty if it does not."""
     changed = any(not unicodedata.is_normalized("NFC", line) for lines in texts for line in lines)
     return "|unicode:NFC" if changed else ""

@@ -1,5 +1,5 @@
-"""How much of a text is written otherwise than it was said: word and character error rate; and
-whether one run hears better than another, or was luckier with the speakers of this test set.
+"""Word and character error rates of transcripts, and tests of whether one run hears better than
+another, or was luckier with the speakers of this test set.
 
     WER = (S + D + I) / N
 
@@ -37,16 +37,16 @@ from dragoman.metrics.significance import (
 from dragoman.metrics.translation import composed, form_of
 
 SIGNATURE = "words between spaces, case and punctuation count"
-"""How the rates are computed."""
+"""A phrase that says how the rates are computed."""
 
 Change = Literal["right", "substituted", "deleted", "inserted"]
 Step = tuple[Change, str, str]
-"""A change with what stands in the reference and what was written; "" where nothing does."""
+"""A change with the symbols of the reference and of the transcript; "" for none."""
 
 _WORST = 5
-"""Texts that are shown aligned."""
+"""The number of texts that are shown aligned."""
 _MOST_CELLS = 1 << 22
-"""Of the table that is kept to align two texts, two bits each."""
+"""The most cells of the table that is kept to align two texts, two bits each."""
 _MARKS = {"right": "", "substituted": "S", "deleted": "D", "inserted": "I"}
 _WIDTH = 100
 """Characters of a line of aligned text."""
@@ -89,7 +89,7 @@ class ErrorCounts:
         return f"{', '.join(counts)} in {plural(self.reference, noun)}"
 
     def to_dict(self) -> dict[str, int]:
-        """As plain values, for JSON."""
+        """The counts as plain values, for JSON."""
         return asdict(self)
 
 
@@ -100,7 +100,7 @@ class WordErrors:
     words: ErrorCounts
     characters: ErrorCounts
     by_text: tuple[ErrorCounts, ...]
-    """The words of each text."""
+    """The counts of the words of each text."""
     references: Sequence[str]
     hypotheses: Sequence[str]
     signature: str
@@ -119,7 +119,7 @@ class WordErrors:
 
     @property
     def without_error(self) -> int:
-        """How many texts are as they were said."""
+        """The number of texts that were written without error."""
         return sum(not one.errors for one in self.by_text)
 
     def worst(self) -> list[int]:
@@ -144,7 +144,7 @@ class WordErrors:
         return "\n".join(lines)
 
     def to_dict(self, names: Sequence[str], noun: str = "recording") -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """The rates and the worst texts as plain values, for JSON."""
         return {
             "words": self.words.to_dict(),
             "characters": self.characters.to_dict(),
@@ -176,8 +176,8 @@ def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
     ``_MOST_CELLS``. Larger tables are cut in two where a least way leads through (Hirschberg,
     1975).
     """
-    begin = _length_alike(said, written)
-    end = _length_alike(said[begin:][::-1], written[begin:][::-1])
+    begin = _common_prefix_length(said, written)
+    end = _common_prefix_length(said[begin:][::-1], written[begin:][::-1])
     before, after = said[:begin], said[len(said) - end :]
     said, written = said[begin : len(said) - end], written[begin : len(written) - end]
     if len(written) > 1 and len(said) * len(written) > _MOST_CELLS:
@@ -191,13 +191,13 @@ def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
     return [*(("right", x, x) for x in before), *steps, *(("right", x, x) for x in after)]
 
 
-def _length_alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """Of what both begin with."""
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of words with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _least_way(said: Sequence[str], written: Sequence[str]) -> list[Step]:
-    """As ``aligned``, by the whole table."""
+    """Aligns two texts as ``aligned`` does, by the whole table."""
     columns = list(_columns(said, written))
     steps, row, column = list[Step](), len(said), len(written)
     while row or column:
@@ -290,8 +290,8 @@ def compare_word_errors(
     characters: list[list[_Array]] = []
     for runs in systems.values():
         both = [_statistics(references, composed(hypotheses)) for hypotheses in runs]
-        words.append([_summed(one, rows) for one, _ in both])
-        characters.append([_summed(other, rows) for _, other in both])
+        words.append([_sum_rows(one, rows) for one, _ in both])
+        characters.append([_sum_rows(other, rows) for _, other in both])
     measured = {
         "WER": MeasuredSystem(words, _rates, SIGNATURE + form, less_is_better=True),
         "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE + form, less_is_better=True),
@@ -323,7 +323,7 @@ def _statistics(references: Sequence[str], hypotheses: Sequence[str]) -> tuple[_
     return np.array(words, float), np.array(characters, float)
 
 
-def _summed(statistics: _Array, rows: Sequence[int]) -> _Array:
+def _sum_rows(statistics: _Array, rows: Sequence[int]) -> _Array:
     """(N, K) -> (G, K): ``rows`` says to which of the G each of the N belongs."""
     found = np.zeros((max(rows) + 1, statistics.shape[1]))
     np.add.at(found, list(rows), statistics)

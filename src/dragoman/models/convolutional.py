@@ -97,7 +97,7 @@ class Convolutional(Advancing):
 
     settings: ConvolutionalSettings
     source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
+    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Convolutional(Advancing):
         else:
             read = self.front_end(source)
             layout, rows = read.layout, read.values * EMBEDDING_STD  # as spread as embeddings
-            embedded = self._placed(rows, layout.positions, "source", layout.row_keys)
+            embedded = self._add_positions(rows, layout.positions, "source", layout.row_keys)
         windows = ConvolutionWindows.around(layout, self.settings.kernel_width)
         x = self.encoder_in(embedded)
         for block in self.encoder:
@@ -221,9 +221,9 @@ class Convolutional(Advancing):
             x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
         else:
             x = embedding(tokens).to(embedding.dtype)
-        return self._placed(x, positions, side, row_keys)
+        return self._add_positions(x, positions, side, row_keys)
 
-    def _placed(
+    def _add_positions(
         self, x: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
         """Rows (P, D) with their positions (P,); ``row_keys`` (P,) of the rows, for dropout."""
@@ -233,7 +233,7 @@ class Convolutional(Advancing):
         return self.dropout.forward(x, row_keys)
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:
-        """What a search carries before the first token: windows of zeros, and its sources."""
+        """The state of a search before the first token: windows of zeros, and its sources."""
         settings, rows = self.settings, memory.rows
         sizes = settings.decoder_layers, memory.layout.batch, settings.kernel_width - 1
         past = rows.new_zeros(*sizes, settings.channels)

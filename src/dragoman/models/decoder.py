@@ -32,7 +32,7 @@ from dragoman.nn.positions import Positions
 
 
 class Layer(nn.Module):
-    """Masked self-attention, then feed-forward."""
+    """One layer: masked self-attention, then feed-forward."""
 
     def __init__(self, settings: DecoderSettings, name: str) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class DecoderState(CachedState):
 
 
 class Decoder(Writing):
-    """Embedding, layers, output."""
+    """A decoder alone: an embedding, layers, and an output."""
 
     settings: DecoderSettings
 

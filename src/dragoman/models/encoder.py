@@ -45,7 +45,7 @@ class Encoder(Network):
 
     settings: EncoderSettings
     source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
+    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self, settings: EncoderSettings, source_vocabulary: SourceInput, target_vocabulary: int
@@ -92,7 +92,8 @@ class Encoder(Network):
         return read(x, self.encoder, self.encoder_norm, attend_unknown=settings.attend_unknown)
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        """As ``Network.embedded``. An encoder has one side, so ``side`` does not matter."""
+        """The steps of the embedding by name, as ``Network.embedded`` describes. ``side`` is not
+        used, since an encoder has one side."""
         lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
         word = self.source_embedding(tokens) * math.sqrt(self.settings.model_dim)
         place = self.source_positions(places, lengths, word.dtype)

@@ -1,6 +1,5 @@
-"""How networks read a batch of sources, of tokens or of rows: an embedding of tokens, or the front
-end that the source of the rows names (``RowsSource.front_end``), then encoder layers (paper
-§3.1), the same alone or below a decoder.
+"""Encoding of a batch of sources: an embedding of tokens, or the front end that the source of the
+rows names (``RowsSource.front_end``), then encoder layers (paper §3.1), alone or below a decoder.
 
 ``ClassToken`` puts a learned row before the rows of another front end (Dosovitskiy et al., 2021,
 equation 1).
@@ -31,7 +30,7 @@ from dragoman.nn.settings import PositionSettings
 from dragoman.sources.shared.settings import RowsSource
 
 SourceInput = int | RowsSource
-"""What a network reads: so many different tokens, or rows."""
+"""The input of a network: the number of different tokens, or the settings of rows."""
 
 
 class ClassToken(FrontEnd):
@@ -56,8 +55,8 @@ class ClassToken(FrontEnd):
 
 
 def front_end(source: SourceInput, width: int) -> FrontEnd | None:
-    """The front end of a network of that width, with weights from torch's generator; None: an
-    embedding stands there."""
+    """The front end of a network of that width, with weights from torch's generator; None: there is
+    an embedding instead."""
     if isinstance(source, int):
         return None
     name, sizes = source.front_end
@@ -65,7 +64,7 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
 
 
 def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
-    """What each of its layers is made of."""
+    """The settings of each layer of such a model."""
     return LayerParts(
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
@@ -76,17 +75,17 @@ def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
 
 
 def around_of(settings: TransformerSettings | StackSettings) -> Around:
-    """What stands around each sub-layer."""
+    """The settings of the norm, residual connection and dropout of each sub-layer."""
     return Around(norm=settings.norm, residual=settings.residual, dropout=settings.dropout)
 
 
 class Embedded(NamedTuple):
-    """What the first layer reads of a batch of sources."""
+    """The input of the first layer, for a batch of sources."""
 
     rows: Tensor
-    """(P, D)."""
+    """(P, D), the embedded rows."""
     layout: Layout
-    """Where each stands; of rows that were shortened on the way it is not that of the source."""
+    """The layout of ``rows``; it differs from that of the source if a front end shortened them."""
     tokens: Tensor | None
     """(P,) the ids that were read, where ids were."""
 

@@ -3,7 +3,7 @@
     P(y_t | y_<t, X) = 1/M · Σ_m P_m(y_t | y_<t, X)
 
 The mean is of probabilities, a mixture, and not of their logarithms (a product, which other
-programs take): it sums to one without being normalised anew, so that a score is log P of a model
+programs take): it sums to one without being normalised again, so that a score is log P of a model
 as any other's, and a token that one model alone holds for impossible is not forbidden by it.
 
 The models may be of any kinds, run in any way, as long as they write with one vocabulary. What the
@@ -24,7 +24,7 @@ from dragoman.models.interface import DecodeState, Memory, Model
 from dragoman.nn.layout import Sequences
 
 Reader = Callable[[Sequences], Sequences]
-"""What the first model reads -> the same sources as another model reads them."""
+"""Converts sources as the first model reads them to those that another model reads."""
 
 
 class EnsembleState(DecodeState):
@@ -101,10 +101,10 @@ class Ensemble(Model):
 
 def mixture(logits: Sequence[Tensor]) -> Tensor:
     """M x (..., V) logits -> (..., V) log-probabilities of the mean of their distributions."""
-    known = [torch.log_softmax(_exact(one), dim=-1) for one in logits]
+    known = [torch.log_softmax(_at_least_fp32(one), dim=-1) for one in logits]
     return torch.stack(known).logsumexp(dim=0) - math.log(len(known))
 
 
-def _exact(logits: Tensor) -> Tensor:
+def _at_least_fp32(logits: Tensor) -> Tensor:
     """In fp32 at least: probabilities of many tokens are summed."""
     return logits if logits.dtype == torch.float64 else logits.float()

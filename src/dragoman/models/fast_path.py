@@ -1,4 +1,4 @@
-"""A faster way to run the models of a kind, for whoever wants one fast and need not know its kind.
+"""A faster way to run the models of a kind, for callers that need not know the kind.
 
 ``catalogue/networks.py`` says which kinds have some. They keep the contract of ``interface.py`` and
 are held to what the model itself computes (``tests/contract``). A list of them is read without
@@ -45,13 +45,13 @@ class PackedModel(Protocol):
 
 @dataclass(frozen=True)
 class WithoutTorch:
-    """How a path is made of weights alone, where torch need not be imported."""
+    """Functions that make a path from weights alone, without importing torch."""
 
     shapes: Callable[[Any, int, int], Mapping[str, tuple[int, ...]]]
-    """Of every weight, by name: of a model of such settings with so many source and target
-    tokens. Whoever packs weights sees to it that they have them."""
+    """The shape of every weight by name, for settings and the numbers of source and target tokens.
+    Whoever packs weights sees to it that they have these shapes."""
     room: Callable[[Any, int, int], PackedModel]
-    """For the weights of a model of such settings with so many source and target tokens."""
+    """Allocates room for weights, from settings and the numbers of source and target tokens."""
     make: Callable[[Any, Shortlist | None], SearchModel]
     """Packed weights -> what a search speaks with."""
     why_not: Callable[[Any], str | None]
@@ -80,19 +80,19 @@ class FastPath:
     takes_shortlist: bool = False
     rows: int = 64
     """Hypotheses under way at once with which many sentences are fastest: more fall out of a
-    processor's cache, and fewer pay more for what each step costs beside its rows."""
+    processor's cache, and with fewer, the fixed cost of a step weighs more."""
     more_rows: int | None = None
-    """With so many they are faster on some machines, which is measured."""
+    """A larger number of rows that is faster on some machines; it is measured."""
     rows_trial: Callable[[int], Callable[[], None]] | None = None
-    """As ``trial``, where there are ``more_rows``."""
+    """The ``trial`` for a given number of rows, if there are ``more_rows``."""
     trial_name: str = ""
-    """What its trial is remembered by; left out, its precision."""
+    """The name under which its times are remembered; left out, its precision."""
     searched: Callable[[Any], SearchModel] | None = None
-    """How a search speaks with what ``make`` made; left out, through torch."""
+    """Wraps the result of ``make`` for a search; left out, it is searched through torch."""
     without_torch: WithoutTorch | None = None
 
     def remembered_as(self, amount: str) -> str:
-        """What the time of a trial is known by; ``amount``: of ``AMOUNTS``, or a number of rows."""
+        """The name of a trial's time; ``amount``: a key of ``AMOUNTS``, or a number of rows."""
         return f"{self.trial_name or self.precision}, {amount}"
 
 

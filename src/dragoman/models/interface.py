@@ -46,21 +46,21 @@ Part = Literal["encoder", "decoder", "cross"]
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """One attention of a model, for whoever wants to look at it or reach into it."""
+    """One attention of a model, for callers that look at it or reach into it."""
 
     part: Part
     layer: int
-    """From 0 within its part."""
+    """Its number within the part, from 0."""
     heads: int
     scale: float
-    """What scores are multiplied by before the softmax: 1 / √d_k in the paper."""
+    """The factor of scores before the softmax: 1 / √d_k in the paper."""
     name: str
-    """What probes know it by (``nn/probes.py``)."""
+    """Its name for probes (``nn/probes.py``)."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder made of B sources. It has lengths of its own: a speech encoder shortens."""
+    """B encoded sources. They may be shorter than the input: a speech encoder shortens."""
 
     rows: Tensor
     """(P, D), one row per position that the decoder may attend to."""
@@ -70,19 +70,19 @@ class Memory:
     tokens: Tensor | None = None
     """(P,) the ids that were read, where ids were: a shortlist and the next word go by them."""
     parts: tuple[Memory, ...] = ()
-    """Of an ensemble: what each of its models made of the same B sources (``ensemble.py``)."""
+    """In an ensemble, the memory of each model for the same B sources (``ensemble.py``)."""
 
 
 class DecodeState(ABC):
     """All that a search carries from step to step. Changed in place; belongs to one search.
 
-    Row n continues one hypothesis of source ``sources[n]``. Rows of one source stand together.
+    Row n continues one hypothesis of source ``sources[n]``. Rows of one source are together.
     """
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """N, the hypotheses under way."""
+        """N, the number of hypotheses under way."""
 
     @property
     @abstractmethod
@@ -101,7 +101,7 @@ class DecodeState(ABC):
         """Add B new sources behind the rows under way, one row each, at position 0."""
 
     def native(self, k: int, length: int) -> Step | None:
-        """How native code can call ``best`` and ``select`` itself; None if it cannot.
+        """The step by which native code calls ``best`` and ``select`` itself; None if it cannot.
 
         ``k``: candidates that will be asked for. ``length``: tokens that a row will have taken in
         after the next step; beyond it a step may stop and ask for more.
@@ -110,7 +110,7 @@ class DecodeState(ABC):
 
 
 class Encodes(ABC):
-    """Every model reads something first."""
+    """A model that reads sources, as all do."""
 
     @abstractmethod
     def encode(self, source: Sequences) -> Memory:
@@ -127,7 +127,7 @@ class Projects(ABC):
 
 
 class Scores(Encodes, Projects):
-    """What training and force decoding ask of a model that writes: its outputs are given."""
+    """A model that writes, as training and force decoding use it: its outputs are given."""
 
     @abstractmethod
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
@@ -139,7 +139,7 @@ class Scores(Encodes, Projects):
 
 
 class Generates(Encodes):
-    """What a search asks of a model that writes: its outputs are made, token by token."""
+    """A model that writes, as a search uses it: its outputs are made, token by token."""
 
     @abstractmethod
     def start(self, memory: Memory) -> DecodeState:
@@ -180,10 +180,10 @@ class Network(nn.Module, Encodes, Projects):
 
     settings: ModelSettings
     front_end: FrontEnd | None
-    """What makes rows of the model's width of a source that is rows; None: it reads tokens."""
+    """The part that turns a source of rows into the model's rows; None if it reads tokens."""
     ctc: Linear | None
-    """What says of each row that was read which token is spoken there, or none (the last output):
-    for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``)."""
+    """The layer that predicts for each row that was read which token is spoken there, or none (the
+    last output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``)."""
     plain_only: ClassVar[str] = ""
     """Why no faster path of its kind runs it; nothing where they may."""
 
@@ -193,7 +193,7 @@ class Network(nn.Module, Encodes, Projects):
         self.ctc = None
 
     def memory_length(self, length: int) -> int:
-        """How many rows the layers make of a source of so many tokens or rows."""
+        """The number of rows that the layers make of a source of ``length`` tokens or rows."""
         return length if self.front_end is None else self.front_end.length(length)
 
     @property
@@ -212,8 +212,8 @@ class Network(nn.Module, Encodes, Projects):
 
     @abstractmethod
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        """What the first layer of a side reads of one sequence (length,), and what it is made of:
-        (length, D) each by name, in the order of computing. For those who look inside."""
+        """The input of a side's first layer for one sequence (length,), and the terms that it is
+        made of: (length, D) each by name, in the order of computing. For those who look inside."""
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         return self.output_layer.project(hidden, ids)

@@ -26,7 +26,7 @@ from dragoman.nn.layout import Layout, Sequences
 
 
 class OnTorch(SearchModel):
-    """A search's view of ``model``, which lies on ``device``."""
+    """A search's view of ``model``, which is on ``device``."""
 
     def __init__(self, model: Generates, device: torch.device | str = "cpu") -> None:
         self.model = model
@@ -52,7 +52,7 @@ class _SearchingOnTorch(SearchSession):
 
     @torch.no_grad()
     def select(self, rows: Integers) -> None:
-        self._state.select(self._there(rows))
+        self._state.select(self._to_device(rows))
 
     @torch.no_grad()
     def admit(self, sources: Sequence[Source]) -> None:
@@ -62,20 +62,20 @@ class _SearchingOnTorch(SearchSession):
     def best(
         self, tokens: Integers, k: int, constrain: Constrain | None = None
     ) -> tuple[Floats32, Integers]:
-        adjust = None if constrain is None else partial(_adjusted, constrain)
-        found = self._model.best(self._there(tokens), self._state, k, adjust)
+        adjust = None if constrain is None else partial(_adjust, constrain)
+        found = self._model.best(self._to_device(tokens), self._state, k, adjust)
         log_probabilities, ids = found if self._on_host else (each.cpu() for each in found)
         return log_probabilities.numpy(), ids.numpy()
 
     def native(self, k: int, length: int) -> Step | None:
         return self._state.native(k, length)
 
-    def _there(self, array: Integers) -> Tensor:
+    def _to_device(self, array: Integers) -> Tensor:
         tensor = torch.from_numpy(array)
         return tensor if self._on_host else tensor.to(self._device)
 
 
-def _adjusted(constrain: Constrain, log_probabilities: Tensor) -> Tensor:
-    """An ``Adjust`` of a ``Constrain``."""
+def _adjust(constrain: Constrain, log_probabilities: Tensor) -> Tensor:
+    """Applies a ``Constrain``, which works on the host, to a tensor of any device."""
     host = torch.from_numpy(constrain(log_probabilities.cpu().numpy()))
     return host.to(log_probabilities.device)

@@ -132,12 +132,12 @@ class ResidualBlock(nn.Module):
 
 
 def patch_block(width: int) -> ResidualBlock:
-    """Of each patch alone."""
+    """A block that works on each patch alone."""
     return ResidualBlock(Linear(width, width), Linear(width, width, gain=_SMALL))
 
 
 def grid_block(width: int) -> ResidualBlock:
-    """Of each patch and its neighbours."""
+    """A block that works on each patch and its neighbours."""
     return ResidualBlock(GridConvolution(width), GridConvolution(width, gain=_SMALL))
 
 
@@ -170,7 +170,7 @@ class PictureCodes(Network):
         return self.out
 
     def encode(self, source: Sequences) -> Memory:
-        return Memory(self._decoded(self._quantised(source.values)), source.layout)
+        return Memory(self._decode(self._quantise(source.values)), source.layout)
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         pixels: Tensor = self.out(hidden)
@@ -181,20 +181,20 @@ class PictureCodes(Network):
 
     def codes(self, patches: Tensor) -> Tensor:
         """(P, F) bytes of whole pictures -> (P,) int64, the code of each patch."""
-        return self.scalars.codes(self._quantised(patches))
+        return self.scalars.codes(self._quantise(patches))
 
     def pictures(self, codes: Tensor) -> Tensor:
         """(P,) codes of whole pictures -> (P, F) bytes."""
-        pixels = self.project(self._decoded(self.scalars.levels_of(codes)))
+        pixels = self.project(self._decode(self.scalars.levels_of(codes)))
         return bytes_of(pixels)
 
-    def _quantised(self, patches: Tensor) -> Tensor:
+    def _quantise(self, patches: Tensor) -> Tensor:
         rows = self.read(scaled(patches, self.read.weight.dtype))
         rows = self.encoder(rows)
         # The last numbers are computed in fp32 whatever comes before: a code is rounded by them.
         return self.scalars.quantised(self.inner(rows).float())
 
-    def _decoded(self, quantised: Tensor) -> Tensor:
+    def _decode(self, quantised: Tensor) -> Tensor:
         rows = self.outer(self.scalars.scaled(quantised))
         decoded: Tensor = self.decoder(self._grid(rows)).flatten(0, 2)
         return torch.relu(decoded)

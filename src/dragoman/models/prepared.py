@@ -36,7 +36,7 @@ from dragoman.nn.linear import InferenceLinear, prepare
 
 
 class Steps(Protocol):
-    """What ``Advancing`` asks for a search."""
+    """The steps of a search, as ``Advancing`` implements them."""
 
     def start(self, memory: Memory, /) -> DecodeState: ...
 
@@ -75,7 +75,7 @@ class PreparedNetwork(Model):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         """Teacher forcing, by the plain network."""
-        return self._plain.decode(target_in, _precise(memory, self._plain))
+        return self._plain.decode(target_in, _to_type_of(memory, self._plain))
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         """Logits of given hidden rows, by the plain network."""
@@ -99,14 +99,14 @@ class PreparedNetwork(Model):
 
 
 class _Output(ABC):
-    """The output layer."""
+    """The output layer of a prepared network."""
 
     most: int
-    """The greatest k of ``best``."""
+    """The greatest k that ``best`` supports."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
-        """(N, D) -> (N, V)."""
+        """Logits of hidden rows: (N, D) -> (N, V)."""
 
     @abstractmethod
     def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -142,7 +142,7 @@ class _Int8Output(_Output):
 
 
 def twin(module: Any) -> Any:
-    """A module of the same parameters, which may be told to compute otherwise."""
+    """A copy of a module with the same parameters, which may compute in another way."""
     made = copy.copy(module)
     assert isinstance(made, nn.Module)
     children = module._modules.items()
@@ -150,15 +150,15 @@ def twin(module: Any) -> Any:
     return made
 
 
-def _precise(memory: Memory, network: nn.Module) -> Memory:
-    """As the plain network would have it."""
+def _to_type_of(memory: Memory, network: nn.Module) -> Memory:
+    """The memory in the type of the plain network's weights."""
     dtype = next(network.parameters()).dtype
     return Memory(memory.rows.to(dtype), memory.layout, memory.key_mask, memory.tokens)
 
 
 COLUMNS = 512
-"""Of the grid in which logits stand, and the greatest k. torch sorts 5 of 512 numbers twice as fast
-as 5 of 256."""
+"""The columns of the grid that holds logits, and the greatest k. torch sorts 5 of 512 numbers twice
+as fast as 5 of 256."""
 
 NEVER = -1e30
 """The logit of a column that stands for no token; finite, so that no NaN can come of it."""
@@ -185,7 +185,7 @@ def best_of(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 ROWS = 256
-"""Of a batch: torch costs a step as much for 64 rows as for these (docs/experiments.md)."""
+"""The rows of a batch: torch takes a step of this many as fast as of 64 (docs/experiments.md)."""
 
 
 def _make(
@@ -214,8 +214,8 @@ def why_not_int8(level: str | None = None) -> str | None:
 
 @cache
 def _agrees(level: str | None) -> bool:
-    """Whether the kernels of the level in use and plain torch give tiny models the same logits;
-    once a process for each."""
+    """True if the kernels of the level in use and plain torch give tiny models the same logits;
+    tested once a process for each level."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         recurrent = RecurrentSettings(model_dim=34, attends="first", attention="additive")

@@ -6,12 +6,12 @@
 
 The first layer of the encoder reads in both directions (Bahdanau et al., 2015), each half as wide
 as the model; further layers add to what they read (Wu et al., 2016). In the decoder, which begins
-with tanh(W · mean of M) in every layer, attention stands in one of two places:
+with tanh(W · mean of M) in every layer, attention is in one of two places:
 
 - ``attends = "last"``: h_t is the last layer's, and o_t goes to the output. With input feeding
-  (Luong et al., §3.3) the first layer reads o_{t-1} beside the token.
+  (Luong et al., §3.3) the first layer reads o_{t-1} with the token.
 - ``attends = "first"`` (GNMT: Wu et al., 2016, §3): h_t is the first layer's, and all further
-  layers read a_t beside the layer below. With input feeding the first layer reads a_{t-1}. (As
+  layers read a_t with the layer below. With input feeding the first layer reads a_{t-1}. (As
   published, all layers read a_{t-1}: here the further ones have what is newest.)
 
 Without input feeding a layer does all of its steps before the next one begins.
@@ -72,10 +72,10 @@ Look = Callable[[Tensor], Tensor]
 
 
 class Carried(NamedTuple):
-    """What one step hands to the next."""
+    """The state that one step passes to the next."""
 
     hidden: Tensor
-    """(L, N, D): hidden vectors."""
+    """(L, N, D): hidden vectors of the layers."""
     cell: Tensor
     """(L, N, D): cells, never of low precision."""
     fed: Tensor
@@ -87,7 +87,7 @@ class Recurrent(Advancing):
 
     settings: RecurrentSettings
     source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
+    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self, settings: RecurrentSettings, source_vocabulary: SourceInput, target_vocabulary: int
@@ -138,7 +138,7 @@ class Recurrent(Advancing):
             read = self.front_end(source)
             layout, x = read.layout, self._drop(read.values, read.layout)
         for number, layer in enumerate(self.encoder):
-            out, _ = layer(layer.read(x), layout, kept=self._kept(layout))
+            out, _ = layer(layer.read(x), layout, kept=self._recurrent_mask(layout))
             out = self._drop(out, layout)
             x = out + x if number else out
         key_mask = None if probe is None else probe.source_key_mask(layout.positions)
@@ -152,21 +152,21 @@ class Recurrent(Advancing):
         if self.settings.input_feeding:
             return self._token_by_token(x, layout, memory)
         begin, attends = self._begin(memory), self.settings.attends
-        found: Tensor | None = None
+        context: Tensor | None = None
         for number, layer in enumerate(self.decoder):
             gates = layer.read(x)
             if layer.context is not None:
-                assert found is not None
-                gates = layer.read_context(found, gates)
+                assert context is not None
+                gates = layer.read_context(context, gates)
             first = begin.hidden[number], begin.cell[number]
-            out, _ = layer(gates, layout, first, self._kept(layout))
+            out, _ = layer(gates, layout, first, self._recurrent_mask(layout))
             out = self._drop(out, layout)
             x = out + x if number else out
             if number == 0 and attends == "first":
-                found = self._drop(self._look_over(x, layout, memory), layout)
+                context = self._drop(self._look_over(x, layout, memory), layout)
         if attends == "first":
             return x
-        return self._drop(self._combined(x, self._look_over(x, layout, memory)), layout)
+        return self._drop(self._combine(x, self._look_over(x, layout, memory)), layout)
 
     def start(self, memory: Memory) -> CarriedState:
         return CarriedState(lambda new: (self._begin(new), self._source(new)), memory)
@@ -214,7 +214,7 @@ class Recurrent(Advancing):
     # Decoder
 
     def _begin(self, memory: Memory) -> Carried:
-        """What the decoder begins with: a row for each source."""
+        """The initial state of the decoder: a row for each source."""
         layout, precise = memory.layout, self.first.weight.dtype
         lengths = torch.tensor(layout.lengths, device=layout.device)[:, None]
         sums = memory.rows.new_zeros(layout.batch, memory.rows.shape[1], dtype=precise)
@@ -242,14 +242,14 @@ class Recurrent(Advancing):
         ``drops``: factors (N, D) of dropout behind each layer and behind the attention; ``kept``
         (N, D) those within each layer.
         """
-        found = carried.fed[0] if self.settings.input_feeding else None
+        context = carried.fed[0] if self.settings.input_feeding else None
         x, hiddens, cells = gates, [], []
         for number, layer in enumerate(self.decoder):
             if number:
                 gates = layer.read(x)
             if layer.context is not None:
-                assert found is not None
-                gates = layer.read_context(found, gates)
+                assert context is not None
+                gates = layer.read_context(context, gates)
             before = carried.hidden[number], carried.cell[number]
             hidden, cell = layer.step(gates, *before, kept[number] if kept else None)
             hiddens.append(hidden)
@@ -257,14 +257,14 @@ class Recurrent(Advancing):
             out = hidden * drops[number] if drops else hidden
             x = out + x if number else out
             if number == 0 and self.settings.attends == "first":
-                found = look_over(x) * drops[-1] if drops else look_over(x)
+                context = look_over(x) * drops[-1] if drops else look_over(x)
         if self.combine is not None:
-            x = self._combined(x, look_over(x))
-            found = x = x * drops[-1] if drops else x
+            x = self._combine(x, look_over(x))
+            context = x = x * drops[-1] if drops else x
         fed = carried.fed
         if self.settings.input_feeding:
-            assert found is not None
-            fed = found[None]
+            assert context is not None
+            fed = context[None]
         return x, Carried(torch.stack(hiddens), torch.stack(cells), fed)
 
     def _token_by_token(self, x: Tensor, layout: Layout, memory: Memory) -> Tensor:
@@ -279,7 +279,7 @@ class Recurrent(Advancing):
         if self.training and self.dropout.rate:
             ones = torch.ones_like(x)
             drops = [self._drop(ones, layout)[steps.rows] for _ in range(len(self.decoder) + 1)]
-            masks = [self._kept(layout) for _ in self.decoder]
+            masks = [self._recurrent_mask(layout) for _ in self.decoder]
             kept = [mask[steps.order].to(x.dtype) for mask in masks if mask is not None]
         outs, seen = [], []
         for places in steps:
@@ -302,10 +302,10 @@ class Recurrent(Advancing):
                 probe.take_attention(CROSS, weights)
         return torch.cat(outs)[steps.places]
 
-    def _combined(self, rows: Tensor, found: Tensor) -> Tensor:
+    def _combine(self, rows: Tensor, context: Tensor) -> Tensor:
         """Luong et al., equation 5: (P, D) of the last layer and of the attention -> (P, D)."""
         assert self.combine is not None
-        return torch.tanh(self.combine(torch.cat([found, rows], dim=-1)))
+        return torch.tanh(self.combine(torch.cat([context, rows], dim=-1)))
 
     # Attention
 
@@ -326,7 +326,7 @@ class Recurrent(Advancing):
         return seen_by_probe(CROSS, found), weights
 
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
-        """What all rows (P, D) of the decoder find in their sources: (P, D)."""
+        """The attention over the sources for all rows (P, D) of the decoder -> (P, D)."""
         query, probe = self._query(rows), probes.probe()
         by_kernels = self._target_embedding.packed is not None and self.energy is None
         by_kernels = by_kernels and probes.guide_of(CROSS) is None
@@ -357,7 +357,7 @@ class Recurrent(Advancing):
     def _drop(self, x: Tensor, layout: Layout) -> Tensor:
         return self.dropout.forward(x, self._row_keys(layout) if self.training else None)
 
-    def _kept(self, layout: Layout) -> Tensor | None:
+    def _recurrent_mask(self, layout: Layout) -> Tensor | None:
         """(B, D) what hidden vectors are multiplied by from step to step, if by anything."""
         plain = self.settings.dropout_kind == "plain"
         if plain or not self.training or not self.dropout.rate:

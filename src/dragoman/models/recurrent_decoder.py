@@ -40,7 +40,7 @@ Carried = list[tuple[Tensor, Tensor]]
 
 
 class RecurrentDecoderState(DecodeState):
-    """What each row carries from step to step."""
+    """The state of a search: hidden vectors and cells of each row."""
 
     def __init__(self, begin: Callable[[Memory], Carried], memory: Memory) -> None:
         self._begin = begin
@@ -72,7 +72,7 @@ class RecurrentDecoderState(DecodeState):
 
 
 class RecurrentDecoder(Advancing):
-    """Embedding, layers, output."""
+    """LSTM layers without an encoder: an embedding, layers, and an output."""
 
     settings: RecurrentDecoderSettings
 
@@ -113,7 +113,7 @@ class RecurrentDecoder(Advancing):
         rows = None if sequences is None else sequences[layout.sequence]
         x = self._embed(target_in.values, rows)
         for layer in self.layers:
-            x, _ = layer(layer.read(x), layout, kept=self._kept(layer.width, sequences))
+            x, _ = layer(layer.read(x), layout, kept=self._recurrent_mask(layer.width, sequences))
             x = self.dropout.forward(x, rows)
         return x
 
@@ -152,7 +152,7 @@ class RecurrentDecoder(Advancing):
         row_keys = layout.first_row_keys
         return (numbers(layout.batch) if row_keys is None else row_keys).to(layout.device)
 
-    def _kept(self, width: int, row_keys: Tensor | None) -> Tensor | None:
+    def _recurrent_mask(self, width: int, row_keys: Tensor | None) -> Tensor | None:
         """(B, H) what hidden vectors are multiplied by from step to step, if by anything."""
         if row_keys is None or not self.recurrent_dropout.rate:
             return None

@@ -28,13 +28,13 @@ class Source:
     """Keys and values of B sources, in a grid."""
 
     keys: Tensor
-    """(B, S, K)."""
+    """(B, S, K), the keys of all positions."""
     values: Tensor
-    """(B, S, Kv)."""
+    """(B, S, Kv), the values of all positions."""
     allowed: Tensor
     """(B, S) bool, True where a position may be attended to."""
     lengths: Tensor
-    """(B,) int64."""
+    """(B,) int64, the length of each source."""
 
     @classmethod
     def of(cls, memory: Memory, keys: Tensor, values: Tensor) -> Source:
@@ -73,25 +73,25 @@ def _longer(grid: Tensor, longest: int) -> Tensor:
 
 def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
     """One head: queries (B, R, K) -> what they find (B, R, Kv), and weights (B, R, S)."""
-    found, weights = scaled_dot_product(
+    context, weights = scaled_dot_product(
         query[:, None],
         source.keys[:, None],
         source.values[:, None],
         source.allowed[:, None, None],
         scale=scale,
     )
-    return found[:, 0], weights[:, 0]
+    return context[:, 0], weights[:, 0]
 
 
 def seen_by_probe(name: str, found: Tensor) -> Tensor:
-    """What one head found; nothing, where an open probe has switched it off."""
+    """The output of one head; zeros if an open probe has switched it off."""
     probe = probes.probe()
     head = None if probe is None else probe.head_mask(name, 1, found.device)
     return found if head is None else found * head.to(found.dtype)
 
 
 class Looking(Computing):
-    """How the rows of a search look at their sources: in one pass of a kernel, or not."""
+    """Attention of the rows of a search over their sources, in one pass of a kernel if possible."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,8 +114,8 @@ class Looking(Computing):
         energy: Tensor | None = None,
         factors: Tensor | None = None,
     ) -> Tensor | None:
-        """What the rows (N, K) of ``queries`` find, as ``native.look``; None where that is not to
-        be used: where a probe is open, or the model is not prepared for it."""
+        """Attends from the rows (N, K) of ``queries`` as ``native.look`` does; None if that cannot
+        be used: if a probe is open, or the model is not prepared for it."""
         if not self._in_one_pass or probes.probe() is not None:
             return None
         return native.look(
@@ -145,14 +145,14 @@ class CachedState(DecodeState):
 
 
 Carried = tuple[Tensor, ...]
-"""What N rows carry in L layers: tensors (L, N, ...)."""
+"""The state of N rows in L layers: tensors (L, N, ...)."""
 
 Prepare = Callable[[Memory], tuple[Carried, Source]]
-"""What rows begin with, one for each source, and what they attend to."""
+"""Makes the initial state of one row for each source, and the keys and values to attend to."""
 
 
 class CarriedState(DecodeState):
-    """What rows carry, and the sources that they look at."""
+    """The state of rows, and the sources that they attend to."""
 
     def __init__(self, prepare: Prepare, memory: Memory) -> None:
         self._prepare = prepare
@@ -170,7 +170,7 @@ class CarriedState(DecodeState):
 
     @property
     def queries(self) -> Layout:
-        """How rows fall to the sources: those of one source stand together, as one sequence."""
+        """The layout of rows by source: those of one source are together, as one sequence."""
         return Layout(self._counts, self.source.keys.device)
 
     def moved(self, carried: Carried) -> None:

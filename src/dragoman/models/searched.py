@@ -1,4 +1,4 @@
-"""What a search asks of a model: arrays in, arrays out, on the host.
+"""The interface between search and model: arrays in, arrays out, on the host.
 
 Search needs of a model that it reads sources, takes a token for each hypothesis and says which
 tokens may follow best. Models that torch runs are spoken to through ``on_torch.py``; what kernels
@@ -53,7 +53,9 @@ class SearchSession(ABC):
         log-probabilities (N, k) and ids (N, k)."""
 
     def native(self, k: int, length: int) -> Step | None:
-        """How native code can take such steps itself: see ``DecodeState``; None if it cannot."""
+        """The step by which native code calls ``best`` itself (``DecodeState``); None if it
+        cannot.
+        """
         return None
 
 

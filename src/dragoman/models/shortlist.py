@@ -4,7 +4,7 @@ A sentence may use the best candidates of each of its tokens, its own tokens (na
 and the tokens that are frequent everywhere. They are learned from the training pairs alone (IBM
 model 1, ``alignment/dictionary.py``).
 
-A shortlist lies in a run as a file derived from it and is keyed by a hash given by the caller.
+A shortlist is a file in a run, derived from it and is keyed by a hash given by the caller.
 
 Shapes: S source vocabulary, C candidates of all source tokens together.
 """
@@ -31,14 +31,14 @@ Integers = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Shortlist:
-    """Candidates of every source token."""
+    """The target tokens that are candidates for each source token."""
 
     always: Integers
     """Tokens that any source may lead to."""
     offsets: Integers
     """(S + 1,): the candidates of token s are ``candidates[offsets[s]:offsets[s + 1]]``."""
     candidates: Integers
-    """(C,)"""
+    """(C,) target tokens of all source tokens."""
 
     def allowed(self, source: npt.ArrayLike) -> Integers:
         """The target tokens that a source (length,) may use, sorted."""
@@ -99,7 +99,7 @@ class Shortlist:
 
 
 class ShortlistSettings(Settings):
-    """How long a shortlist is."""
+    """Settings of the size and learning of a shortlist."""
 
     always: int = Field(256, ge=1, le=1_000_000)
     """The number of most frequent target tokens that every sentence may use."""
@@ -108,7 +108,7 @@ class ShortlistSettings(Settings):
     least: float = Field(0.0003, ge=0, le=1)
     """Target tokens with a lower probability than this are left out."""
     rounds: int = Field(4, ge=1, le=1000)
-    """Rounds of expectation maximisation."""
+    """The number of rounds of expectation maximisation."""
     cells: int = Field(12_000_000, ge=1, le=1_000_000_000)
     """Pairs of a source and a target token to learn from; sentence pairs beyond are left out."""
 

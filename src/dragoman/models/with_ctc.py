@@ -7,7 +7,7 @@ with ψ(g) the probability by CTC that what is said begins with g (Graves, 2008)
 whole text is (1 - λ) log P(y | x) of the decoder + λ log P(y | x) of CTC. What a decoder invents,
 repeats or leaves out has little probability by CTC before it is too late.
 
-Any model that generates may be the decoder, run in any way: it is asked for its steps alone.
+Any model that generates may be the decoder, run in any way: only its steps are used.
 
 Shapes: B recordings, N prefixes, T rows of a recording, V outputs, behind which is the blank.
 """
@@ -25,7 +25,7 @@ from dragoman.nn.layout import Sequences
 IMPOSSIBLE = -1e3
 """In place of log 0: a token that is forced is scored all the same."""
 _LEAST = -1e4
-"""Of log p_t: a sum over all rows stays exact to a billionth."""
+"""The least log p_t: a sum over all rows stays exact to a billionth."""
 _BEHIND = 2 * _LEAST
 """In place of log p_t of a token in rows behind the end of a recording."""
 _NOTHING = -torch.inf
@@ -111,7 +111,7 @@ class CtcPrefixes:
         both = self._ends.logsumexp(dim=2)  # (N, T + 1)
         greatest = both[:, :-1].amax(dim=1, keepdim=True).clamp_min(_LEAST)
         shares = (both[:, :-1] - greatest).exp()  # (N, T)
-        found = torch.cat(
+        scores = torch.cat(
             [
                 share[:, : len(known)] @ known[:, :-1].exp()
                 for share, known in zip(
@@ -119,16 +119,16 @@ class CtcPrefixes:
                 )
             ]
         ).log()
-        found += greatest
+        scores += greatest
         repeats = (self._last >= 0).nonzero()[:, 0]
         if len(repeats):
             last = self._last[repeats]
             said = self._rows_of(self._recordings[repeats], last)
-            found[repeats, last] = (self._ends[repeats, :-1, 1] + said).logsumexp(dim=1)
-        found[:, self._eos] = both[:, -1]
+            scores[repeats, last] = (self._ends[repeats, :-1, 1] + said).logsumexp(dim=1)
+        scores[:, self._eos] = both[:, -1]
         # Of a prefix that has no room, CTC does not say what follows.
         known = self._whole[:, None] > _NOTHING
-        return torch.where(known, found - self._whole[:, None], 0).clamp(IMPOSSIBLE, 0)
+        return torch.where(known, scores - self._whole[:, None], 0).clamp(IMPOSSIBLE, 0)
 
     @property
     def _longest(self) -> int:
@@ -141,18 +141,18 @@ class CtcPrefixes:
 
     def _rows_of(self, recordings: Tensor, tokens: Tensor | None) -> Tensor:
         """(M, T) log p_t of one token of each of some recordings; None: of the blank."""
-        found = torch.full(
+        rows = torch.full(
             (len(recordings), self._longest), 0.0 if tokens is None else _BEHIND,
             dtype=torch.float64, device=recordings.device,
         )  # fmt: skip
         chosen = [-1] * len(recordings) if tokens is None else tokens.tolist()
         for place, (number, token) in enumerate(zip(recordings.tolist(), chosen, strict=True)):
             known = self._known[number]
-            found[place, : len(known)] = known[:, token]
-        return found
+            rows[place, : len(known)] = known[:, token]
+        return rows
 
     def _reaching(self, rows: int) -> Tensor:
-        """The ends of all prefixes for so many rows, of blanks behind their own."""
+        """The ends of all prefixes for a number of rows, of blanks behind their own."""
         missing = rows + 1 - self._ends.shape[1]
         if missing <= 0 or not len(self._ends):
             return self._ends if missing <= 0 else self._ends.new_zeros(0, rows + 1, 2)

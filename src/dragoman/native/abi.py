@@ -1,4 +1,4 @@
-"""What Python and C++ hand to each other: every struct once, twin of ``src/abi.h``.
+"""The structs that Python and C++ pass to each other, as in ``src/abi.h``.
 
 ``difference`` compares sizes and places of all fields with what the compiler made of that header
 (``src/abi.cpp``); a library that lays out anything otherwise is not used. Arrays of the records
@@ -16,7 +16,7 @@ POINTER, WHOLE, REAL, SEED = c_void_p, c_int64, c_float, c_uint64
 
 
 class Attention(ctypes.Structure):
-    """What the attention kernels are told."""
+    """The sizes and addresses for the attention kernels."""
 
     _fields_ = (
         ("query_offsets", POINTER),
@@ -63,13 +63,13 @@ class Shape(ctypes.Structure):
 
 
 class Factors(ctypes.Structure):
-    """What a Transformer multiplies and divides by."""
+    """The factors and divisors of a Transformer."""
 
     _fields_ = (("attention", c_float), ("embedding", c_float), ("epsilon", c_float))
 
 
 class Group(ctypes.Structure):
-    """One search of a batch."""
+    """One search of a batch and its limits."""
 
     _fields_ = (
         ("rows", WHOLE),  # live hypotheses
@@ -78,7 +78,7 @@ class Group(ctypes.Structure):
         ("limit", WHOLE),  # most tokens
         ("least", WHOLE),  # fewest tokens
         ("prefix", WHOLE),  # how many tokens are given
-        ("ngram", WHOLE),  # no run of so many tokens twice; 0: no limit
+        ("ngram", WHOLE),  # no run of this many tokens twice; 0: no limit
         ("ended", WHOLE),  # hypotheses that have ended
         ("quota", WHOLE),  # ended hypotheses at which it stops
         ("alpha", c_double),  # of the length penalty
@@ -119,7 +119,7 @@ class Ended(ctypes.Structure):
 
 
 class Found(ctypes.Structure):
-    """What a native run of steps found of a group that keeps one hypothesis."""
+    """The hypothesis that a native run of steps found for a group that keeps one."""
 
     _fields_ = (
         ("length", WHOLE),  # tokens, the end symbol not counted; -1: nothing
@@ -128,7 +128,7 @@ class Found(ctypes.Structure):
 
 
 class Live(ctypes.Structure):
-    """Where the arrays of a search lie."""
+    """The addresses of the arrays of a search."""
 
     _fields_ = (
         ("groups", POINTER),
@@ -148,7 +148,7 @@ class Live(ctypes.Structure):
 
 
 class Step(ctypes.Structure):
-    """How native code lets a model take steps. Good until its state is told to do anything else."""
+    """The functions by which native code takes steps; valid until the state is changed."""
 
     _fields_ = (
         ("best", POINTER),
@@ -160,7 +160,7 @@ class Step(ctypes.Structure):
 
 
 class Run(ctypes.Structure):
-    """What is asked of some steps, and what came of them."""
+    """The arguments and results of a native run of steps."""
 
     _fields_ = (
         ("groups", WHOLE),
@@ -247,12 +247,12 @@ type of its elements. A test compares them with the sources."""
 
 
 def at(struct: ctypes.Structure) -> int:
-    """Where it lies; good as long as it is kept."""
+    """Its address, valid while ``struct`` is alive."""
     return ctypes.addressof(struct)
 
 
 def signature(name: str) -> tuple[tuple[Any, ...], Any]:
-    """Of a function; ``norm_forward_bf16`` and ``norm_forward_fp32`` have one."""
+    """The signature of a function; ``norm_forward_bf16`` and ``norm_forward_fp32`` share one."""
     return FUNCTIONS[name.removesuffix("_fp32").removesuffix("_bf16")]
 
 

@@ -24,7 +24,7 @@ CELLS = 1 << 25
 def additive_scores(query: Tensor, keys: Tensor, energy: Tensor, allowed: Tensor) -> Tensor:
     """(B, R, D), (B, S, D) of one type, (D,), (B, S) bool -> (B, R, S).
 
-    Where a key is not allowed the score means nothing, and whoever reads it masks it.
+    Where a key is not allowed the score means nothing; callers mask it.
     """
     if not (is_plain(query, keys, energy) and query.dtype == keys.dtype and loader.trains()):
         return additive_scores_plain(query, keys, energy)

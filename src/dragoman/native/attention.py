@@ -154,7 +154,7 @@ def _takes(*tensors: Tensor) -> bool:
 
 
 def _takes_pairs(query: Tensor, key: Tensor, value: Tensor, heads: int) -> bool:
-    """Whether the bf16 kernel, which takes numbers in pairs, is there and fits these widths."""
+    """True if there is a bf16 kernel, which takes numbers in pairs, and these widths fit it."""
     if query.dtype != torch.bfloat16 or loader.function("attention_pairs_forward_bf16") is None:
         return False
     widths = (query.shape[-1] // heads, value.shape[-1] // heads)
@@ -241,7 +241,7 @@ class _Function(torch.autograd.Function):
 
 
 def look_supported() -> bool:
-    """Whether this machine has the kernel of ``look``."""
+    """True if this machine has the kernel of ``look``."""
     return loader.function("look") is not None
 
 
@@ -261,7 +261,7 @@ def look(
     What rows (N, K) fp32 find in keys (B, S, K) and values (B, S, Kv), where ``allowed`` (B, S):
     (N, Kv); 0 where nothing is.
 
-    ``counts``: so many rows, in their order, are of each source. Scores are scale q · k, or
+    ``counts``: the number of rows of each source, in order. Scores are scale q · k, or
     energy · tanh(q + k) where there is an ``energy`` (K,). ``factors`` (B,) multiply what is found.
     """
     kernel = loader.kernel("look")

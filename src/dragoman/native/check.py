@@ -22,7 +22,7 @@ _TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
 """Largest difference allowed, relative to the largest number of the twin's result."""
 
 _RATE, _SEED = 0.2, 7
-"""Of dropout."""
+"""The rate and the seed of dropout."""
 
 
 def first_difference() -> str | None:
@@ -131,7 +131,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
 
 
 def _agree(fast: _Product, plain: _Product, tensors: list[Tensor], dtype: torch.dtype) -> bool:
-    """Whether results and all gradients are the same within the type's rounding."""
+    """True if results and all gradients are the same within the type's rounding."""
     ours = [t.detach().clone().requires_grad_() for t in tensors]
     # The twin works in fp32 on the same numbers: weights rounded as the kernel rounds them.
     theirs = [t.detach().to(dtype).float().clone().requires_grad_() for t in tensors]

@@ -30,7 +30,7 @@ SOURCES = HERE / "src"
 LIBRARY = HERE / "libdragoman.so"
 _ROOT = HERE.parents[2]
 OBJECTS = _ROOT / "build" / "objects" if (_ROOT / "hatch_build.py").is_file() else None
-"""Where a source tree keeps its objects, each named by all that it was made of."""
+"""The folder in which a source tree keeps its objects, each named by all that it was made of."""
 
 COMMON_FLAGS = [
     "-std=c++17",
@@ -74,16 +74,16 @@ LEVEL_FLAGS = {
     # Products of bytes (FEAT_DotProd): Armv8.2 and later, Apple's and Amazon's among them.
     "neon": ["-march=armv8.2-a+dotprod"],
 }
-"""Those of another machine than the compiler's are flags that it does not know."""
+"""The flags of each instruction set; a compiler knows only those of its own machine."""
 TWIN = "amxtwin"
 """The level that only tests use: a library that is made for them has it."""
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 STATIC_FLAGS = ["-static-libstdc++", "-static-libgcc"]
 
 PLATFORMS = ("x86_64-linux-gnu", "x86_64-linux-musl", "aarch64-linux-gnu", "aarch64-linux-musl")
-"""What ``make wheel`` builds for: processor, system and C library."""
+"""The platforms for which ``make wheel`` builds: processor, system and C library."""
 ZIG = "ziglang==0.17.1"
-"""What compiles and links for a platform. The version is part of what a wheel is."""
+"""The compiler and linker for other platforms. Its version is part of what a wheel is."""
 _OLDEST_GLIBC = "2.28"  # that of torch's own wheels
 ZIG_FLAGS = ["-Wno-unknown-warning-option"]  # some of COMMON_FLAGS are g++'s alone
 ZIG_NEON = ["-mcpu=generic+v8_2a+dotprod"]  # its way to say what LEVEL_FLAGS has
@@ -145,17 +145,17 @@ def _run(command: list[str]) -> None:
 
 
 class _Tools(NamedTuple):
-    """What makes objects, and of them a library."""
+    """The commands that make objects, and a library of them."""
 
     compiler: list[str]
     linker: list[str]
     ending: list[str]
-    """What follows the objects when they are linked."""
+    """The arguments that follow the objects when they are linked."""
     levels: Mapping[str, list[str]]
     """Flags of the instruction sets that the compiler knows, "base" among them."""
 
 
-def _tools(wanted: str | None) -> _Tools:
+def _tools(platform_name: str | None) -> _Tools:
     """For this machine its own compiler; for a platform zig, which links for old systems too.
 
     The machine's own platform is compiled by its own compiler there too: the kernels are shaped for
@@ -165,32 +165,32 @@ def _tools(wanted: str | None) -> _Tools:
         CompileError: no compiler, no zig, or an unsupported machine or platform.
     """
     own = find_compiler()
-    if wanted is None:
+    if platform_name is None:
         if not is_supported():
             raise CompileError(f"no native kernels for {sys.platform} on {platform.machine()}")
         if own is None:
             raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
         return _Tools([own], [own], [*LINK_FLAGS, *STATIC_FLAGS], _levels_of(own))
-    if wanted not in PLATFORMS:
+    if platform_name not in PLATFORMS:
         allowed = ", ".join(PLATFORMS)
-        raise CompileError(f"no wheels are made for {wanted!r}; allowed are {allowed}")
+        raise CompileError(f"no wheels are made for {platform_name!r}; allowed are {allowed}")
     if find_spec("ziglang") is None:
-        raise CompileError(f"no compiler for {wanted} (looked for: pip install {ZIG})")
-    oldest = f".{_OLDEST_GLIBC}" if wanted.endswith("-gnu") else ""
-    zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", wanted + oldest]
-    if own is not None and wanted == own_platform():
-        # zig brings C functions of its own, memcpy and logf among them, in place of the system's;
-        # what else is needed beside those is the compiler's.
+        raise CompileError(f"no compiler for {platform_name} (looked for: pip install {ZIG})")
+    oldest = f".{_OLDEST_GLIBC}" if platform_name.endswith("-gnu") else ""
+    zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", platform_name + oldest]
+    if own is not None and platform_name == own_platform():
+        # zig brings C functions of its own, memcpy and logf among them, instead of the system's;
+        # everything else is the compiler's.
         said = subprocess.run(
             [own, "-print-libgcc-file-name"], capture_output=True, text=True, check=False
         )
         ending = [said.stdout.strip(), "--rtlib=none", *LINK_FLAGS]
         return _Tools([own], zig, ending, _levels_of(own))
-    if wanted.startswith("aarch64"):
-        known = {"neon": ZIG_NEON}
+    if platform_name.startswith("aarch64"):
+        flags_of = {"neon": ZIG_NEON}
     else:
-        known = {level: flags for level, flags in LEVEL_FLAGS.items() if level != "neon"}
-    return _Tools([*zig, *ZIG_FLAGS], zig, LINK_FLAGS, {"base": []} | known)
+        flags_of = {level: flags for level, flags in LEVEL_FLAGS.items() if level != "neon"}
+    return _Tools([*zig, *ZIG_FLAGS], zig, LINK_FLAGS, {"base": []} | flags_of)
 
 
 def own_platform() -> str:
@@ -242,17 +242,17 @@ def compile_library(
                 define += [mark] if source.stem == "dispatch" else []
                 command = [*tools.compiler, *COMMON_FLAGS, *checks, *tools.levels[level], *define]
                 of = hashlib.sha256(repr((common, source.read_bytes(), command)).encode())
-                made = kept / f"{source.stem}.{level}.{of.hexdigest()[:16]}.o"
-                work.append(([*command, "-c", str(source)], made))
-        missing = [(command, made) for command, made in work if not made.exists()]
+                object_file = kept / f"{source.stem}.{level}.{of.hexdigest()[:16]}.o"
+                work.append(([*command, "-c", str(source)], object_file))
+        missing = [(command, path) for command, path in work if not path.exists()]
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             running = [pool.submit(_compile, *one) for one in missing]
             for done, one in enumerate(as_completed(running), start=1):
                 one.result()
                 tell(done, len(missing))
-        objects = [str(made) for _, made in work]
-        made = Path(folder) / target.name
-        linking = [*tools.linker, *objects, *checks, "-o", str(made)]
+        objects = [str(object_file) for _, object_file in work]
+        library = Path(folder) / target.name
+        linking = [*tools.linker, *objects, *checks, "-o", str(library)]
         try:
             _run([*linking, *ending])
         except CompileError:  # there may be no static runtime
@@ -260,18 +260,18 @@ def compile_library(
                 raise
             _run([*linking, *LINK_FLAGS])
         beside = target.with_name(f".{target.name}.{os.getpid()}")
-        shutil.copy(made, beside)
+        shutil.copy(library, beside)
         os.replace(beside, target)
     return target
 
 
 def has_twin(library: Path) -> bool:
-    """Whether a library has the level for tests."""
+    """True if a library has the level for tests."""
     return library.is_file() and f"dragoman_{TWIN}_".encode() in library.read_bytes()
 
 
 def _common_to_all(compiler: list[str]) -> tuple[str, list[bytes]]:
-    """What every object depends on beside its own source and flags: the compiler, the headers."""
+    """The inputs of every object besides its own source and flags: the compiler and the headers."""
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
     return said.stdout, [path.read_bytes() for path in sorted(SOURCES.glob("*.h"))]
 

@@ -55,7 +55,7 @@ class _DecoderKernels:
 
 
 def supported() -> bool:
-    """Whether this machine has the kernels."""
+    """True if this machine has the decoder's kernels."""
     return _DecoderKernels.bind() is not None
 
 
@@ -63,7 +63,7 @@ class NativeModel:
     """Weights packed for int8 products. Any number of threads and states may share them."""
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
-        """Room for them: ``pack`` fills it, or who has kept what ``parts`` of such a model held."""
+        """Allocates room for the weights; ``pack`` or another model's ``parts`` fill it."""
         kernels = _DecoderKernels.bind()
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
@@ -71,7 +71,7 @@ class NativeModel:
         self._idle: list[int] = []
         weakref.finalize(self, _free_model, kernels, self._handle, self._idle)
         self.width: int = kernels.model_width(self._handle)
-        """Of the rows of a table of positions: model_dim rounded up, the rest zero."""
+        """The width of the rows of a table of positions: model_dim rounded up, the rest zero."""
         self.best_address = cast(kernels.best, c_void_p).value
         self.select_address = cast(kernels.state_select, c_void_p).value
 
@@ -144,7 +144,7 @@ class NativeState:
 
     @property
     def rows(self) -> int:
-        """N."""
+        """N, the number of rows under way."""
         return int(self._kernels.state_rows(self.handle))
 
     def lengths(self, out: Array) -> None:
@@ -187,12 +187,12 @@ class NativeState:
         return int(self._kernels.best(self.handle, *given, *out))
 
     def stepping(self) -> Step:
-        """What native code needs to take steps itself, but for a table of positions."""
+        """The step that native code takes itself; it lacks only a table of positions."""
         return Step(self._model.best_address, self._model.select_address, self.handle)
 
 
 def place(array: Array | None) -> int | None:
-    """Where an array's first element lies; None (a null pointer) for no array."""
+    """The address of an array's first element; None (a null pointer) for no array."""
     if array is None:
         return None
     assert array.flags.c_contiguous

@@ -38,7 +38,7 @@ class Drop(NamedTuple):
     """(P,) int32, one for each row; None: rows are known by their numbers."""
 
     def for_kernel(self, rows: int) -> tuple[float, int, int | None]:
-        """The arguments of a kernel that drops elements of so many rows."""
+        """The arguments of a kernel that drops elements of some rows."""
         keys = self.row_keys
         if keys is not None:
             assert keys.shape == (rows,) and keys.dtype == torch.int32 and keys.is_contiguous()

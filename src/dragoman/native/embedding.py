@@ -47,7 +47,7 @@ def embed_plain(
     dtype: torch.dtype,
     drop: Drop = NO_DROP,
 ) -> Tensor:
-    """The twin of ``embed``."""
+    """The reference for ``embed``, in plain torch."""
     rows = F.embedding(ids, matrix) * scale
     if places is not None and positions is not None:
         rows = rows + places[positions]

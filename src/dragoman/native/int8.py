@@ -43,7 +43,7 @@ class _Int8Kernels:
 
 
 def supported() -> bool:
-    """Whether this machine has the kernels."""
+    """True if this machine has the int8 kernels."""
     return _Int8Kernels.bind() is not None
 
 
@@ -56,7 +56,7 @@ class Int8Map:
     """
 
     dtype = torch.float32
-    """Of rows and results."""
+    """The type of rows and results."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, groups: int = 1) -> None:
         kernels = _Int8Kernels.bind()
@@ -70,7 +70,7 @@ class Int8Map:
         )
         weakref.finalize(self, kernels.free, self._handle)
         self.columns: int = kernels.columns(self._handle)
-        """Of what ``rows`` gives."""
+        """The number of columns that ``rows`` returns."""
 
     def any_rows(self, x: Tensor) -> Tensor:
         """(..., K) of any type -> (..., columns)."""

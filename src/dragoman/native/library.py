@@ -1,6 +1,6 @@
-"""Whether native kernels do the work: loaded (``loader.py``), and compared with their twins.
+"""The choice of native kernels: loaded (``loader.py``), and compared with their twins.
 
-Who chooses between a kernel and plain torch asks here, once; the kernels themselves do not.
+The choice between a kernel and plain torch is made here, once, not in the kernels.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ find kernels wrong that are right."""
 
 
 def status() -> Status:
-    """What is in use, after the kernels were compared with their twins on small products. Whoever
-    asks meanwhile waits for it."""
+    """The kernels in use, after they were compared with their twins on small products. Other
+    threads wait for the comparison."""
     with _deciding:
-        return _decided()
+        return _decide()
 
 
 @cache
-def _decided() -> Status:
-    library, found = loader.load()
+def _decide() -> Status:
+    library, loaded = loader.load()
     if library is None:
-        return found
+        return loaded
     if _compared_before:
-        return Status(found.level, f"{found.reason}, compared with plain torch before")
+        return Status(loaded.level, f"{loaded.reason}, compared with plain torch before")
     from dragoman.native.check import first_difference
 
     wrong = first_difference()
     if wrong is None:
         threads = "torch's threads" if loader.share_threads() else "its own threads"
-        never = loader.NEVER_RUN.get(str(found.level))
+        never = loader.NEVER_RUN.get(str(loaded.level))
         return Status(
-            found.level, f"{found.reason}, on {threads}" + (f"; {never}" if never else "")
+            loaded.level, f"{loaded.reason}, on {threads}" + (f"; {never}" if never else "")
         )
     loader.refuse()
     return loader.without(
@@ -52,13 +52,13 @@ def _decided() -> Status:
 
 
 def available() -> bool:
-    """Whether native kernels do the work. Decided once; costs a few milliseconds the first time."""
+    """True if native kernels are used. Decided once; costs a few milliseconds the first time."""
     return status().level is not None
 
 
 def agrees(level: str) -> bool:
-    """Whether the kernels of one instruction set compute what their twins do, where there are
-    any. Those of the best one were compared by ``status``, others are when somebody wants them."""
+    """True if the kernels of one instruction set compute what their twins do. ``status`` compares
+    those of the best one, and this function the others when they are needed."""
     if not available():
         return False
     with _deciding:
@@ -88,19 +88,19 @@ def take_as_compared() -> None:
     (``native/measured.py``).
     """
     global _compared_before
-    if not _decided.cache_info().currsize:
+    if not _decide.cache_info().currsize:
         _compared_before = True
 
 
 def taken_as_compared() -> bool:
-    """Whether this process goes by what an earlier one has found."""
+    """True if this process relies on the comparison that an earlier one made."""
     return _compared_before
 
 
 def reset() -> None:
-    """Forget what was loaded and compared, so that the next use decides anew."""
+    """Forget what was loaded and compared, so that the next use decides again."""
     global _compared_before
     _compared_before = False
     loader.reset()
-    _decided.cache_clear()
+    _decide.cache_clear()
     _agrees.cache_clear()

@@ -31,7 +31,7 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def supported(inputs: int, outputs: int, precision: Precision) -> bool:
-    """Whether this machine has the kernels, for these sizes (bf16 takes numbers in pairs)."""
+    """True if this machine has the kernels, for these sizes (bf16 takes numbers in pairs)."""
     if not loader.loaded() or loader.function(f"pack_weights_{precision}") is None:
         return False
     return precision == "fp32" or (inputs % 2 == 0 and outputs % 2 == 0)
@@ -120,7 +120,7 @@ def linear(
 def linear_plain(
     x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], dtype: torch.dtype
 ) -> Tensor:
-    """The twin of ``linear``."""
+    """The reference for ``linear``, in plain torch."""
     bias = torch.cat(list(biases)).to(dtype) if biases else None
     return F.linear(x.to(dtype), torch.cat(list(weights)).to(dtype), bias)
 

@@ -1,16 +1,16 @@
 """Find and load the shared library of native kernels, and say why when there is none.
 
-Everything works without it: each kernel stands beside a plain-torch twin, and ``function`` gives
+Everything works without it: each kernel has a plain-torch twin, and ``function`` gives
 ``None`` when the twin has to do the work. ``library.py`` says whether they agree.
 
 One library holds the kernels of all instruction sets ("levels"). The best that the processor can
 run is in use unless ``using`` says otherwise for a while: which level is the fastest at some work
-is measured, by whoever has the work (``models/catalogue/fastest.py``, ``training/fastest_way.py``).
+is measured by the callers (``models/catalogue/fastest.py``, ``training/fastest_way.py``).
 
 ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the best that the processor can run), ``off``, or
 the name of an instruction set (``amx``, Intel's tiles; ``avx512``, which means bf16 too;
 ``avx512vnni``, which does not; ``avxvnni``, ``avx2``; on ARM ``neon``). ``amxtwin`` is for tests:
-the kernels of ``amx`` on tiles in plain C++, and those of ``avx2`` beside them.
+the kernels of ``amx`` on tiles in plain C++, and those of ``avx2`` next to them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ logger = logging.getLogger("dragoman.native")
 
 @dataclass(frozen=True)
 class Status:
-    """What was loaded, in words for ``doctor`` and logs."""
+    """The state of the kernels, in words for ``doctor`` and logs."""
 
     level: str | None
     """The instruction set in use; None: plain torch does the work."""
@@ -61,9 +61,9 @@ class Status:
 class _Library:
     handle: ctypes.CDLL
     levels: tuple[str, ...]
-    """Those that may be bound here, best first."""
+    """The instruction sets that may be bound here, best first."""
     offered: tuple[str, ...]
-    """Those among which the fastest may be chosen: all of them, or the one that was forced."""
+    """The instruction sets that may be chosen: all of them, or the one that was forced."""
 
 
 _refused = False
@@ -77,11 +77,11 @@ def refuse() -> None:
 
 
 def reset() -> None:
-    """Forget what was loaded or refused, so that the next use decides anew."""
+    """Forget what was loaded or refused, so that the next use decides again."""
     global _refused
     _refused = False
     load.cache_clear()
-    _bound.cache_clear()
+    _bind.cache_clear()
     _share_threads.cache_clear()
 
 
@@ -98,17 +98,17 @@ def _choice() -> str:
 
 
 def library_path() -> Path:
-    """Where the library lies (``DRAGOMAN_NATIVE_LIBRARY`` names another file)."""
+    """The path of the library (``DRAGOMAN_NATIVE_LIBRARY`` names another file)."""
     return Path(os.environ.get("DRAGOMAN_NATIVE_LIBRARY") or building.LIBRARY)
 
 
 def loaded() -> bool:
-    """Whether there are kernels; ``library.available`` compares them with their twins too."""
+    """True if there are kernels; ``library.available`` compares them with their twins too."""
     return load()[0] is not None
 
 
 def trains() -> bool:
-    """Whether there are kernels that train, and not those alone that translate."""
+    """True if there are kernels for training, not only for translating."""
     return function("norm_forward_fp32") is not None
 
 
@@ -138,16 +138,16 @@ def load() -> tuple[_Library | None, Status]:
         if why_not.startswith(f"{choice}:"):
             return without(why_not)
         return without(f"this processor cannot run {choice} (it can run: {' '.join(can) or '-'})")
-    wanted = tuple(n for n in LEVELS if n in can)
+    levels = tuple(n for n in LEVELS if n in can)
     if choice == TWIN:
-        wanted = TWIN, "avx2"
+        levels = TWIN, "avx2"
     elif choice != "auto":
-        wanted = wanted[wanted.index(choice) :]
-    if not wanted:
+        levels = levels[levels.index(choice) :]
+    if not levels:
         return without("this processor has neither AVX2 nor AVX-512, nor NEON with dot products")
-    reason = f"{wanted[0]} ({why_not})" if why_not and choice == "auto" else wanted[0]
-    among = wanted if choice == "auto" else wanted[:1]
-    return _Library(handle, wanted, among), Status(wanted[0], reason)
+    reason = f"{levels[0]} ({why_not})" if why_not and choice == "auto" else levels[0]
+    among = levels if choice == "auto" else levels[:1]
+    return _Library(handle, levels, among), Status(levels[0], reason)
 
 
 def _can_run(handle: ctypes.CDLL) -> tuple[list[str], str]:
@@ -270,18 +270,18 @@ def own_threads() -> Iterator[None]:
     """
     import torch
 
-    found, _ = load()
+    library, _ = load()
     threads = torch.get_num_threads()
-    if found is None or threads == 1:
+    if library is None or threads == 1:
         yield
         return
-    found.handle.dragoman_own_threads(threads)
+    library.handle.dragoman_own_threads(threads)
     torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(threads)
-        found.handle.dragoman_own_threads(0)
+        library.handle.dragoman_own_threads(0)
 
 
 def function(name: str, level: str | None = None) -> Any | None:
@@ -290,7 +290,7 @@ def function(name: str, level: str | None = None) -> Any | None:
 
     Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
-    return _bound(name, level or level_in_use(), ctypes.CFUNCTYPE)
+    return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
 
 
 def kernel(name: str, level: str | None = None) -> Any:
@@ -303,13 +303,13 @@ def kernel(name: str, level: str | None = None) -> Any:
 def quick_function(name: str) -> Any:
     """A kernel that is too short to let other threads in: it keeps Python's lock. The library is
     loaded."""
-    found = _bound(name, level_in_use(), ctypes.PYFUNCTYPE)
+    found = _bind(name, level_in_use(), ctypes.PYFUNCTYPE)
     assert found is not None, "ask loaded() first"
     return found
 
 
 @cache
-def _bound(name: str, first: str | None, kind: Callable[..., Any]) -> Any | None:
+def _bind(name: str, first: str | None, kind: Callable[..., Any]) -> Any | None:
     library, _ = load()
     if library is None:
         return None

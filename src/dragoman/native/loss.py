@@ -41,7 +41,7 @@ def cross_entropy(
 def cross_entropy_plain(
     hidden: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The twin, from stored logits."""
+    """The reference for the kernel, in plain torch, from stored logits."""
     logs = torch.log_softmax(hidden @ weight.to(hidden.dtype).t(), dim=-1)
     nll = -logs.gather(-1, targets[:, None]).sum()
     uniform = -logs.mean(dim=-1).sum()

@@ -1,4 +1,4 @@
-"""What a step of an LSTM does besides its products, in one pass, and its gradients.
+"""A step of an LSTM without its products, in one pass, and its gradients.
 
     i, f, o = σ(a), g = tanh(a),  a = gates + bias + again
     c = f ∘ before + i ∘ g
@@ -20,7 +20,7 @@ from dragoman.native.pointers import SUFFIXES, address, as_rows, is_plain
 
 
 def takes(gates: Tensor, before: Tensor) -> bool:
-    """Whether the kernels know such rows and cells."""
+    """True if the kernels support such rows and cells."""
     return is_plain(gates, before) and before.dtype == torch.float32 and loader.trains()
 
 
@@ -34,7 +34,7 @@ def cell(gates: Tensor, again: Tensor, bias: Tensor, before: Tensor) -> tuple[Te
 
 
 def cell_plain(gates: Tensor, again: Tensor, bias: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-    """The twin of ``cell``."""
+    """The reference for ``cell``, in plain torch."""
     i, f, g, o = (gates.to(before.dtype) + again + bias).chunk(4, dim=-1)
     now = f.sigmoid() * before + i.sigmoid() * g.tanh()
     return (o.sigmoid() * now.tanh()).to(gates.dtype), now

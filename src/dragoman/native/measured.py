@@ -1,10 +1,10 @@
-"""How work is timed on cores that others use too, and what was measured of this machine.
+"""Timing of work on cores that others use too, and the memory of what was measured.
 
-It is remembered, so that it is not measured at every start.
+Times are remembered, so that they are not measured at every start.
 
 The first translator on a machine times a small model on each way to run it that there is (some
 tenths of a second), and the first training of a model of some shape times its own updates; the
-answers lie in the user's cache folder, under a key of everything that they depend on: the processor
+answers are in the user's cache folder, under a key of everything that they depend on: the processor
 and its microcode, torch, the native library, the number of threads, the work. Deleting the file, or
 moving the folder to another machine, only means that it is measured again.
 
@@ -46,7 +46,7 @@ class Stopwatch:
     """
 
     def __init__(self) -> None:
-        self._waited = _waited()
+        self._waited = _waiting_times()
         self._processor = time.process_time()
         self._wall = time.perf_counter()
 
@@ -54,7 +54,7 @@ class Stopwatch:
         """``threads``: on how many the work was done."""
         wall = time.perf_counter() - self._wall
         processor = time.process_time() - self._processor
-        now = _waited()
+        now = _waiting_times()
         if not now:
             return wall
         waited = {thread: one - self._waited.get(thread, 0) for thread, one in now.items()}
@@ -63,16 +63,16 @@ class Stopwatch:
         return min(wall, max(processor / threads, wall - lost / 1e9))
 
 
-def _waited() -> Mapping[int, int]:
+def _waiting_times() -> Mapping[int, int]:
     """Nanoseconds that each thread of this process has waited for a core so far."""
-    found = {}
+    times = {}
     try:
         for thread in os.listdir("/proc/self/task"):
             words = Path(f"/proc/self/task/{thread}/schedstat").read_text("ascii").split()
-            found[int(thread)] = int(words[1])
+            times[int(thread)] = int(words[1])
     except (OSError, ValueError, IndexError):
         return {}
-    return found
+    return times
 
 
 NAME = "machine.json"
@@ -81,14 +81,14 @@ MAX_REMEMBERED = 500
 """Machines, or kinds of work on one, that are remembered; the oldest go first."""
 
 _KNOWN = TypeAdapter(dict[str, dict[str, Annotated[int, Field(strict=True, ge=1, le=10**12)]]])
-"""What the file holds: key -> trial -> microseconds."""
+"""The content of the file: key -> trial -> microseconds."""
 
 logger = logging.getLogger("dragoman")
 
 
 def measures() -> bool:
-    """Whether the kernels of several instruction sets, and ways to train, are timed against each
-    other: unless ``DRAGOMAN_MEASURE`` says "off".
+    """True if kernels of several instruction sets, and ways to train, are timed against each other;
+    False if ``DRAGOMAN_MEASURE`` is "off".
 
     Errors: ``DragomanError`` for another word.
     """
@@ -103,7 +103,7 @@ Trial = Callable[[], None]
 
 
 def microseconds(folder: Path, trials: Mapping[str, Callable[[], Trial]]) -> dict[str, int]:
-    """What each of ``trials`` costs on this machine: read from ``folder``, or measured now.
+    """The time of each of ``trials`` on this machine: read from ``folder``, or measured now.
 
     The value of a trial prepares what is to be timed. A folder that cannot be written to is no
     error: then it is measured again next time.
@@ -116,7 +116,7 @@ def microseconds(folder: Path, trials: Mapping[str, Callable[[], Trial]]) -> dic
 
 
 def known(folder: Path, work: str = "") -> Mapping[str, int]:
-    """What is remembered of this machine, trial -> microseconds; nothing where it was not measured.
+    """The remembered times of this machine, trial -> microseconds; empty if none were measured.
 
     If the kernels' trial is among it, a process before this one has found that they compute what
     plain torch does.
@@ -201,7 +201,7 @@ def _read(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _write(path: Path, known: Mapping[str, Mapping[str, int]]) -> None:
-    """Of several writers the last one wins."""
+    """Writes the file. Of several writers the last one wins."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(known, indent=1) + "\n")

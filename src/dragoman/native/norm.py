@@ -44,12 +44,12 @@ def residual_norm_plain(
     eps: float = 1e-5,
     drop: Drop = NO_DROP,
 ) -> Tensor:
-    """The twin of ``residual_norm``."""
+    """The reference for ``residual_norm``, in plain torch."""
     return layer_norm_plain(x + dropout_plain(sublayer, drop), weight, bias, eps=eps)
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
-    """(..., D) -> (..., D)."""
+    """Layer norm over the last dimension: (..., D) -> (..., D)."""
     if not _takes(x, weight, bias):
         return layer_norm_plain(x, weight, bias, eps=eps)
     out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, NO_DROP)  # type: ignore[no-untyped-call]
@@ -57,7 +57,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) ->
 
 
 def layer_norm_plain(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
-    """The twin of ``layer_norm``."""
+    """The reference for ``layer_norm``, in plain torch."""
     return F.layer_norm(x, weight.shape, weight.to(x.dtype), bias.to(x.dtype), eps)
 
 

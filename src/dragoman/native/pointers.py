@@ -1,7 +1,7 @@
-"""How tensors are handed to C: addresses, row strides, names of element types, gradients.
+"""Tensors as C receives them: addresses, row strides, names of element types, gradients.
 
 A trainer that keeps one buffer of gradients saves a pass over all of them when kernels add to it
-themselves, in place of handing autograd a tensor to add. It says so once, with ``add_directly``;
+themselves, instead of returning a tensor to autograd. It says so once, with ``add_directly``;
 ``torch.autograd.grad`` and hooks on these parameters then see nothing.
 """
 
@@ -17,7 +17,7 @@ SUFFIXES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
 
 def address(tensor: Tensor | None) -> int | None:
-    """Where a tensor's first element lies; None (a null pointer) for no tensor."""
+    """The address of a tensor's first element; None (a null pointer) for no tensor."""
     return None if tensor is None else tensor.data_ptr()
 
 
@@ -28,7 +28,7 @@ def as_rows(tensor: Tensor) -> Tensor:
 
 
 def is_plain(*tensors: Tensor | None) -> bool:
-    """Whether all tensors lie in this machine's memory and are fp32 or bf16."""
+    """True if all tensors are in this machine's memory and are fp32 or bf16."""
     return all(t is None or (t.device.type == "cpu" and t.dtype in SUFFIXES) for t in tensors)
 
 
@@ -42,7 +42,7 @@ def add_directly(parameters: Iterable[Tensor], *, on: bool = True) -> None:
 
 
 def sink(parameter: Tensor) -> Tensor | None:
-    """Where a kernel adds this parameter's gradient; None: it hands the gradient to autograd."""
+    """The buffer to which a kernel adds this parameter's gradient; None: it goes to autograd."""
     if not getattr(parameter, _ATTRIBUTE, False):
         return None
     grad = parameter.grad

@@ -1,5 +1,5 @@
-"""What the processor can do, as the kernel tells it, how much of it this process may use, and how
-torch's threads wait. Needs no torch."""
+"""The processor's abilities as the kernel reports them, this process's share of it, and how torch's
+threads wait. Needs no torch."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def cpuinfo() -> list[str]:
 
 def processor() -> str:
     """Its name; with family and model where Linux tells them, since many share one name."""
-    found: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for line in cpuinfo():
         key, _, value = line.partition(":")
-        found.setdefault(key.strip(), value.strip())
-    name = found.get("model name") or platform.processor() or platform.machine()
-    if "cpu family" not in found:
+        facts.setdefault(key.strip(), value.strip())
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" not in facts:
         return name
-    return f"{name}, family {found['cpu family']} model {found['model']}"
+    return f"{name}, family {facts['cpu family']} model {facts['model']}"
 
 
 THREADS = "OMP_NUM_THREADS"
@@ -56,7 +56,7 @@ THREADS = "OMP_NUM_THREADS"
 class _Share:
     cores: int | None = None
     threads: str | None = None
-    """What ``THREADS`` says to the process that started this one."""
+    """The value of ``THREADS`` in the process that started this one."""
 
 
 _share = _Share()
@@ -110,8 +110,8 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def _up(top: Path, path: str, quota_of: Callable[[Path], float | None]) -> Iterator[float]:
-    """Of the group and of all around it. In a container the path may be one of the host's: what is
-    mounted at the top is the container's own group then."""
+    """Yields the quota of the group and of all around it. In a container the path may be one of the
+    host's: what is mounted at the top is the container's own group then."""
     parts = [part for part in path.split("/") if part not in ("", "..")]
     for count in range(len(parts), -1, -1):
         found = quota_of(top.joinpath(*parts[:count]))
@@ -128,7 +128,7 @@ def _quota_of_1(group: Path) -> float | None:
 
 
 def _cores_of(words: list[str]) -> float | None:
-    """Microseconds that may be used in each period of so many; "max" and -1 mean no limit."""
+    """The cores of a quota and a period, both in microseconds; "max" and -1 mean no limit."""
     if len(words) != 2 or not all(word.isdecimal() and int(word) > 0 for word in words):
         return None
     return int(words[0]) / int(words[1])
@@ -159,9 +159,9 @@ def wait_briefly(environment: MutableMapping[str, str]) -> None:
 
 
 def keep_to_quota(environment: MutableMapping[str, str]) -> None:
-    """As many threads for torch as a container's quota gives cores, unless ``environment`` says how
-    many; call it before torch is imported. Torch makes a thread for each core that it sees, and
-    sees nothing of a quota: 64 threads that share two cores' time wait for each other most of it.
+    """Gives torch as many threads as a container's quota gives cores, unless ``environment`` sets
+    the number; call it before torch is imported. Torch makes a thread for each core that it sees,
+    and does not see a quota: 64 threads that share two cores' time wait for each other most of it.
     """
     if cores() < affinity():
         environment.setdefault(THREADS, str(cores()))

@@ -66,7 +66,7 @@ def softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     where it allows nothing."""
     if mask is None:
         return torch.softmax(scores, dim=-1)
-    # The lowest finite value in place of -inf: a row with nothing to attend to stays finite.
+    # The lowest finite value instead of -inf: a row with nothing to attend to stays finite.
     scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
 
@@ -117,7 +117,7 @@ class MultiHeadAttention(Computing):
         self._joint: tuple[native_linear.PackedWeights, native_linear.PackedWeights] | None = None
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """With kernels: W^Q, W^K, W^V as one matrix, and W^K, W^V where queries are others'."""
+        """Packs W^Q, W^K, W^V as one matrix, and W^K, W^V as another, if kernels are used."""
         self._joint = None
         if by_kernels:
             weights = [part.weight for part in (self.query, self.key, self.value)]
@@ -178,7 +178,7 @@ class MultiHeadAttention(Computing):
     def _by_kernels(
         self, queries: Tensor, query_layout: Layout, keys: Tensor, key_layout: Layout, causal: bool
     ) -> Tensor:
-        """The same as ``forward`` without padding: sentences are attended to where they lie."""
+        """Computes ``forward`` without padding: kernels attend to the packed sentences directly."""
         parts = [p for p in (self.query, self.key, self.value) if isinstance(p, Linear)]
         assert self._joint is not None and len(parts) == 3
         drop = new_drop(self.rate if self.training else 0.0, query_layout.row_keys)

@@ -2,7 +2,7 @@
 
 Rows (hypotheses) come and go and are reordered; every row has its own position. Keys and values
 of the sources are kept once per source however many rows continue it, and go when its last row
-goes. This is the plain cache; fast paths keep their own in place of copying.
+goes. This is the plain cache; fast paths keep their own instead of copying.
 
 Shapes: N rows, B sources under way, T positions kept, S longest source, t new positions.
 """
@@ -29,11 +29,11 @@ class LayerCache:
     key: Tensor
     """(N, H, capacity, K), filled up to each row's length."""
     value: Tensor
-    """(N, H, capacity, Kv)."""
+    """(N, H, capacity, Kv), filled like ``key``."""
     source_key: Tensor
-    """(B, H, S, K)."""
+    """(B, H, S, K), the keys of each source."""
     source_value: Tensor
-    """(B, H, S, Kv)."""
+    """(B, H, S, Kv), the values of each source."""
 
     @property
     def source_mask(self) -> Tensor | None:
@@ -41,7 +41,7 @@ class LayerCache:
         return self.shared.source_mask
 
     def queries_by_source(self, new: int) -> Layout:
-        """How N x t query rows fall to the sources: the rows of one source are one sequence."""
+        """The layout of N x t query rows in sequences, one for the rows of each source."""
         return self.shared.queries_by_source(new)
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -68,16 +68,16 @@ class LayerCache:
 
 
 class Cache:
-    """What all layers share, and the layers' own keys and values."""
+    """The state that all layers share, and the layers' own keys and values."""
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         self.lengths = torch.zeros(0, dtype=torch.int64, device=device)
         """(N,) positions taken in by each row."""
         self.longest = 0
         self.is_even = True
-        """Whether all rows stand at one position, which makes writing and masking cheap."""
+        """True if all rows are at the same position, which makes writing and masking cheap."""
         self.counts: list[int] = []
-        """How many rows continue each source, in order; their sum is N."""
+        """The number of rows that continue each source, in order; their sum is N."""
         self.layers: list[LayerCache] = []
         self.mask: Tensor | None = None
         self.source_mask: Tensor | None = None
@@ -87,7 +87,7 @@ class Cache:
 
     @property
     def rows(self) -> int:
-        """N."""
+        """N, the number of rows (hypotheses)."""
         return len(self.lengths)
 
     def places(self, new: int) -> Tensor:
@@ -123,7 +123,7 @@ class Cache:
         self.longest += new
 
     def select(self, rows: Tensor) -> None:
-        """Keep ``rows`` (M,), in that order; rows of one source must stand together."""
+        """Keep ``rows`` (M,), in that order; rows of one source must be together."""
         owners = torch.repeat_interleave(
             torch.arange(len(self.counts)), torch.tensor(self.counts, dtype=torch.int64)
         )[rows.cpu()]

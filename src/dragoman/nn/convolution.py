@@ -1,6 +1,6 @@
 """Convolutions over packed rows, and weight normalisation.
 
-A convolution of width k is one linear map of windows: each row beside its k - 1 neighbours of the
+A convolution of width k is one linear map of windows: each row next to its k - 1 neighbours of the
 same sequence, zeros where there is none. Nothing is computed for padding.
 
 Shapes: P packed rows, k width of the window, D width of a row, N outputs.
@@ -23,7 +23,7 @@ from dragoman.nn.linear import Computing, InferenceLinear, Precision, laid_out, 
 
 @dataclass(frozen=True)
 class ConvolutionWindows:
-    """Which rows stand beside which."""
+    """The neighbours in the window of each row."""
 
     rows: Tensor
     """(P, k) int64: the rows of each row's window, P for a cell outside of its sequence."""
@@ -32,7 +32,7 @@ class ConvolutionWindows:
 
     @classmethod
     def around(cls, layout: Layout, width: int) -> ConvolutionWindows:
-        """As many neighbours on both sides; ``width`` is odd."""
+        """Windows with as many neighbours before each row as behind it; ``width`` is odd."""
         return cls._of(layout, torch.arange(-(width // 2), width // 2 + 1))
 
     @classmethod
@@ -98,7 +98,7 @@ class NormedLinear(Computing):
 
     @property
     def weight(self) -> Tensor:
-        """(N, K)."""
+        """W = g v / ‖v‖, (N, K)."""
         of_direction = torch.linalg.vector_norm(self.direction, dim=1)
         weight: Tensor = self.direction * (self.length / of_direction)[:, None]
         return weight

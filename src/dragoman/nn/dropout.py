@@ -118,8 +118,8 @@ def dropout(
 def attention_factors(
     row_keys: Tensor, heads: int, keys: int, rate: float, dtype: torch.dtype
 ) -> Tensor | None:
-    """What the weights of attention are multiplied by: keys (B, T) of the grid of queries ->
-    (B, H, T, S). None outside of ``drawing``, where torch draws them."""
+    """The factors for attention weights, from the keys (B, T) of the query grid -> (B, H, T, S).
+    None outside of ``drawing``, where torch draws the masks."""
     pool = _open.get()
     if pool is None:
         return None

@@ -1,4 +1,4 @@
-"""What the first layer of a stack reads: an embedding and its position (paper §3.4, §3.5)."""
+"""The input of a stack's first layer: an embedding and its position (paper §3.4, §3.5)."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def placed(
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
 ) -> Tensor:
-    """As ``embed``, of rows (P, D) that a front end has made: each plus (or beside) its position,
-    then dropout."""
+    """Adds (or appends) positions to rows (P, D) of a front end, then applies dropout; the other
+    arguments are those of ``embed``."""
     place = encoding(positions, lengths, rows.dtype)
     return _seen(dropout.forward(_with_place(rows, place, combine == "add"), row_keys))
 
@@ -92,6 +92,6 @@ def _with_place(x: Tensor, place: Tensor, added: bool) -> Tensor:
 
 
 def _seen(rows: Tensor) -> Tensor:
-    """What an open probe makes of them. Kernels go past it: whoever looks takes plain torch."""
+    """Shows the rows to an open probe, which may change them. Kernels do not come here."""
     probe = probes.probe()
     return rows if probe is None else probe.take_embedded(rows)

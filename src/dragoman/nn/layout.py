@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 class Layout:
-    """Where each of P packed rows stands in a (B, L) grid.
+    """The place of each of P packed rows in a (B, L) grid.
 
     Lengths are kept on the host, so asking for a size never waits for a device; index tensors are
     made when first asked for and kept.
@@ -38,7 +38,7 @@ class Layout:
         self.total = sum(self.lengths)
         self.longest = max(self.lengths, default=0)
         self.is_even = self.total == self.batch * self.longest
-        """Whether all sequences have one length, so that the grid has no empty cell."""
+        """True if all sequences have one length, so that the grid has no empty cell."""
 
     @cached_property
     def offsets(self) -> Tensor:

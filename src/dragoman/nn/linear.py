@@ -33,7 +33,7 @@ class Computing(nn.Module):
         raise NotImplementedError
 
     def fits(self, precision: Precision) -> bool:
-        """Whether this machine has native kernels for its sizes."""
+        """True if this machine has native kernels for the module's sizes."""
         return True
 
     def copies(self) -> list[tuple[Tensor, Tensor]]:
@@ -56,7 +56,7 @@ class Matrix(Computing):
     """One matrix, whose rows may stand for tokens."""
 
     def __init__(self, rows: int, columns: int) -> None:
-        """Its numbers are whoever makes it's to draw."""
+        """The caller draws the numbers of the matrix."""
         super().__init__()
         self.weight = nn.Parameter(torch.empty(rows, columns))
         self.low: Tensor | None = None
@@ -127,7 +127,7 @@ def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
 class SlicedLinear(nn.Module):
     """The variant some lectures teach: head h projects only slice h of its input.
 
-    (..., D) -> (..., H x K) with weights (H, K, D / H) in place of the paper's (H x K, D).
+    (..., D) -> (..., H x K) with weights (H, K, D / H) instead of the paper's (H x K, D).
     """
 
     def __init__(self, inputs: int, outputs: int, heads: int, *, gain: float = 1.0) -> None:
@@ -191,9 +191,10 @@ def prepare(model: nn.Module, dtype: torch.dtype) -> None:
 
 
 def kernels_fit(model: nn.Module, precision: Precision) -> bool:
-    """Whether this machine has native kernels for every layer of ``model``.
+    """True if this machine has native kernels for every layer of ``model``.
 
-    A module with weights of its own that is no ``Computing`` knows nothing of kernels: then not.
+    A module with weights of its own that is no ``Computing`` has no kernels, so it makes this
+    False.
     """
     if not library.available():
         return False
@@ -207,7 +208,7 @@ def kernels_fit(model: nn.Module, precision: Precision) -> bool:
 
 
 def low_copy(weight: Tensor, precision: Precision, by_kernels: bool) -> Tensor | None:
-    """What plain torch multiplies by in bf16; None where there is none."""
+    """The bf16 copy of a weight by which plain torch multiplies; None if none is needed."""
     return weight.detach().bfloat16() if precision == "bf16" and not by_kernels else None
 
 
@@ -235,7 +236,7 @@ class Embedding(Matrix):
 
     @property
     def dtype(self) -> torch.dtype:
-        """What its rows are cast to, on their way into the layers."""
+        """The type to which its rows are cast on their way into the layers."""
         if self._prepared_for is not None:
             return self._prepared_for
         if self.packed is not None:
@@ -295,7 +296,7 @@ class InferenceLinear:
         return F.relu(out) if relu else out
 
     def any_rows(self, x: Tensor) -> Tensor:
-        """The same for x (..., K) of any type and in any number of rows: see ``rounded``."""
+        """Maps x (..., K) of any type and number of rows; oneDNN gets a ``rounded`` number."""
         rows = x.reshape(-1, x.shape[-1]).to(self.dtype)
         spare = rounded(len(rows)) - len(rows) if self._by_onednn else 0
         if not spare:
@@ -305,7 +306,7 @@ class InferenceLinear:
 
 @cache
 def has_onednn(dtype: torch.dtype) -> bool:
-    """Whether torch's packed linear map can be had here, and is right; once a process."""
+    """True if torch has oneDNN's packed linear map here, and it is right; tested once a process."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         x, weight, bias = (torch.randn(shape).to(dtype) for shape in ((5, 24), (40, 24), (40,)))

@@ -79,8 +79,8 @@ class Lstm(Computing):
         return [(low, one) for low, one in zip(lows, weights, strict=True) if low is not None]
 
     def read(self, x: Tensor) -> Tensor:
-        """What the inputs (..., inputs) add to the gates: x W_ihᵀ, (..., 4H) for each way, in int8
-        with the biases and in the order of its kernels."""
+        """The contribution of the inputs (..., inputs) to the gates: x W_ihᵀ, (..., 4H) for each
+        way; in int8 with the biases, and in the order of its kernels."""
         if self._int8 is not None:
             return self._int8.read(x)
         weights = self._of_ways("weight_ih")

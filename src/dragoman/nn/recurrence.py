@@ -42,10 +42,10 @@ class Steps:
         rows = first + (lengths - 1 - steps if backwards else steps)
         ranks = torch.arange(self.batch).expand_as(going)
         self.sizes: list[int] = going.sum(dim=1).tolist()
-        """How many sequences each step takes."""
+        """The number of sequences that each step takes."""
         device = layout.device
         self.order = order.to(device)
-        """(B,) the sequences, longest first."""
+        """(B,) the sequences by length, the longest first."""
         self.ranks = order.argsort().to(device)
         """(B,) the place of each sequence in ``order``."""
         self.rows = rows[going].to(device)
@@ -79,10 +79,10 @@ class Products:
 
     @property
     def dtype(self) -> torch.dtype:
-        """That of factors and results."""
+        """The type of factors and results."""
         if self.prepared is not None:
             return self.prepared.dtype
-        return self.packed.dtype if self.packed is not None else self._used.dtype
+        return self.packed.dtype if self.packed is not None else self._weight_in_use.dtype
 
     def forward(self, x: Tensor) -> Tensor:
         """x Wᵀ: (n, K) -> (n, N)."""
@@ -90,13 +90,13 @@ class Products:
             return self.prepared.any_rows(x)
         if self.packed is not None:
             return native.forward_rows(x, self.packed, None)
-        return x @ self._used.t()
+        return x @ self._weight_in_use.t()
 
     def backward(self, grad: Tensor) -> Tensor:
         """dy W: (n, N) -> (n, K)."""
         if self.packed is not None:
             return native.backward_input_rows(grad, self.packed)
-        return grad @ self._used
+        return grad @ self._weight_in_use
 
     def gradient(self, grad: Tensor, x: Tensor) -> Tensor | None:
         """dyᵀ x of the weight; None where a kernel has added it to ``.grad`` itself."""
@@ -105,7 +105,7 @@ class Products:
         return (grad.t() @ x).to(self.weight.dtype)
 
     @property
-    def _used(self) -> Tensor:
+    def _weight_in_use(self) -> Tensor:
         return self.weight.detach() if self.low is None else self.low
 
 
@@ -211,8 +211,8 @@ def _back_by_kernels(
     steps: Steps,
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Of hidden vectors and cells (P, H) -> of the sums within the gates (P, 4H), in the order of
-    steps, and of what the sequences began with (B, H), longest first."""
+    """Gradients of hidden vectors and cells (P, H) -> those of the sums within the gates (P, 4H),
+    in the order of steps, and of the initial hidden vectors and cells (B, H), longest first."""
     of_hidden, of_cell = grads
     of_hidden = None if of_hidden is None else of_hidden.to(products.dtype).contiguous()
     of_cell = None if of_cell is None else of_cell.to(cells.dtype).contiguous()
@@ -242,7 +242,7 @@ def _back(
     steps: Steps,
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As ``_back_by_kernels``, by torch."""
+    """Computes the gradients of ``_back_by_kernels`` by torch."""
     batch, width = begin_c.shape
     of_hidden, of_cell = (
         None if grad is None else grad.index_select(0, steps.rows).to(cells.dtype) for grad in grads

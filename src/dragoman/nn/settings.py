@@ -11,10 +11,10 @@ from dragoman.base.settings import Settings
 Norm = Literal["post", "pre", "none"]
 
 InferencePrecision = Literal["auto", "int8", "bf16", "fp32"]
-"""What a user may ask of the ways to run a model that is trained."""
+"""The precisions that a user may choose for a trained model."""
 
 NORM_EPSILON = 1e-5
-"""What a layer norm adds to a variance."""
+"""The number that a layer norm adds to a variance."""
 
 
 class AttentionSettings(Settings):
@@ -39,7 +39,7 @@ class AttentionSettings(Settings):
 
 
 class PositionSettings(Settings):
-    """How positions are encoded."""
+    """Settings of the encoding of positions."""
 
     kind: Literal[
         "sinusoidal", "learned", "index", "normalised", "binary", "sinusoidal-2d", "none"

@@ -20,7 +20,7 @@ _TURNS_LIGHT = 0.7
 
 
 def heatmap_svg(heatmap: Heatmap, *, alone: bool = True) -> str:
-    """A heat map with a word beside each row and above each column -> SVG text.
+    """A heat map with a word next to each row and above each column -> SVG text.
 
     Up to 16 rows and columns show their numbers; up to 2,500 cells tell row, column and weight when
     pointed at. Labels are left out where cells are too small to carry them. ``alone=False`` is for
@@ -105,7 +105,7 @@ def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:
 
 
 def _drawn_weights(weights: Weights) -> list[tuple[int, float]]:
-    """Places worth a line, the strongest last so that it lies on top."""
+    """Places worth a line, the strongest last so that it is on top."""
     finite = np.clip(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0, 1.0)
     return [(int(i), float(finite[i])) for i in np.argsort(finite) if finite[i] >= 0.02]
 

@@ -14,7 +14,7 @@ Pixels = npt.NDArray[np.uint8]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES = {1: 0, 3: 2}
-"""Of so many channels: grey, or red, green and blue."""
+"""PNG's colour type for each number of channels: grey, or red, green and blue."""
 _UPPER = "\N{UPPER HALF BLOCK}"
 
 

@@ -11,9 +11,9 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.pictures.theme import svg, text_svg
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
-"""Around the axes, where the names of the lines need one row."""
+"""The margins around the axes, if the names of the lines need one row."""
 _ROW = 16.0
-"""Of more names."""
+"""The height of each further row of names."""
 _MAX_STRETCHES = 150
 # A second way, besides colour, to tell lines apart.
 _DASHES = ("", "6 3", "2 3", "9 3 2 3")
@@ -86,7 +86,7 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, last: bo
         draw = _points if chart.points else _curve
         parts.append(draw(one, i, across, upward))
     parts.append(legend)
-    return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=False)
+    return svg("".join(parts), width, height, escape(_describe(chart, series)), alone=False)
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def _legend(
     return "".join(parts), row + 1
 
 
-def _spoken(chart: Chart, series: Sequence[Band]) -> str:
+def _describe(chart: Chart, series: Sequence[Band]) -> str:
     if chart.points:
         counts = ", ".join(f"{len(one.x)} {one.name}" for one in series)
         return f"{chart.title}, points: {counts}"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dragoman.base.task import Task
 from dragoman.pictures.records import Chart, Series
 
-# Validation scores that are losses in nats, drawn beside the training loss.
+# Validation scores that are losses in nats, drawn with the training loss.
 _LOSSES = ("nll", "loss")
 # Said otherwise by the losses.
 _LEFT_OUT = ("perplexity",)

@@ -26,7 +26,7 @@ _MAX_WEIGHTS = 2_000_000
 
 
 class AttentionView(Protocol):
-    """What is shown: an ``AttentionRecord``, described there."""
+    """The fields of an ``AttentionRecord`` that are shown; it describes them."""
 
     @property
     def source(self) -> Sequence[str]: ...
@@ -49,7 +49,7 @@ def explorer(records: Sequence[AttentionView], before: str = "", asked: int | No
     """
     weights = sum(r.encoder.size + r.decoder.size + r.cross.size for r in records)
     thinned = weights > _MAX_WEIGHTS
-    payload = [_packed(record, thinned) for record in records]
+    payload = [_pack(record, thinned) for record in records]
     words = records[0].target or records[0].source
     payload[0]["asked"] = asked if asked is not None else len(words) // 2
     data = json.dumps(payload, ensure_ascii=True, separators=(",", ":"))
@@ -69,7 +69,7 @@ def explorer(records: Sequence[AttentionView], before: str = "", asked: int | No
     )
 
 
-def _packed(record: AttentionView, means_only: bool) -> dict[str, object]:
+def _pack(record: AttentionView, means_only: bool) -> dict[str, object]:
     def kind(weights: NDArray[np.floating]) -> dict[str, object]:
         kept = weights.mean(axis=1, keepdims=True) if means_only else weights
         layers, heads, rows, columns = kept.shape

@@ -1,6 +1,6 @@
 """A figure: computed numbers, the panels that draw them, and a caption in two languages.
 
-Whoever computes a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the book.
+The code of a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the book.
 Panels are drawn by ``panels.py`` and ``matrix.py``.
 
 PNG is the figure's own SVG, drawn by matplotlib (``dragoman[plots]``). What panels draw is read,
@@ -46,21 +46,21 @@ Cell = str | int | float
 
 @dataclass(frozen=True)
 class Words:
-    """The same text in both languages of the book."""
+    """A text in both languages of the book."""
 
     english: str
     korean: str
 
 
 class Panel(Protocol):
-    """One picture of a figure."""
+    """One picture of a figure, as SVG and as data."""
 
     def svg(self) -> str:
         """A whole ``<svg>`` element that leaves style and paper to what it is put into."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """What it draws, for a page that draws it itself; ``kind`` says which panel it is."""
+        """Its data, for a page that draws it itself; ``kind`` says which panel it is."""
         ...
 
 
@@ -88,10 +88,10 @@ class Figure:
     """All there is to show and to say of one figure."""
 
     name: str
-    """What ``dragoman figure`` calls it."""
+    """The name of the figure for ``dragoman figure``."""
     title: Words
     caption: Words
-    """What it shows, and how to read it."""
+    """A text that says what the figure shows, and how to read it."""
     source: Words
     """Section and equation of the paper that it comes from."""
     panels: Sequence[Panel]
@@ -99,7 +99,7 @@ class Figure:
     run: str = ""
     """Which trained run it looks into; "" if it needs none."""
     notes: Sequence[Words] = field(default=())
-    """What this run in particular shows, in numbers that were measured."""
+    """The findings for this run in particular, in numbers that were measured."""
 
 
 def figure_svg(figure: Figure, *, alone: bool = True) -> str:
@@ -138,7 +138,7 @@ def _size(element: str) -> tuple[float, float]:
 _PIXELS_PER_INCH = 100
 _DOTS_PER_INCH = 130
 _POINT = 72 / _PIXELS_PER_INCH
-"""Points of a pixel."""
+"""The size of a pixel in points."""
 _FONTS = ("Noto Sans", "DejaVu Sans", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic")
 _CLASSES = {
     "muted": {"fill": LIGHT.muted},
@@ -151,7 +151,7 @@ _CLASSES = {
     **{f"f{i}": {"fill": colour} for i, colour in enumerate(LIGHT.series)},
     **{f"s{i}": {"stroke": colour} for i, colour in enumerate(LIGHT.series)},
 }
-"""What ``theme.SVG_STYLE`` says of the classes."""
+"""The style of each class, as in ``theme.SVG_STYLE``."""
 _PLAIN = {"fill": LIGHT.ink, "stroke": "none", "font-size": f"{FONT_SIZE}px"}
 
 
@@ -237,7 +237,7 @@ def _numbers(element: ElementTree.Element, *names: str) -> list[float]:
 def _elements(
     parent: ElementTree.Element, x: float, y: float, around: Mapping[str, str]
 ) -> Iterator[tuple[ElementTree.Element, float, float, Mapping[str, str]]]:
-    """What is drawn, in its order: the element, where its coordinates begin, and its style."""
+    """Yields what is drawn, in its order: the element, its origin, and its style."""
     for element in parent:
         style = dict(around)
         for name in element.get("class", "").split():
@@ -252,7 +252,7 @@ def _elements(
 
 
 def _pen(style: Mapping[str, str]) -> dict[str, Any]:
-    """What matplotlib calls the style of a shape."""
+    """The style of a shape as arguments of matplotlib."""
     dashes = [float(one) * _POINT for one in style.get("stroke-dasharray", "").split()]
     width = float(style.get("stroke-width", "1").removesuffix("px")) * _POINT
     return {

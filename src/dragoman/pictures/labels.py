@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 WORD_START = "\u2581"
-"""SentencePiece's mark of a space."""
+"""The character with which SentencePiece marks a space."""
 SPACE = "\u2423"
-"""How a piece that is nothing but a space is shown."""
+"""The sign that is shown for a piece that is only a space."""
 
 # Directional embeddings, overrides, isolates: they could turn round what stands beside the text.
 _TURNS_LINES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -68,7 +68,7 @@ def labels(pieces: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_symbol(piece: str) -> bool:
-    """Whether a piece stands for no text: ``<s>``, ``</s>``, ``<unk>``. Bytes ``<0x0A>`` do."""
+    """True if a piece stands for no text: ``<s>``, ``</s>``, ``<unk>``. Bytes ``<0x0A>`` do."""
     return piece.startswith("<") and piece.endswith(">") and not piece.startswith("<0x")
 
 
@@ -93,12 +93,12 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str | int | float
     widths = [max(cell_len(line[i]) for line in lines) for i in range(len(header))]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
 
-    def padded(text: str, i: int) -> str:
+    def pad(text: str, i: int) -> str:
         space = " " * (widths[i] - cell_len(text))
         return space + text if right[i] else text + space
 
     return "\n".join(
-        "  ".join(padded(text, i) for i, text in enumerate(line)).rstrip() for line in lines
+        "  ".join(pad(text, i) for i, text in enumerate(line)).rstrip() for line in lines
     )
 
 

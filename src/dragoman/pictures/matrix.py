@@ -35,14 +35,14 @@ class MatrixPicture:
 
     title: str
     values: Array
-    """(R, C)."""
+    """(R, C), the numbers to draw."""
     rows: Sequence[str] = ()
     """R labels, or none: then rows are numbered from 0."""
     columns: Sequence[str] = ()
     down: str = ""
-    """What the rows are."""
+    """A text that says what the rows are."""
     across: str = ""
-    """What the columns are."""
+    """A text that says what the columns are."""
     cell: tuple[float, float] = (34.0, 26.0)
     """Width and height of a cell in pixels."""
     reach: float | None = None
@@ -50,7 +50,7 @@ class MatrixPicture:
     is_least_deep: bool = False
     """Deepest at 0 and palest at ``reach``: for numbers of which the least is the best."""
     absent: str = ""
-    """What is written into cells that do not exist."""
+    """The text in cells that do not exist."""
 
     @property
     def full(self) -> float:
@@ -68,12 +68,12 @@ class MatrixPicture:
 
     @property
     def has_negative(self) -> bool:
-        """Whether both inks are used."""
+        """True if both inks are used."""
         return bool((self.values[np.isfinite(self.values)] < 0).any())
 
     @property
     def legend(self) -> str:
-        """What stands below: what the columns are, and how to read the inks."""
+        """The line below the matrix: what the columns are, and how to read the inks."""
         scale = f"deepest = {short_number(0 if self.is_least_deep else self.full)}"
         if self.has_negative:
             scale = f"blue +, orange −, deepest = ±{short_number(self.full)}"
@@ -92,7 +92,7 @@ class MatrixPicture:
 
     @property
     def slanted(self) -> bool:
-        """Whether column labels are too long to stand side by side."""
+        """True if column labels are too long to stand side by side."""
         return bool(self.columns) and self._longest_column > self.cell[0] - 2
 
     @property
@@ -101,7 +101,7 @@ class MatrixPicture:
         return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
 
     def svg(self, *, alone: bool = False, of_words: bool = False) -> str:
-        """With labels, and numbers where cells have room for them.
+        """The matrix as SVG with labels, and numbers if the cells have room for them.
 
         ``of_words``: the numbers are weights between the words of rows and columns. Up to 2,500
         cells tell their words when pointed at, and weights that two digits cannot show are not

@@ -18,7 +18,7 @@ from dragoman.pictures.theme import svg, text_svg
 
 @dataclass(frozen=True)
 class LinePanel:
-    """Lines over one axis."""
+    """A chart of lines over one axis."""
 
     chart: Chart
     width: float = 420
@@ -33,7 +33,7 @@ class LinePanel:
 
 @dataclass(frozen=True)
 class WordWeights:
-    """Attention weights between words."""
+    """A heatmap of attention weights between words."""
 
     heatmap: Heatmap
 
@@ -67,12 +67,12 @@ class HeadGrid:
 
     title: str
     weights: Array
-    """(L, H, T, S)."""
+    """(L, H, T, S), the weights of all heads."""
     down: str = "layer"
     across: str = "head"
 
     def _sides(self) -> tuple[float, float]:
-        """Pixels of one small picture."""
+        """The width and height of one small picture, in pixels."""
         _, heads, rows, columns = self.weights.shape
         cell = min(12.0, 150.0 / max(rows, columns), 960.0 / (heads * columns))
         return cell * columns, cell * rows
@@ -158,15 +158,15 @@ _ROW, _TOP, _BOTTOM, _RIGHT, _ACROSS = 20.0, 56.0, 36.0, 16.0, 330.0
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """One row."""
+    """One measured value with its interval."""
 
     label: str
     value: float | None
-    """None: not measured."""
+    """The value; None if it was not measured."""
     half: float | None = None
     """Half the width of its interval; None: not known."""
     published: float | None = None
-    """What others print."""
+    """The value that others have published."""
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ class Intervals:
         return max((drawn_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16
 
     def _ends(self) -> list[float]:
-        """What lies on its axis: all points, and whiskers within reason, so that one unsure row
-        does not press the others together."""
+        """The values that its axis must span: all points, and whiskers within reason, so that one
+        unsure row does not press the others together."""
         points = [0.0]
         for row in self.rows:
             points += [value for value in (row.value, row.published) if value is not None]

@@ -29,11 +29,11 @@ class Heatmap:
     """One matrix of weights from 0 to 1: how much each row looks at each column."""
 
     rows: Sequence[str]
-    """R labels of those who look."""
+    """The R labels of the rows."""
     columns: Sequence[str]
     """C labels of what is looked at."""
     weights: Weights
-    """(R, C)."""
+    """(R, C), the weights to show."""
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -51,9 +51,9 @@ class Hops:
     """
 
     source: Sequence[str]
-    """S words."""
+    """The S words of the source."""
     target: Sequence[str]
-    """T words."""
+    """The T words of the target."""
     word: int
     """Which target word is asked about."""
     through: int
@@ -83,13 +83,13 @@ class AttentionRecord:
     target: Sequence[str]
     """T words or pieces that were chosen, the end symbol included."""
     encoder: Weights
-    """(L, H, S, S)."""
+    """(L, H, S, S), the weights of self-attention."""
     decoder: Weights
-    """(L', H, T, T)."""
+    """(L', H, T, T), the weights of self-attention."""
     cross: Weights
-    """(L', H, T, S)."""
+    """(L', H, T, S), the weights over the source."""
     begin: str = "<s>"
-    """How the start symbol is written."""
+    """The text of the start symbol."""
 
     def __post_init__(self) -> None:
         s, t = len(self.source), len(self.target)
@@ -98,7 +98,7 @@ class AttentionRecord:
         assert self.cross.shape[2:] == (t, s), "cross weights are (L, H, T, S)"
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it: every layer and head, to look around in."""
+        """The view in a notebook: every layer and head, to look around in."""
         return attention_html(self)
 
     def weights(self, kind: AttentionKind) -> Weights:
@@ -147,7 +147,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Some lines over one axis."""
+    """A chart of some lines over one axis."""
 
     title: str
     series: Sequence[Series]
@@ -165,7 +165,7 @@ class Chart:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the axis below counts, updates or positions: nothing lies between two of them."""
+        """True if the axis below counts, updates or positions: nothing is between two of them."""
         return all(float(x).is_integer() for one in self.series for x in one.x)
 
 
@@ -180,7 +180,7 @@ class ShownScore:
     signature: str = ""
     """sacreBLEU's signature: without it a BLEU cannot be compared."""
     measure: Measure = BLEU
-    """What it is called, and how it is written."""
+    """The name of the score and how it is written."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class TreePair:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all brackets are the same."""
+        """True if all brackets are the same."""
         return not self.missed and not self.wrong
 
 
@@ -230,9 +230,9 @@ class RunSummary:
 
     name: str
     languages: tuple[str, ...]
-    """Of what is read, where something is, and of what is written, as the recipe names them."""
+    """The languages of the source, if there is one, and of the target, as the recipe names them."""
     hub_tag: str = "translation"
-    """What model hubs call its task."""
+    """The tag of its task on model hubs."""
     notice: str = ""
     """Said first and plainly, e.g. that the corpus is synthetic."""
     facts: Sequence[tuple[str, str]] = ()
@@ -240,23 +240,23 @@ class RunSummary:
     scores: Sequence[ShownScore] = ()
     samples: Sequence[ShownSample] = ()
     undrawn: int = 0
-    """Samples that are left out beside drawn trees: theirs are too long to be recorded whole."""
+    """Samples that are left out next to drawn trees: theirs are too long to be recorded whole."""
     charts: Sequence[Chart] = ()
     hops: Sequence[Hops] = ()
     attention: Sequence[AttentionRecord] = ()
     measured: Sequence[Table] = ()
-    """What the scores are made of: label by label, the worst mistakes."""
+    """The parts of the scores: label by label, the worst mistakes."""
     confusions: Sequence[Heatmap] = ()
     """Which label was chosen for which: label by row, choice by column."""
     data: Sequence[Table] = ()
     """Corpora with sizes and hashes, the cleaning report, length statistics."""
     recipe: str = ""
-    """The recipe as TOML."""
+    """The text of the recipe in TOML."""
     machine: Sequence[tuple[str, str]] = ()
     limits: Sequence[str] = ()
-    """What the model should not be trusted with."""
+    """The warnings about what the model cannot do."""
     made_by: str = "dragoman"
-    """Program and version."""
+    """The name and version of the program."""
 
     @property
     def direction(self) -> str:
@@ -266,7 +266,7 @@ class RunSummary:
 
     @property
     def title(self) -> str:
-        """Its name and its languages."""
+        """The run's name and its languages."""
         return f"{self.name}: {self.direction}" if self.direction else self.name
 
 

@@ -1,4 +1,4 @@
-"""Attention in a terminal. Colours only add: shade and number stand in the text itself.
+"""Attention in a terminal. Colours only add: shade and number are in the text itself.
 
 Die      sie      müde
 ░ 12     █ 83      ·      <- each cell: its shade and its percent, a dot below 5 %
@@ -36,7 +36,7 @@ def heatmap_text(heatmap: Heatmap, width: int = 100) -> Text:
     """
     weights = np.clip(np.nan_to_num(np.asarray(heatmap.weights, dtype=np.float64)), 0.0, 1.0)
     rows, columns = (
-        [_fitted(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
+        [_fit(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
     )
     margin = max((cell_len(label) for label in rows), default=0) + 2
     out = Text()
@@ -76,7 +76,7 @@ def hops_text(hops: Hops, width: int = 100) -> Text:
     return out
 
 
-def _fitted(label: str) -> str:
+def _fit(label: str) -> str:
     if cell_len(label) <= _MAX_LABEL_WIDTH:
         return label
     kept = ""
@@ -94,18 +94,18 @@ def _column_width(label: str) -> int:
 def _bands(columns: Sequence[str], room: int) -> list[range]:
     """Runs of columns that fit into ``room`` cells, at least one column each: as few as can be, and
     among those the ones whose widest is narrowest, so that no column is left alone at the end."""
-    few = _filled(columns, room)
+    few = _fill_bands(columns, room)
     narrow = max(map(_column_width, columns), default=0) + _GAP
     while narrow < room:
         middle = (narrow + room) // 2
-        if len(_filled(columns, middle)) == len(few):
-            few, room = _filled(columns, middle), middle
+        if len(_fill_bands(columns, middle)) == len(few):
+            few, room = _fill_bands(columns, middle), middle
         else:
             narrow = middle + 1
     return few
 
 
-def _filled(columns: Sequence[str], room: int) -> list[range]:
+def _fill_bands(columns: Sequence[str], room: int) -> list[range]:
     """Each band as full as it can be."""
     bands: list[range] = []
     start, used = 0, 0

@@ -124,5 +124,5 @@ def page_html(title: str, body: str, *, styles: str = "") -> str:
 
 
 def part(name: str) -> str:
-    """A style sheet or script that lies beside this module."""
+    """A style sheet or script next to this module."""
     return resources.files("dragoman.pictures").joinpath(name).read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 _LEVEL = 42.0
 """Pixels from one row of labels to the next."""
 _BETWEEN = 14.0
-"""Pixels between two words."""
+"""The distance of two words in pixels."""
 _MARGIN = 14.0
 _ABOVE, _BELOW = 15.0, 5.0
 """Pixels from a label's baseline to where a line from above ends, and to where one begins."""
@@ -54,18 +54,18 @@ def _lines(tree: Tree, no_tag: str) -> list[str]:
 
 @dataclass
 class _DrawnTree:
-    """What is drawn so far."""
+    """The parts that are drawn so far."""
 
     no_tag: str
     marked: Collection[int]
     bottom: float
-    """Baseline of the words."""
+    """The height of the baseline of the words."""
     places: Iterator[int]
-    """Of the brackets that are not drawn yet."""
+    """The numbers of the brackets that are not drawn yet."""
     lines: list[str]
     texts: list[str]
     right: float = _MARGIN
-    """Where the next word may begin."""
+    """The place where the next word may begin."""
 
 
 def tree_svg(

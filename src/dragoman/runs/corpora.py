@@ -28,13 +28,13 @@ from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.frames.synthetic_voices import spoken
 
 SYNTHETIC_VOICES = "synthetic voices"
-"""What the training texts that they speak are called as a corpus."""
+"""The name of the training texts that synthetic voices speak, as a corpus."""
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
 
 
 def new_cleaner(recipe: Recipe) -> Cleaner:
-    """What drops the examples of a recipe that are not worth training on."""
+    """The cleaner of a recipe, which drops examples that are not worth training on."""
     return Cleaner(recipe.data.cleaning, recipe.spec.texts)
 
 
@@ -44,14 +44,14 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     A dev or test set that the recipe does not name is what the split holds out of ``train``.
     """
     corpora = plain_corpora(recipe, side, cleaner)
-    prepared = moses_of(recipe)
-    if prepared is None:
+    prepare = moses_of(recipe)
+    if prepare is None:
         return corpora
-    return [WeightedPairs(map(prepared, c.pairs), c.weight, c.name) for c in corpora]
+    return [WeightedPairs(map(prepare, c.pairs), c.weight, c.name) for c in corpora]
 
 
 def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
-    """What prepares the text of an example as Moses does, if the recipe says so."""
+    """Returns what prepares the text of an example as Moses does; None if it is not used."""
     if not recipe.data.moses:
         return None
     written_is_text = "target" in recipe.spec.texts
@@ -59,15 +59,15 @@ def moses_of(recipe: Recipe) -> Callable[[Pair], Pair] | None:
         MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
     )
 
-    def prepared(pair: Pair) -> Pair:
+    def prepare(pair: Pair) -> Pair:
         written = target.prepare(pair.target) if written_is_text else pair.target
         return pair._replace(source=source.prepare(pair.source), target=written)
 
-    return prepared
+    return prepare
 
 
 def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
-    """As ``corpora_of``, as plain text whatever the recipe prepares text to."""
+    """The corpora of ``corpora_of`` as plain text, whatever the recipe prepares text to."""
     data = recipe.data
     if data.embedded is not None:
         return [WeightedPairs(recipe.spec.embedded_pairs(recipe, side), 1.0, data.embedded)]
@@ -134,13 +134,13 @@ def plain_pairs(recipe: Recipe, side: str) -> list[Pair]:
 
 
 def has_test_set(recipe: Recipe) -> bool:
-    """Whether there is something to measure a finished run on."""
+    """True if a finished run has a test set of its own."""
     data = recipe.data
     return data.embedded is not None or data.test is not None or data.split.test > 0
 
 
 def token_pairs(recipe: Recipe, source: Text, target: Text) -> Iterator[tuple[Tokens, Tokens]]:
-    """The training text of a recipe, read and cut into tokens anew."""
+    """The training text of a recipe, read and cut into tokens again."""
     pairs = chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, "train"))
     while part := list(islice(pairs, _CUT_TOGETHER)):
         sources = source.encode([pair.source for pair in part])
@@ -148,7 +148,7 @@ def token_pairs(recipe: Recipe, source: Text, target: Text) -> Iterator[tuple[To
 
 
 def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -> list[Doubt]:
-    """What looks wrong with the files of a recipe. Reads them once; what it looks at is a sample.
+    """Reads the files of a recipe once, and returns what looks wrong in a sample of them.
 
     Errors: ``DataError`` for files that cannot be used.
     """
@@ -160,13 +160,13 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     corpora: dict[str, Sequence[CorpusSettings | None]] = {
         "train": data.train, "dev": [data.dev], "test": [data.test]
     }  # fmt: skip
-    found = []
+    doubts = []
     for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
         sampler = BlockSampler()
         for _ in sampler.watch(read_pairs(corpus)):
             pass
-        found += _doubts(recipe, corpus, sampler)
-    return found
+        doubts += _doubts(recipe, corpus, sampler)
+    return doubts
 
 
 def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: BlockSampler) -> list[Doubt]:
@@ -243,7 +243,7 @@ def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
 
 
 def lines_of_text(text: str) -> Iterator[str]:
-    """What a vocabulary is learned from: the lines of a text, long ones in parts."""
+    """Yields the lines of a text from which a vocabulary is learned, long ones in parts."""
     if len(text) <= _LEARNED_TOGETHER and "\n" not in text:
         yield text
         return

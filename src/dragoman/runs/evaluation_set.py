@@ -1,4 +1,4 @@
-"""What finished runs are measured on: the test set of their recipe, or files that are named."""
+"""The data on which finished runs are measured: the test set of their recipe, or other files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from dragoman.sources.frames.spoken import places_of
 logger = logging.getLogger("dragoman")
 
 _LOOKED_AT = 400
-"""Pairs by which it is told whether both sides are in the languages of the run."""
+"""Pairs by which the languages of both sides are checked."""
 _PLACES = {"source_key", "target_key", "source_column", "target_column"}
-"""Where in a line a run found its sides."""
+"""The settings that say where in a line the sides of an example are."""
 _LARGEST = 20_000_000
 """Bytes of a copy of a test set."""
 
@@ -59,7 +59,7 @@ class EvaluationSet:
         """
         for file in files:
             check_is_read(file, "translation")
-        if columns is None and keys is None and (spoken := _spoken(run, files)) is not None:
+        if columns is None and keys is None and (spoken := _spoken_list(run, files)) is not None:
             pairs = list(read_pairs(spoken))
             return cls(pairs, _with_further(pairs, []), spoken.name)
         placed = file_at(files, columns, keys)
@@ -101,7 +101,7 @@ class EvaluationSet:
         return cls(pairs, _with_further(pairs, further), first.name)
 
 
-def _spoken(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
+def _spoken_list(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
     """Recordings with what is said in them, for a run that reads such; None for anything else, and
     for a list whose columns have no names. Errors: ``DataError``."""
     layout = run.recipe.source.listed_as
@@ -166,7 +166,7 @@ def keep_test_set(recipe: Recipe, folder: Path) -> None:
 
 
 def nothing_to_measure(run: Run, there: str, files: str, example: str) -> DragomanError:
-    """What is said where ``there`` "is no text"; ``files``: what to give, such as ``example``."""
+    """The error for ``there`` "is no text"; ``files``: what to give, such as ``example``."""
     return DragomanError(
         f"there {there} to measure {run.folder} on; give {files}: "
         f"dragoman evaluate {run.quoted} {example}"

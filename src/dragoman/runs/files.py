@@ -61,7 +61,7 @@ class _Spans(_Record):
 
 
 class ScoresFile(_Record):
-    """``scores.json``."""
+    """The content of ``scores.json``, the last evaluation."""
 
     test: str = ""
     sentences: _Count = 0
@@ -83,7 +83,7 @@ class ScoresFile(_Record):
 
 
 class VerdictFile(_Record):
-    """``verdict.json``."""
+    """The content of ``verdict.json``, the last report's verdict."""
 
     said: list[str] = []
 
@@ -130,7 +130,7 @@ class _Base(_Record):
 
 
 class Notes(_Record):
-    """``data.json``."""
+    """The content of ``data.json``, the notes about the training data."""
 
     pairs: dict[str, _Count] = {}
     corpora: list[_CorpusNote] = []
@@ -168,14 +168,14 @@ class _LineNote(_Record):
 
 
 def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
-    """What a JSON file of a run holds, or nothing where there is none.
+    """The content of a JSON file of a run; empty if there is no such file.
 
     Errors: ``RunError`` if it is damaged.
     """
     if not path.is_file():
         return {}
     try:
-        return _checked(read_json(path), what, str(path))
+        return _check(read_json(path), what, str(path))
     except RunError as error:
         raise RunError(
             f"{error}. Remove it: the model works without, and dragoman evaluate and train write "
@@ -202,16 +202,16 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
-            _checked({"record": record}, _LineNote, where)
+            _check({"record": record}, _LineNote, where)
             yield record
 
 
-def _checked(found: Any, what: type[BaseModel], where: str) -> dict[str, Any]:
+def _check(content: Any, what: type[BaseModel], where: str) -> dict[str, Any]:
     try:
-        what.model_validate(found)
+        what.model_validate(content)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"]))[:100]
         raise RunError(f"{where} is damaged ({place}: {problem['msg']})") from None
-    checked: dict[str, Any] = found
+    checked: dict[str, Any] = content
     return checked

@@ -1,4 +1,4 @@
-"""What a run has learned from, and what the runs that it was begun from have.
+"""The training texts of a run, and of the runs from which it was begun.
 
 A run begun from another one (``--from``, ``--init-part``) knows the other's training text too, and
 that of all before it. Each run keeps hashes of its training texts, and takes over those of the run
@@ -47,7 +47,7 @@ _MOST = 1 << 32
 """Bytes of a file of hashes: those of 500 million texts."""
 
 Hashes = Mapping[str, npt.NDArray[np.uint64]]
-"""Of the texts of each side."""
+"""The hashes of the texts of each side."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ class Learned:
     base: str
     """The name of that one; empty for the run itself."""
     part: str | None
-    """What of it was taken, where not all."""
+    """The part of it that was taken; None for all."""
     hashes: Hashes
     unknown: str = ""
     """Why its texts are not known, if they are not."""
 
     def has(self, pairs: Sequence[Pair]) -> list[bool]:
-        """Of each pair or text: whether it was learned from.
+        """For each pair or text: True if it was learned from.
 
         That of a run itself, or of a base that read and wrote two texts too, is its source. Any of
         its texts, or half of the lines of one, is, where the base was for another task or only its
@@ -72,12 +72,12 @@ class Learned:
         alike = len(self.hashes) > 1 and bool(pairs) and bool(pairs[0].source)
         if not self.base or (alike and self.part != "decoder"):
             side = "source" if "source" in self.hashes else "target"
-            return _found([pair.source or pair.target for pair in pairs], self.hashes.get(side))
+            return _find([pair.source or pair.target for pair in pairs], self.hashes.get(side))
         return [
             any(found)
             for found in zip(
                 *(
-                    _found_in_lines([getattr(pair, side) for pair in pairs], hashes)
+                    _find_in_lines([getattr(pair, side) for pair in pairs], hashes)
                     for side in ("source", "target")
                     for hashes in self.hashes.values()
                 ),
@@ -98,7 +98,7 @@ class Learned:
         return f"{name}: the run this began from, {self.base}," if self.base else name
 
 
-def _found(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
+def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
     if hashes is None:
         return [False] * len(texts)
     wanted = np.array([hash_of(text) for text in texts], np.uint64)
@@ -106,13 +106,13 @@ def _found(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[
     return found
 
 
-def _found_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
-    """Of each text: whether it, or half of its lines, is among what was learned. A base may have
-    read other pieces of the same text: lines, passages, documents."""
+def _find_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
+    """For each text: True if it, or half of its lines, was learned. A base may have read other
+    pieces of the same text: lines, passages, documents."""
     lines = [_lines(text) for text in texts]
-    found = iter(_found(list(chain.from_iterable(lines)), hashes))
+    found = iter(_find(list(chain.from_iterable(lines)), hashes))
     seen = [[next(found) for _ in of_text] for of_text in lines]
-    whole = _found(texts, hashes)
+    whole = _find(texts, hashes)
     return [
         bool(of_text) and (known or 2 * sum(of_text) >= len(of_text))
         for known, of_text in zip(whole, seen, strict=True)
@@ -152,7 +152,7 @@ def record_learned(
     recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
 ) -> dict[str, Any]:
     """Write down what a new run will learn from, and what the runs before it have, and say how
-    much of dev and test stands in either -> notes for the run. Reads the training text once."""
+    much of dev and test is in either -> notes for the run. Reads the training text once."""
     watch = _Watch(recipe)
     train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
     held = {side: list(texts_of(recipe, plain_pairs(recipe, side))) for side in ("dev", "test")}
@@ -179,7 +179,7 @@ def record_learned(
 
 
 def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """The pairs; where files are read or written, with what each holds in place of its name."""
+    """The pairs; where files are read or written, with the content of each instead of its name."""
     known = recipe.spec.as_learned
     for pair in pairs:
         if recipe.spec.reads_files:
@@ -190,8 +190,8 @@ def texts_of(recipe: Recipe, pairs: Iterable[Pair]) -> Iterator[Pair]:
 def _comparable(
     recipe: Recipe, train: Iterable[Pair], held: Mapping[str, Sequence[Pair]]
 ) -> tuple[Iterable[Pair], Mapping[str, Sequence[Pair]]]:
-    """What of examples counts: a label that they share is no overlap, and neither is a number that
-    is read from several recordings or pictures."""
+    """The texts of examples that count as overlap. Shared labels do not, and neither does a number
+    that is read from several recordings or pictures."""
 
     def counted(pair: Pair) -> Pair:
         pair = recipe.spec.for_overlap(pair)
@@ -203,7 +203,7 @@ def _comparable(
 
 
 def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
-    """What a run and those before it have learned from, into the folder of a new one -> notes."""
+    """Copies the hashes of a run and of those before it into the folder of a new one -> notes."""
     notes = base.notes()
     own: dict[str, Any] = {
         "name": base.folder.resolve().name,
@@ -213,19 +213,19 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
             {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
         ],
     }
-    found = [(own, learned_itself(base))]
+    bases = [(own, learned_itself(base))]
     for note, learned in zip(
         notes.get(BASES, []), learned_before(base.folder, notes.get(BASES, [])), strict=True
     ):
-        found.append((note, learned))
-    for number, (note, learned) in enumerate(found, 1):
+        bases.append((note, learned))
+    for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)
-    return [note for note, _ in found]
+    return [note for note, _ in bases]
 
 
 def learned_itself(run: Run) -> Learned:
-    """What a run has learned from, but for what those before it have."""
+    """The texts from which a run itself has learned, without those of its bases."""
     try:
         hashes = _load(run.folder, 0)
     except RunError as error:
@@ -234,7 +234,7 @@ def learned_itself(run: Run) -> Learned:
 
 
 def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
-    """What the runs have learned from that the one in ``folder`` was begun from, by its notes."""
+    """Yields the texts of each base of the run in ``folder``, by its notes."""
     for number, note in enumerate(bases, 1):
         hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
         try:
@@ -282,12 +282,12 @@ def _save(folder: Path, number: int, hashes: Hashes) -> None:
 
 def _load(folder: Path, number: int) -> Hashes:
     """Errors: ``RunError`` for a file that is damaged."""
-    found = {}
+    hashes = {}
     for side in ("source", "target"):
         path = folder / _FOLDER / f"{number}-{side}"
         if path.is_file():
             content = read_bytes(path, _MOST)
             if len(content) % 8:
                 raise RunError(f"{path} is damaged: {len(content):,} bytes are no hashes")
-            found[side] = np.frombuffer(content, "<u8").astype(np.uint64)
-    return found
+            hashes[side] = np.frombuffer(content, "<u8").astype(np.uint64)
+    return hashes

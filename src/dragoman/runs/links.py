@@ -46,8 +46,8 @@ def training_links(
     named = recipe.data.train
     known = [corpus_fingerprint(corpus) for corpus in named if corpus.links is not None]
     key = hashlib.sha256(" ".join([store.folder.name, *known]).encode()).hexdigest()[:24]
-    if (found := WordLinks.load(folder / FILE, key, len(store))) is not None:
-        return found
+    if (word_links := WordLinks.load(folder / FILE, key, len(store))) is not None:
+        return word_links
     starts = (word_starts(vocabularies[0]), word_starts(vocabularies[1]))
     links: dict[int, Links] = {}
     if known:
@@ -55,24 +55,24 @@ def training_links(
         for corpus, pairs in zip(named, corpora(), strict=True):
             of_corpus = zip(pairs.pairs, examples, strict=False)
             if corpus.links is not None:
-                links.update(_given(corpus, of_corpus, store, starts))
+                links.update(_read_links(corpus, of_corpus, store, starts))
             else:
                 for _ in of_corpus:
                     pass
     if len(known) < len(named) or not named:
         say(f"aligning {plural(len(store), 'pair')}, for the head that is taught to align")
-        learned = _learned(store, vocabularies, starts)
+        learned = _learn_links(store, vocabularies, starts)
         links = dict(enumerate(learned)) | links
-    found = WordLinks.of(links.get(example, frozenset()) for example in range(len(store)))
-    say(f"{plural(found.linked, 'pair has', 'pairs have')} links, of {len(store):,}")
+    word_links = WordLinks.of(links.get(example, frozenset()) for example in range(len(store)))
+    say(f"{plural(word_links.linked, 'pair has', 'pairs have')} links, of {len(store):,}")
     folder.mkdir(parents=True, exist_ok=True)
-    found.save(folder / FILE, key)
-    return found
+    word_links.save(folder / FILE, key)
+    return word_links
 
 
 def links_of_trees(store: TokenStore, sentences: Text, symbols: TreeSymbols) -> WordLinks:
-    """Of each symbol the word that comes next when it has been written, so that a head follows
-    which words are left; nothing of sentences whose words the vocabulary begins elsewhere."""
+    """Links each symbol to the word that comes next after it, so that a head follows which words
+    are left; none for sentences whose words the vocabulary begins elsewhere."""
     begins = word_starts(sentences)
 
     def links(example: int) -> Links:
@@ -86,10 +86,10 @@ def links_of_trees(store: TokenStore, sentences: Text, symbols: TreeSymbols) -> 
     return WordLinks.of(links(example) for example in range(len(store)))
 
 
-def _learned(
+def _learn_links(
     store: TokenStore, vocabularies: tuple[Text, Text], starts: tuple[Booleans, Booleans]
 ) -> Iterator[Links]:
-    """By an HMM over the tokens of all examples: words of which any tokens are linked."""
+    """Links by an HMM over the tokens of all examples. Words are linked if any tokens are."""
 
     def tokens(examples: Iterable[int]) -> Iterator[TokenPair]:
         for example in examples:
@@ -105,14 +105,14 @@ def _learned(
             yield frozenset((int(of_source[s]), int(of_target[t])) for s, t in links)
 
 
-def _given(
+def _read_links(
     corpus: CorpusSettings,
     examples: Iterable[tuple[Pair, int]],
     store: TokenStore,
     starts: tuple[Booleans, Booleans],
 ) -> Iterator[tuple[int, Links]]:
-    """What the file of a corpus says of its examples; nothing of those in which the vocabulary
-    begins other words than the spaces of the text do."""
+    """Yields the links that the file of a corpus gives for its examples; none for those in which
+    the vocabulary begins other words than the spaces of the text do."""
     assert corpus.links is not None
     lines = list(read_lines(corpus.links))
     if len(lines) != (count := sum(1 for _ in read_pairs(corpus))):

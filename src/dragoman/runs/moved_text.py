@@ -27,14 +27,14 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
     notes, data = run.notes(), run.recipe.data
     begun = [one["sha256"] for one in notes.get("corpora", [])]
     held = notes.get("held_out", {})
-    found = list(data.train)
+    corpora = list(data.train)
     if data.prepared is None:
-        found = [_found(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(found)]
+        corpora = [_find(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(corpora)]
     sides = {
-        side: corpus and _found(run, corpus, given, [held[side]] if side in held else [])
+        side: corpus and _find(run, corpus, given, [held[side]] if side in held else [])
         for side, corpus in (("dev", data.dev), ("test", data.test))
     }
-    changed = data.model_copy(update={"train": tuple(found), **sides})
+    changed = data.model_copy(update={"train": tuple(corpora), **sides})
     if changed == data:
         return run
     recipe = run.recipe.model_copy(update={"data": changed})
@@ -42,8 +42,8 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
     return Run(run.folder, recipe)
 
 
-def _found(
-    run: Run, corpus: CorpusSettings, given: Sequence[Path], begun: Sequence[str]
+def _find(
+    run: Run, corpus: CorpusSettings, files: Sequence[Path], begun: Sequence[str]
 ) -> CorpusSettings:
     """``begun``: the fingerprint, where the run wrote it down."""
     missing = {
@@ -51,9 +51,9 @@ def _found(
         for key in CORPUS_FILES
         if (path := getattr(corpus, key)) is not None and not Path(path).exists()
     }
-    places = {key: _places(path, given, run.folder) for key, path in missing.items()}
+    places = {key: _places(path, files, run.folder) for key, path in missing.items()}
     unknown = [missing[key].name for key, found in places.items() if not found]
-    if given and unknown:
+    if files and unknown:
         raise RunError(
             f"{run.folder} was begun with {' and '.join(unknown)}, and no file of that name is "
             "among what --text names. Files are found by their names: give each of them, or a "
@@ -61,10 +61,10 @@ def _found(
         )
     if not missing or unknown:
         return corpus
-    one = {key: str(found[0]) for key, found in places.items()}
+    named = {key: str(found[0]) for key, found in places.items()}
     if not begun:
         raise RunError(
-            f"whether {' and '.join(one.values())} is the text that {run.folder} was begun with "
+            f"whether {' and '.join(named.values())} is the text that {run.folder} was begun with "
             f"cannot be told: {run.folder / NOTES} has no fingerprint of it. Change the paths in "
             f"{run.folder / RECIPE} if you are sure"
         )
@@ -78,15 +78,15 @@ def _found(
         except DataError as error:
             raise RunError(f"{error}. It was given as text of {run.folder}") from error
     raise RunError(
-        f"{' and '.join(one.values())} is not the text that {run.folder} was begun with: its "
-        "fingerprint differs. Give the old file; or train on this one: "
+        f"{' and '.join(named.values())} is not the text that {run.folder} was begun with: its "
+        "fingerprint differs. Give the old file; or train on this named: "
         f"dragoman train FILES --from {run.quoted}"
     )
 
 
 def _places(path: Path, given: Sequence[Path], folder: Path) -> list[Path]:
-    """Where ``path`` may be now: files of its name that were given, then what lies in a folder
-    below as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
+    """The places where ``path`` may be now: given files of its name, then files in a folder below
+    as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
     named = [one for one in given if one.name == path.name]
     folders = [one for one in [*given, folder] if one.is_dir()]
     below = [Path(*path.parts[n:]) for n in range(1, len(path.parts))]

@@ -47,7 +47,7 @@ _MOST_READ = 1_000_000
 """Training sources whose words are counted: what is not among them is rare at least."""
 
 Say = Callable[[str], None]
-"""What shows a person one line of text."""
+"""A function that shows one line of text to a person."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     }
     corpora = fingerprints(recipe)
     key = key_of(recipe, sides, corpora)
-    store = _stored(recipe, sides, key, run_folder, say)
+    store = _open_or_build_store(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
         **store.notes,
@@ -90,7 +90,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     }
     two_texts = len(recipe.spec.texts) > 1
     if two_texts and not recipe.data.moses:  # which hides where sentences begin
-        notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
+        notes[SEVERAL_SENTENCES] = _share_of_several_sentences(store, recipe.languages.source)
     if two_texts and (found := _length_ratio(store)):
         notes[LENGTHS] = found.to_dict()
         if forms.source.spaced and not recipe.data.moses:
@@ -118,12 +118,12 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
 
 def _groups(recipe: Recipe) -> dict[str, Any] | None:
     """Which setting tells the groups of the training examples, and how many there are; None where
-    nothing does. Errors: ``DataError`` for a group that stands in two of training, dev and test,
+    nothing does. Errors: ``DataError`` for a group that is in two of training, dev and test,
     with both places."""
     data, count = recipe.data, 0
     if data.prepared is not None:  # which has none
         return None
-    found: dict[int, tuple[str, str]] = {}  # by what a split goes by: Anna and anna are one
+    seen: dict[int, tuple[str, str]] = {}  # by what a split goes by: Anna and anna are one
     held = [("dev", data.dev), ("test", data.test)]
     for side, corpus in [*(("training", corpus) for corpus in data.train), *held]:
         if corpus is None or corpus.groups_by is None:
@@ -132,13 +132,13 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
             if not pair.group:  # a split goes by its text
                 continue
             place = f"{corpus.name}, line {pair.line}"
-            other, first = found.setdefault(hash_of(pair.group), (side, place))
+            other, first = seen.setdefault(hash_of(pair.group), (side, place))
             if other != side:
                 raise DataError(
                     f"{place}: the group {pair.group!r} is in {side} and in {other} ({first}). "
                     "Move all of it to one side"
                 )
-        count = len(found) if side == "training" else count
+        count = len(seen) if side == "training" else count
     by = dict.fromkeys(corpus.groups_by for corpus in data.train if corpus.groups_by is not None)
     return {"by": ", ".join(by), "count": count} if by else None
 
@@ -156,7 +156,7 @@ def _say_voices(recipe: Recipe, say: Say) -> None:
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
-    """``cleaning``: a ``CleaningReport.to_dict``, or nothing."""
+    """``cleaning``: the result of ``CleaningReport.to_dict``, or nothing."""
     dropped = cleaning.get("read", 0) - cleaning.get("kept", 0)
     if dropped:
         by = [f"{name} {d['count']:,}" for name, d in cleaning["filters"].items() if d["count"]]
@@ -164,12 +164,12 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
 
 
 def _length_ratio(store: TokenStore) -> LengthRatio | None:
-    """Of all training pairs, or of many that are spread over the store."""
+    """The ratio of lengths over all training pairs, or over many that are spread over the store."""
     some = slice(None, None, LengthRatio.step(len(store)))
     return LengthRatio.of(store.lengths["source"][some], store.lengths["target"][some])
 
 
-def _several_sentences(store: TokenStore, language: str) -> float:
+def _share_of_several_sentences(store: TokenStore, language: str) -> float:
     """The share of sources with more than one sentence, of some that are spread over the store."""
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
@@ -177,7 +177,7 @@ def _several_sentences(store: TokenStore, language: str) -> float:
 
 
 def _longest_words(store: TokenStore) -> int:
-    """What all but one in a thousand of some sources, spread over the store, have at most."""
+    """The number of words that all but one in a thousand sources have at most, by a sample."""
     examples = range(0, len(store), max(1, len(store) // _COUNTED))
     words = [len(words_in(store.text("source", n))) for n in examples]
     return int(np.quantile(words, 1 - _RARE, method="higher"))
@@ -194,7 +194,7 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
     return Lexicon.count(store.text("source", n) for n in some)
 
 
-def _stored(
+def _open_or_build_store(
     recipe: Recipe, forms: Mapping[str, Form], key: str, run_folder: Path, say: Say
 ) -> TokenStore:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""
@@ -223,10 +223,10 @@ def _stored(
 
 
 def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:
-    """Whether the text is still what the run in ``folder`` was begun with.
+    """Checks that the text is still that with which the run in ``folder`` was begun.
 
-    ``notes``: what that run wrote down of its data. Errors: ``RunError`` if the training or the dev
-    text changed: either changes which weights come out. Of another test text it is only said.
+    ``notes``: those of that run about its data. Errors: ``RunError`` if the training or the dev
+    text changed: either changes which weights come out. A change of the test text is only reported.
     """
     begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
     now = fingerprints(recipe) if begun else []
@@ -268,7 +268,7 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
 
 
 def _programs(recipe: Recipe) -> str:
-    """What speaks here."""
+    """The speech programs that this machine has."""
     found = {one.program for one in synthetic_voices.voices(recipe.languages.spoken)}
     return " and ".join(sorted(found))
 
@@ -308,7 +308,7 @@ def _held_out(recipe: Recipe, side: str) -> list[Pair]:
 
 
 def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
-    """Of each training corpus: its name, a hash of its content, its weight."""
+    """The name, content hash and weight of each training corpus."""
     if recipe.data.embedded is not None:
         return [(recipe.data.embedded, f"embedded {recipe.spec.embedded_fingerprint()}", 1.0)]
     if recipe.data.prepared is not None:

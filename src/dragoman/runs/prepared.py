@@ -57,28 +57,27 @@ _EVERY = 5.0
 
 FORMAT = 1
 BEGUN = Path("_dragoman") / "fingerprints"
-"""What the first stage of ``prepare`` leaves in the folder."""
+"""The file that the first stage of ``prepare`` leaves in the folder."""
 
 
 class PreparedFile(BaseModel):
-    """``prepared.json``."""
+    """The content of ``prepared.json``, which describes prepared text."""
 
     model_config = ConfigDict(strict=True)
     format: int = Field(ge=1, le=FORMAT)
     recipe: dict[str, Any]
     key: str
-    """Of the store, as a training has it."""
+    """The key of the store, as a training computes it."""
     corpora: list[tuple[str, str, float]]
-    """Of each its name, the hash of its content, its weight."""
+    """The name, content hash and weight of each corpus."""
     learned: list[str]
-    """Files beside it that were learned of the text."""
+    """Files in the same folder that were learned from the text."""
     doubts: list[dict[str, Any]]
-    """What looks wrong with the text."""
+    """Problems that were found in the text."""
 
 
 def is_prepared(path: str | os.PathLike[str]) -> bool:
-    """Whether it is such a folder, or one that is being prepared; an address is always taken for
-    one."""
+    """True for such a folder, also while it is being prepared, and for any address."""
     return is_remote(path) or any((Path(path) / one).exists() for one in (FILE, BEGUN))
 
 
@@ -86,7 +85,7 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
     """Errors: ``RunError`` where there is none, or where it is not whole."""
     path = local_folder(folder) / FILE
     if not path.is_file():
-        raise _not_prepared(folder)
+        raise _not_prepared_error(folder)
     try:
         # As JSON has them, tuples are lists.
         return PreparedFile.model_validate_json(json.dumps(read_json(path)))
@@ -94,7 +93,7 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
         raise RunError(f"{path} is damaged, or of another version of dragoman") from error
 
 
-def _not_prepared(folder: str | os.PathLike[str]) -> RunError:
+def _not_prepared_error(folder: str | os.PathLike[str]) -> RunError:
     return RunError(
         f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
         f"dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
@@ -143,14 +142,14 @@ def store_of(recipe: Recipe, key: str, sizes: dict[str, int]) -> TokenStore:
             f"{place} was prepared with another vocabulary, or with other settings of the "
             "text, than this recipe has. Prepare the text again, in another folder"
         )
-    return _opened(recipe, sizes)
+    return _open_store(recipe, sizes)
 
 
 def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
     """The text of "train", "dev" or "test"."""
     prepared = local_folder(_place(recipe))
     if side == "train" and not recipe.data.moses:
-        store = _opened(recipe)
+        store = _open_store(recipe)
         for example in range(len(store)):
             texts = {one: store.text(one, example) for one in store.lengths}
             yield Pair(example + 1, texts.get("source", ""), texts.get("target", ""))
@@ -165,7 +164,7 @@ def pairs_of_prepared(recipe: Recipe, side: str) -> Iterator[Pair]:
         raise RunError(f"{path} is missing or damaged ({error}). Prepare the text again") from error
 
 
-def _opened(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
+def _open_store(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenStore:
     folder = local_folder(_place(recipe))
     mend = "prepare the text again, in another folder"
     if is_remote(_place(recipe)):
@@ -191,7 +190,7 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     store = opened(address)
     stat = store.stat(FILE)
     if stat is None:
-        raise _not_prepared(place)
+        raise _not_prepared_error(place)
     name = hashlib.sha256(f"{address} {stat.tag}".encode()).hexdigest()[:24]
     folder = (cache_folder("buckets") or _temporary()) / name
     if not (folder / FILE).is_file():
@@ -213,12 +212,12 @@ def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator
 
 
 def listed(sums: dict[str, str]) -> bytes:
-    """The content of ``SHA256SUMS``."""
+    """The content of ``SHA256SUMS`` for these hashes."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
 def _fetch(store: Store, folder: Path) -> None:
-    """All files but ``prepared.json``."""
+    """Fetches all files but ``prepared.json`` into ``folder``."""
     for left in (folder, folder / TOKENS):  # by a process that was killed
         sweep(left)
     place = store.place(SUMS_OF_FILES)
@@ -235,7 +234,7 @@ def _fetch(store: Store, folder: Path) -> None:
         total = sum(stat.size for stat in stats.values())
         _check_room(store, folder, total)
         what, began = plural(len(missing), "file"), time.monotonic()
-        told = began
+        last_report = began
         logger.info("fetching %s: %s, %s MB", store.address, what, f"{total / 1e6:,.0f}")
         coming = [
             pool.submit(_fetch_file, store, folder / name, name, stat, sums[name])
@@ -244,8 +243,8 @@ def _fetch(store: Store, folder: Path) -> None:
         try:
             for number, one in enumerate(as_completed(coming), 1):
                 one.result()
-                if time.monotonic() - told >= _EVERY:
-                    told = time.monotonic()
+                if time.monotonic() - last_report >= _EVERY:
+                    last_report = time.monotonic()
                     logger.info("fetching %s: %s of %s", store.address, f"{number:,}", what)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -285,7 +284,7 @@ def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) 
 
 @cache
 def _temporary() -> Path:
-    """Where there is no cache: it goes with the process."""
+    """The folder to use without a cache; it is removed when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="dragoman-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

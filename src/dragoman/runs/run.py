@@ -3,8 +3,8 @@
     recipe.toml          complete and resolved
     model.safetensors    the weights to use; its metadata say which they are
     shared.model         the vocabulary of both sides, or source.model and target.model
-    labels.json          in place of a target's vocabulary: all labels there are
-    target.json          in place of a target's vocabulary: the brackets and tags of trees
+    labels.json          instead of a target's vocabulary: all labels there are
+    target.json          instead of a target's vocabulary: the brackets and tags of trees
     metrics.jsonl        one line per update and per validation
     ways.json            how fast each way of the machine was at this training, if it was measured
     data.json            what preparing the data found: cleaning report, hashes, overlap
@@ -63,7 +63,7 @@ VERDICT = "verdict.json"
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
 WAYS = "ways.json"
-"""How fast each way of the machine was at this training, where that was measured."""
+"""The file with the speed of each way of the machine at this training, if it was measured."""
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
 TEST = "test.jsonl"
@@ -113,7 +113,7 @@ class Run:
 
     @property
     def task(self) -> Spec:
-        """What the model was trained for."""
+        """The task that the model was trained for."""
         return self.recipe.spec
 
     @property
@@ -169,13 +169,13 @@ class Run:
 
     @property
     def source(self) -> Form:
-        """What the model reads. Errors: ``RunError`` for a vocabulary that is missing or damaged;
-        ``DataError`` without sacremoses, where the run needs it."""
+        """The form of the model's input. Errors: ``RunError`` for a vocabulary that is missing or
+        damaged; ``DataError`` without sacremoses, where the run needs it."""
         return self.forms.source
 
     @property
     def target(self) -> Form:
-        """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
+        """The form of the model's output. Errors: as ``source``, or that it writes no text."""
         if self.task.has_head:
             raise RunError(self.writes_no_text)
         return self.forms.target
@@ -190,7 +190,7 @@ class Run:
         return HeldWeights(self._weights_path, packed_folder())
 
     def metadata(self) -> dict[str, str]:
-        """What the weights file says of itself: which weights, of which update."""
+        """The texts in the header of the weights file: which weights, of which update."""
         with open_tensors(self._weights_path, "F32") as file:
             return dict(file.metadata)
 
@@ -226,9 +226,9 @@ class Run:
         return model.eval()
 
     def require_text(self, *sides: str) -> None:
-        """Whether the files of "train", "dev" or "test" are where the recipe says.
+        """Checks that the files of "train", "dev" or "test" are where the recipe says.
 
-        Errors: ``RunError`` that names the line of the recipe, for one that is not.
+        Errors: ``RunError`` that names the line of the recipe, for a file that is missing.
         """
         data, place = self.recipe.data, self.folder / RECIPE
         prepared = data.prepared
@@ -258,17 +258,17 @@ class Run:
                     )
 
     def scores(self) -> dict[str, Any]:
-        """What the last evaluation found, or nothing."""
+        """The result of the last evaluation, or nothing."""
         return read_file(self.folder / SCORES, ScoresFile)
 
     def verdict(self) -> list[str]:
-        """What was said when its last report was written, in sentences: that it has hardly learned
-        its task; nothing of any other run, or where it was not written down."""
+        """The sentences of the last report that say that the run has hardly learned its task; empty
+        for any other run, or if none were written."""
         said: list[str] = read_file(self.folder / VERDICT, VerdictFile).get("said", [])
         return said
 
     def notes(self) -> dict[str, Any]:
-        """What preparing the data found, or nothing."""
+        """The notes made while the data was prepared, or nothing."""
         return read_file(self.folder / NOTES, Notes)
 
     def lexicon(self) -> Lexicon | None:
@@ -277,8 +277,8 @@ class Run:
         return Lexicon.load(self.folder / LEXICON)
 
     def length_ratio(self) -> LengthRatio | None:
-        """How long the translations of its training text are; None where that was not written
-        down. Errors: ``RunError`` if damaged."""
+        """The ratio of lengths of translations and sources in its training text; None if it was not
+        written down. Errors: ``RunError`` if damaged."""
         note = self.notes().get(LENGTHS)
         return None if note is None else LengthRatio.from_dict(note)
 
@@ -289,7 +289,7 @@ class Run:
         return found
 
     def metrics(self) -> Iterator[dict[str, Any]]:
-        """What training wrote down, update by update."""
+        """Yields the records of training, update by update."""
         return read_metrics(self.folder / METRICS)
 
     @property
@@ -359,7 +359,7 @@ def vocabulary_name(recipe: Recipe, side: str) -> str:
 
 
 def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms:
-    """The forms of a recipe, whose vocabularies lie in ``folder``.
+    """The forms of a recipe, whose vocabularies are in ``folder``.
 
     ``prepared``: of text that Moses has prepared already, where the recipe says so.
     Errors: ``RunError`` for a vocabulary that is missing or damaged.
@@ -374,12 +374,12 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         name = vocabulary_name(recipe, side)
         if name not in by_name:
             by_name[name] = Text.load(folder / name)
-    given: dict[Side, Form] = {
+    known: dict[Side, Form] = {
         side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
         for side in recipe.spec.texts
     }
     if (rows := rows_form(recipe.source)) is not None:
-        given["source"] = rows
+        known["source"] = rows
     # What is written at once is what the model reads at once, and no book.
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
-    return recipe.spec.forms(given, folder, longest)
+    return recipe.spec.forms(known, folder, longest)

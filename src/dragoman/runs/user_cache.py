@@ -21,11 +21,11 @@ def cache_folder(part: str = "") -> Path | None:
     """The folder of ``part`` ("stores", say) in $DRAGOMAN_CACHE or the user's cache, made if need
     be; None where there is none to be had."""
     try:
-        root = _named()
+        root = _root_folder()
         folder = root / part
         for path in (root, folder):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if doubt := _doubt(path):
+            if doubt := _find_doubt(path):
                 _warn(doubt)
                 return None
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
@@ -41,19 +41,19 @@ def packed_folder() -> Path | None:
 
 @cache
 def _warn(doubt: str) -> None:
-    """Warn once in a process."""
+    """Warns once a process that the cache is not used."""
     logger.warning("the cache is left alone, because %s", doubt)
 
 
-def _named() -> Path:
+def _root_folder() -> Path:
     given = os.environ.get("DRAGOMAN_CACHE")
     if given:
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragoman"
 
 
-def _doubt(folder: Path) -> str | None:
-    """Why what lies in a folder may be another's; None if only this user can have written it."""
+def _find_doubt(folder: Path) -> str | None:
+    """The reason not to trust a folder; None if only this user can have written to it."""
     found = folder.stat()
     if found.st_uid != os.geteuid():
         return f"{folder} belongs to another user; name one of your own: DRAGOMAN_CACHE=FOLDER"

@@ -34,7 +34,7 @@ class StepsTaken(NamedTuple):
 
     steps: int
     any_done: bool
-    """Whether a group is done. Its rows are gone; what it keeps is in ``BeamState.all_found``."""
+    """True if a group is done. Its rows are gone, and ``BeamState.all_found`` holds its result."""
     wrong: int
     """0, or why the next step was not taken, as the model's native step returns it."""
 
@@ -45,7 +45,7 @@ class BeamStep(Protocol):
     def expand(
         self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
     ) -> int:
-        """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many stand in that:
+        """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many that has:
         those which have ended and are better than the worst that their group keeps.
 
         ``log_probabilities`` fp32 and ``ids`` int64 as ``best`` gives them, a row's best first;
@@ -72,7 +72,7 @@ class BeamStep(Protocol):
 
 
 class PlainBeam:
-    """The three parts in numpy."""
+    """The three parts of a step, computed with numpy."""
 
     def __init__(self, live: BeamState) -> None:
         self._live = live

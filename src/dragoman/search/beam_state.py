@@ -1,4 +1,4 @@
-"""What is under way in a batch: rows (hypotheses) and the groups (searches) that they stand in.
+"""The state of a batch of searches: rows (hypotheses) in groups (searches).
 
 All of it is a few arrays, so a step costs a few operations however many rows there are, in numpy
 (``beam.py``) or in one pass of native code (``native_beam.py``). The arrays have room to spare and
@@ -33,7 +33,7 @@ NEVER = 2**62
 """A quota of ended hypotheses that is never reached."""
 
 SPARE_PLACES = 32
-"""By how many places the history grows when it is full."""
+"""The number of places that are added to the history when it is full."""
 
 # The records of a search, fields explained in native/abi.py.
 GROUP, LOOKED, ENDED, FOUND = (np.dtype(record) for record in (Group, Looked, Ended, Found))
@@ -42,7 +42,7 @@ Records = npt.NDArray[np.void]
 
 
 def _quota(width: int, settings: SearchSettings) -> int:
-    """How many hypotheses end a search. Greedy search ends with its first end symbol."""
+    """The number of ended hypotheses that end a search; 1 for greedy search."""
     return width if width == 1 or settings.stop == "full" else NEVER
 
 
@@ -96,9 +96,9 @@ class BeamState:
     def __init__(self, bos: int) -> None:
         self._bos = bos
         self.rows = 0
-        """N."""
+        """N, the number of live rows."""
         self.pools: list[Pool] = []
-        """One per group."""
+        """The ended hypotheses of each group, in the order of the groups."""
         self.all_groups: Records = np.zeros(0, GROUP)
         self.all_looked: Records = np.zeros((0, 0), LOOKED)
         self.all_ended: Records = np.zeros(0, ENDED)
@@ -111,11 +111,11 @@ class BeamState:
         self.all_last: Integers = np.zeros(0, np.int64)
         self.all_parents: Integers = np.zeros(0, np.int64)
         self.groups: Records = self.all_groups
-        """(G,) GROUP."""
+        """(G,) GROUP: the groups under way."""
         self.looked: Records = self.all_looked
         """(G, C) LOOKED, best first: what the last step looked at."""
         self.moves = 0
-        """How often the arrays were replaced by bigger ones."""
+        """The number of times that bigger arrays replaced the old ones."""
         self.longest = 0
         """No hypothesis has more tokens than this."""
         self._note()
@@ -132,7 +132,7 @@ class BeamState:
 
     @property
     def totals(self) -> Floats:
-        """(N,) log-probability of each row."""
+        """(N,) log-probability of each row, in nats."""
         return self.all_totals[: self.rows]
 
     @property
@@ -168,7 +168,7 @@ class BeamState:
 
     @property
     def free_places(self) -> int:
-        """How many more steps there is room for."""
+        """The number of further steps that there is room for."""
         places: int = self.all_tokens.shape[1]
         return places - self.longest
 

@@ -64,13 +64,13 @@ class OnlyTokens:
     forced_rows: Integers
     """(M,), rows whose next token is given."""
     forced_tokens: Integers
-    """(M,)"""
+    """(M,), the token that each of them must take."""
     drawn: list[tuple[SamplingSettings, Integers, Floats]]
-    """How to draw, for which rows (M,), by which numbers (M,)."""
+    """Settings of sampling, the rows (M,) that use them, and their uniform numbers (M,)."""
     forbidden: Integers | None
     """(N, F) tokens that are not drawn, ``NOTHING`` where there is none."""
     allowed: list[tuple[slice, Booleans]]
-    """Of rows (M,) that have rules, True for what may follow (M, V)."""
+    """Rows (M,) that have rules, and True for the tokens that may follow them (M, V)."""
 
     def __call__(self, log_probabilities: Floats32) -> Floats32:
         """(N, V) -> (N, V), changed in place."""
@@ -80,7 +80,7 @@ class OnlyTokens:
             allowed = log_probabilities[rows]  # (M, V), a copy
             if self.forbidden is not None:
                 allowed[self._mask(rows, allowed.shape[1])] = -np.inf
-            tokens = _drawn(allowed, settings, numbers)
+            tokens = _draw_tokens(allowed, settings, numbers)
             values = allowed[np.arange(len(rows)), tokens]
             log_probabilities[rows] = -np.inf
             log_probabilities[rows, tokens] = values
@@ -99,7 +99,7 @@ class OnlyTokens:
         return mask[:, :vocabulary]
 
 
-def _drawn(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> Integers:
+def _draw_tokens(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> Integers:
     import torch
 
     tokens: Integers = draw(torch.from_numpy(allowed), settings, torch.from_numpy(numbers)).numpy()
@@ -109,7 +109,7 @@ def _drawn(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> In
 def forbidden_tokens(
     live: BeamState, is_forced: Booleans | None, always: Integers, eos: int
 ) -> Forbidden | None:
-    """What may not follow each row; None if anything may.
+    """The tokens that may not follow each row; None if all may.
 
     ``is_forced`` (G,): groups whose next token is given, whatever it is. ``always`` (F,): tokens
     that no output may hold.
@@ -138,8 +138,8 @@ def forbidden_tokens(
 def only_tokens(
     live: BeamState, is_forced: Booleans | None, forbidden: Forbidden | None
 ) -> OnlyTokens:
-    """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn, and to
-    those with rules what may follow."""
+    """Returns the constraint that leaves one token to each row whose next is given (``is_forced``
+    (G,)) or drawn, and the allowed tokens to each row with rules."""
     groups, rows = live.groups, live.groups["rows"]
     if is_forced is None:
         is_forced = np.zeros(len(groups), np.bool_)

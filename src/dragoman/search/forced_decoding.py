@@ -2,7 +2,7 @@
 
 Texts that stand alone may be of any length: a model that learned from C tokens at once reads long
 ones in windows of C (``score_windows``). With a stride s < C each window reads again the C - s
-tokens before those that it is asked for (``data/windows.py``), so that no token is judged by less
+tokens before those that it scores (``data/windows.py``), so that no token is judged by less
 context than that, but for the first ones of a text.
 
 Shapes: P packed rows of a batch, D width, V vocabulary.
@@ -108,12 +108,12 @@ def _batches(
 
 
 class _WindowJob(NamedTuple):
-    """One window of a text."""
+    """One window of a text to be scored."""
 
     is_last: bool
-    """Whether it is the last window of its text."""
+    """True for the last window of its text."""
     old: int
-    """How many places at its beginning are read again, and were predicted before."""
+    """The number of places at its beginning that an earlier window has already predicted."""
     read: Tensor
     predicted: Tensor
 

@@ -1,4 +1,4 @@
-"""What a search answers: hypotheses, each with its score and the probability of every token.
+"""The results of a search: hypotheses with their scores and the probability of every token.
 
 The score is that of Wu et al. 2016 (GNMT), section 7, which the paper takes over (section 6.1)::
 
@@ -39,8 +39,8 @@ class Hypothesis:
     token_log_probabilities: tuple[float, ...]
     """One per token, and one more for the end symbol if finished; their sum is the above."""
     finished: bool
-    """Whether the model ended it. If not, it was cut: by its length limit, or because no token
-    was allowed to follow."""
+    """True if the model ended it. If not, it was cut: by its length limit, or because no token was
+    allowed to follow."""
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -85,7 +85,7 @@ class ContinuationRecord:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What one search looked at in one step, best first."""
+    """The continuations that one search looked at in one step, best first."""
 
     branch: int
     """Which of a request's searches: its samples and alternatives each have one of their own."""

@@ -24,7 +24,7 @@ from dragoman.search.request import Request
 from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler
 
 WINDOW = 1000
-"""Requests that are sorted together."""
+"""The number of requests that are sorted together."""
 
 STEPS_AT_ONCE = 64
 """Steps of a native search before Python looks at it again."""
@@ -82,10 +82,10 @@ class Searcher:
         return self.each(requests, lambda _, hypotheses: hypotheses)
 
     def each(self, requests: Iterable[Request], then: Then[Made]) -> Iterator[Made]:
-        """What ``then(n, hypotheses)`` makes of the answer to request n, in their order.
+        """Yields ``then(n, hypotheses)`` for each request n, in their order.
 
-        It is called as soon as the answer is there, by the thread that has found it, so that its
-        work is spread over the cores too.
+        The thread that has found an answer calls ``then`` at once, so that this work is spread over
+        the cores too.
         """
         todo = _Windows(requests, self._window)
         work = partial(_run, todo=todo, then=then)
@@ -115,7 +115,7 @@ class _Windows:
         self.given = 0
         """Answers that were given, in the order of the requests."""
         self.error: Exception | None = None
-        """What reading raised, which is its end."""
+        """The error that reading raised; nothing is read after it."""
         self._reader = iter(requests)
         self._window = window
         self._waiting: deque[tuple[int, Request]] = deque()
@@ -123,7 +123,7 @@ class _Windows:
         self._all_read = False
 
     def __bool__(self) -> bool:
-        """Whether there is something to take now."""
+        """True if a request is waiting to be taken."""
         return bool(self._waiting)
 
     def read(self) -> int:

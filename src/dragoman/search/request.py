@@ -1,5 +1,4 @@
-"""What a search is asked: a source, how to search, how the output must begin; and what it has found
-so far."""
+"""The request for a search (a source, settings, the beginning of the output) and its state."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from dragoman.search.settings import SearchSettings
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One source to search for."""
+    """A source, and how to search for its output."""
 
     source: Source
     """(length,) ids or (length, F) features, as the model encodes them: a text's end symbol
@@ -30,7 +29,7 @@ class Request:
     """Tokens of an output, the end symbol not counted, unless ``settings`` say otherwise
     (``Form.longest_output``); left out, the source's and ``max_extra``, as for text."""
     rules: Rules | None = None
-    """What the output must obey; they also say how long it may become."""
+    """The rules that the output must obey. They also limit its length."""
 
     @property
     def limit(self) -> int:
@@ -46,7 +45,7 @@ class Request:
 
     @property
     def searches(self) -> int:
-        """How many searches of their own it begins with: one, or one per sample."""
+        """The number of separate searches it begins with: one, or one per sample."""
         return self.settings.n_best if self.settings.sampling is not None else 1
 
     def check(self, eos: int) -> None:
@@ -80,12 +79,12 @@ class Request:
 
 @dataclass
 class SearchJob:
-    """One request under way."""
+    """A request that waits or is being searched for."""
 
     ticket: int
     request: Request
     open: int
-    """How many of its groups are not done."""
+    """The number of its groups that are not done."""
     rows: int
     """The most rows that it takes up."""
     source_length: int

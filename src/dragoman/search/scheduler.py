@@ -79,12 +79,12 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do."""
+        """True if no request is waiting or running."""
         return not (self._waiting or self._running or self._answers)
 
     @property
     def rows(self) -> int:
-        """Hypotheses in the batch."""
+        """The number of hypotheses in the batch."""
         return self._live.rows
 
     @property
@@ -106,7 +106,7 @@ class Scheduler:
         return self.take(request)
 
     def take(self, request: Request) -> int:
-        """As ``submit``, a request that has been checked."""
+        """Hands in a request that has been checked, and returns its ticket."""
         self._tickets += 1
         length = len(request.source)
         job = SearchJob(self._tickets, request, request.searches, request.settings.rows, length)

@@ -1,4 +1,4 @@
-"""How to search. These settings need no torch, so that a recipe is read without it."""
+"""The settings of search. They need no torch, so that a recipe is read without it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SamplingSettings(Settings):
 
 
 class SearchSettings(Settings):
-    """How outputs are searched for. The defaults are the paper's (section 6.1)."""
+    """Settings of the search for outputs. The defaults are the paper's (section 6.1)."""
 
     beam: int = Field(default=4, ge=1, le=4096)
     """The number of hypotheses kept at each step. 1: greedy search."""

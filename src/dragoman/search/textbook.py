@@ -66,7 +66,7 @@ def textbook(
 def next_log_probabilities(
     model: Scores, source: Source, prefix: Sequence[int], *, bos: int
 ) -> list[float]:
-    """(V,): log P of every token after ``prefix``, all of which is decoded anew."""
+    """(V,): log P of every token after ``prefix``, all of which is decoded again."""
     memory = model.encode(Sequences.of([torch.as_tensor(source)]))
     target_in = Sequences.of([torch.tensor([bos, *prefix])])
     last = model.decode(target_in, memory)[-1:]  # (T + 1, D) -> (1, D)
@@ -76,7 +76,7 @@ def next_log_probabilities(
 def may_follow(
     tokens: tuple[int, ...], token: int, request: Request, eos: int, forbidden: Collection[int]
 ) -> bool:
-    """Whether ``token`` may be the next: a prefix allows one token, whatever that is."""
+    """True if ``token`` may be the next: a prefix allows one token, whatever that is."""
     settings = request.settings
     if len(tokens) < len(request.prefix):
         return token == request.prefix[len(tokens)]
@@ -90,7 +90,7 @@ def may_follow(
 
 
 def repeats(tokens: tuple[int, ...], ngram: int) -> bool:
-    """Whether the last ``ngram`` tokens stand in ``tokens`` before as well; never if that is 0."""
+    """True if the last ``ngram`` tokens also occur earlier in ``tokens``; never if it is 0."""
     last = tokens[-ngram:]
     return ngram > 0 and any(
         tokens[start : start + ngram] == last for start in range(len(tokens) - ngram)

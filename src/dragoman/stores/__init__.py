@@ -1,1 +1,1 @@
-"""Where inputs are read and parts are written: folders, object stores, and addresses of the web."""
+"""Stores of inputs and of parts: folders, object stores, and addresses of the web."""

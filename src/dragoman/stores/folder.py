@@ -23,7 +23,7 @@ _OLD = 3600.0
 
 
 class FolderStore(Store):
-    """Objects are files."""
+    """A folder, whose objects are files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,14 +54,14 @@ class FolderStore(Store):
 
     def names(self, below: str) -> Iterator[tuple[str, Stat]]:
         top = self.folder / below.rpartition("/")[0]
-        found = []
+        names = []
         for folder, _, files in os.walk(top, onerror=_unreadable):
             inside = Path(folder).relative_to(self.folder).as_posix()
             for file in files:
                 name = file if inside == "." else f"{inside}/{file}"
                 if name.startswith(below) and not file.startswith(TEMPORARY):
-                    found.append(name)
-        for name in sorted(found):
+                    names.append(name)
+        for name in sorted(names):
             if not os.path.isfile(self.folder / name):  # a pipe, which would be waited for
                 continue
             if (stat := self.stat(name)) is not None:
@@ -88,7 +88,7 @@ class FolderStore(Store):
             finally:
                 os.close(folder)
         except OSError as error:
-            raise StoreError(self._why(path, error)) from error
+            raise StoreError(self._explain(path, error)) from error
         return True
 
     def remove(self, name: str) -> None:
@@ -100,17 +100,17 @@ class FolderStore(Store):
             if path.is_file() and path.stat().st_mtime < before:
                 path.unlink(missing_ok=True)
 
-    def _why(self, path: Path, error: OSError) -> str:
-        told = f"cannot write {path}: {error.strerror}"
+    def _explain(self, path: Path, error: OSError) -> str:
+        message = f"cannot write {path}: {error.strerror}"
         if error.errno in _FULL:
             free = shutil.disk_usage(self.folder).free / 1e6
             return (
-                f"{told}. The disk is full or a quota is used up ({free:,.0f} MB are free). What "
-                "is written already stays; make room, then give the same command again"
+                f"{message}. The disk is full or a quota is used up ({free:,.0f} MB are free). "
+                "What is written already stays; make room, then give the same command again"
             )
         if error.errno in _NO_LINKS:
-            return f"{told}: parts need a file system with hard links, or an object store"
-        return told
+            return f"{message}: parts need a file system with hard links, or an object store"
+        return message
 
 
 def _stat(found: os.stat_result) -> Stat:

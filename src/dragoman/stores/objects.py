@@ -40,7 +40,7 @@ class Unanswered(Exception):
 
 
 class ObjectStore(Store):
-    """A bucket, or a server."""
+    """A bucket or a web server, through obstore."""
 
     def __init__(self, address: str) -> None:
         """``address``: ``s3://bucket``, ``https://host``.
@@ -61,7 +61,7 @@ class ObjectStore(Store):
         # For an address that says so: a server of files, or AWS_ENDPOINT_URL of a local store.
         options: Any = {"allow_http": True}
         try:
-            self._store: Any = self._once(
+            self._store: Any = self._ask_once(
                 "", lambda: from_url(address, retry_config=retry, client_options=options)
                 if self._scheme != "memory" else from_url(address)
             )  # fmt: skip
@@ -71,7 +71,7 @@ class ObjectStore(Store):
 
     def stat(self, name: str) -> Stat | None:
         try:
-            return _stat(self._asked(name, lambda: self._obstore.head(self._store, name)))
+            return _stat(self._ask(name, lambda: self._obstore.head(self._store, name)))
         except FileNotFoundError:
             return None
 
@@ -82,7 +82,7 @@ class ObjectStore(Store):
             return self._whole[2][start : start + length]
         options = {"range": (start, start + length)}
         try:
-            data = self._asked(name, lambda: self._got(name, tag, length, options))
+            data = self._ask(name, lambda: self._get(name, tag, length, options))
         except FileNotFoundError:
             raise InputChanged(f"{self.place(name)} is not there any more") from None
         except _NoRanges:
@@ -96,21 +96,21 @@ class ObjectStore(Store):
             )
         # A prefix of an object store ends with a whole part of a name.
         top = below.rpartition("/")[0] or None
-        found: list[tuple[str, Stat]] = []
+        entries: list[tuple[str, Stat]] = []
 
         def list_rest() -> None:
             # A list of many names takes many requests: it goes on behind the last that came.
-            last = found[-1][0] if found else ""
+            last = entries[-1][0] if entries else ""
             for chunk in self._obstore.list(self._store, top, offset=last or None):
-                found.extend(
+                entries.extend(
                     (one["path"], _stat(one))
                     for one in chunk
                     # Some stores begin with the last one itself.
                     if one["path"].startswith(below) and one["path"] > last
                 )
 
-        self._asked(below, list_rest)
-        yield from found
+        self._ask(below, list_rest)
+        yield from entries
 
     def create(self, name: str, content: Content) -> bool:
         from obstore.exceptions import AlreadyExistsError
@@ -125,18 +125,18 @@ class ObjectStore(Store):
                 return False
             return True
 
-        return self._asked(name, put)
+        return self._ask(name, put)
 
     def remove(self, name: str) -> None:
-        self._asked(name, lambda: self._obstore.delete(self._store, name))
+        self._ask(name, lambda: self._obstore.delete(self._store, name))
 
     def _read_whole(self, name: str, tag: str) -> bytes:
         """All of an object, of a server that gives no part of one; kept for the next part."""
-        data = self._asked(name, lambda: self._got(name, tag))
+        data = self._ask(name, lambda: self._get(name, tag))
         self._whole = (name, tag, data)
         return data
 
-    def _got(self, name: str, tag: str, length: int | None = None, options: Any = None) -> bytes:
+    def _get(self, name: str, tag: str, length: int | None = None, options: Any = None) -> bytes:
         """All of an object, or ``length`` bytes of it. Errors: ``Unanswered`` where fewer come,
         ``InputChanged`` where it has another tag."""
         got = self._obstore.get(self._store, name, options=options)
@@ -148,13 +148,13 @@ class ObjectStore(Store):
             raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         return data
 
-    def _asked(self, name: str, request: Callable[[], Found]) -> Found:
-        """What a request gives. obstore makes it again where it is refused; here it is made again
-        where its answer was cut short. Errors: as ``_once``, and ``StoreError`` in the end."""
+    def _ask(self, name: str, request: Callable[[], Found]) -> Found:
+        """Makes a request and returns its result. obstore repeats a refused request; this repeats
+        one whose answer was cut short. Errors: as ``_ask_once``, and ``StoreError`` in the end."""
         began = time.monotonic()
         while True:
             try:
-                return self._once(name, request)
+                return self._ask_once(name, request)
             except Unanswered as error:
                 if time.monotonic() - began > PATIENCE:
                     raise StoreError(
@@ -163,8 +163,8 @@ class ObjectStore(Store):
                     ) from error
                 time.sleep(_PAUSE)
 
-    def _once(self, name: str, request: Callable[[], Found]) -> Found:
-        """What a request gives. Errors: as this module tells them; ``FileNotFoundError``."""
+    def _ask_once(self, name: str, request: Callable[[], Found]) -> Found:
+        """Makes a request once. Errors: those of this module; ``FileNotFoundError``."""
         from obstore.exceptions import (
             BaseError,
             InvalidPathError,
@@ -180,21 +180,21 @@ class ObjectStore(Store):
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise StoreError(self._denied(place, error)) from error
         except (InvalidPathError, UnknownConfigurationKeyError, ValueError) as error:
-            raise StoreError(f"{place}: {_short(error)}") from error
+            raise StoreError(f"{place}: {_shorten(error)}") from error
         except NotSupportedError as error:
             raise _not_supported(place, error) from error
         except BaseError as error:
             told = str(error)
             if "builder error" in told:  # of an address that is none
-                raise StoreError(f"{place}: {_short(error)}") from error
+                raise StoreError(f"{place}: {_shorten(error)}") from error
             if _NO_RANGES in told and "GET" not in told:
                 raise _not_supported(place, error) from error
             if _REFUSED.search(told) or _NO_CREDENTIALS.search(told.partition("Debug source")[0]):
                 raise StoreError(self._denied(place, error)) from error
-            raise Unanswered(f"{place}: {_short(error)}") from error
+            raise Unanswered(f"{place}: {_shorten(error)}") from error
 
     def _denied(self, place: str, error: BaseException) -> str:
-        told = f"cannot use {place}: {_short(error)}"
+        told = f"cannot use {place}: {_shorten(error)}"
         variables = _VARIABLES.get(self._scheme)
         if variables is None:
             return told
@@ -211,10 +211,10 @@ class _NoRanges(Exception):
 def _not_supported(place: str, error: Exception) -> Exception:
     if _NO_RANGES in str(error):
         return _NoRanges()
-    return StoreError(f"{place}: {_short(error)}")
+    return StoreError(f"{place}: {_shorten(error)}")
 
 
-def _short(error: BaseException) -> str:
+def _shorten(error: BaseException) -> str:
     """The first line of what obstore says; behind it stands its inside."""
     told = str(error).partition("\n")[0].strip()
     return re.sub(r" in [\d.]+[mµn]?s", "", told)[:300].rstrip(": ")

@@ -12,7 +12,7 @@ from dragoman.stores.store import Store, StoreError
 
 
 def is_remote(address: str | os.PathLike[str]) -> bool:
-    """Whether it names an object store or a server: ``s3://bucket/in``."""
+    """True for the address of an object store or a server, such as ``s3://bucket/in``."""
     return isinstance(address, str) and "://" in address
 
 
@@ -33,8 +33,8 @@ def split_address(address: str) -> tuple[str, str]:
 
 
 def whole_address(address: str) -> str:
-    """As it stays, wherever this process goes: of a folder of this machine the absolute path.
-    Errors: as ``split_address``."""
+    """The address that stays valid wherever this process goes; for a folder of this machine the
+    absolute path. Errors: as ``split_address``."""
     own, _ = split_address(address)
     return address.rstrip("/") if is_remote(address) else own
 

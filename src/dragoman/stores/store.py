@@ -1,4 +1,4 @@
-"""What a store can do, whatever is behind it: a folder, a bucket, a server of files.
+"""The interface of all stores: folders, buckets, servers of files.
 
 A name is a path below the store's address, with "/" between its parts. Content is written whole or
 not at all, and ``create`` is refused where there is something already: who comes second learns it.
@@ -28,7 +28,7 @@ class InputChanged(DataError):
 
 @dataclass(frozen=True)
 class Stat:
-    """What a store says of one object."""
+    """The size and version of one object."""
 
     size: int
     tag: str
@@ -36,10 +36,10 @@ class Stat:
 
 
 class Store(ABC):
-    """One folder, bucket or server."""
+    """One folder, bucket or server of objects."""
 
     address: str
-    """What messages call it: ``/data/in`` or ``s3://bucket``."""
+    """The name of the store in messages: ``/data/in`` or ``s3://bucket``."""
 
     @abstractmethod
     def stat(self, name: str) -> Stat | None:
@@ -79,5 +79,5 @@ class Store(ABC):
         """Remove what killed processes left half-written, long ago."""
 
     def place(self, name: str) -> str:
-        """What messages call one object."""
+        """The name of one object in messages."""
         return f"{self.address.rstrip('/')}/{name}" if name else self.address

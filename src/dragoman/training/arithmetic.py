@@ -1,4 +1,4 @@
-"""What a training may compute with on this machine, and how one way is put in force.
+"""The ways in which a training can compute on this machine, and the choice of one.
 
 ``ways_here`` lists the ways; which is the fastest is measured (``fastest_way.py``). Other
 arithmetic gives other last digits, so a run that goes on takes what it was begun with, or says that
@@ -31,13 +31,13 @@ def ways_here(
 ) -> list[TrainingWay]:
     """Every way to train ``model`` by ``settings``, on as many threads as torch has. The first is
     what is taken where nothing is measured: fp32, by the kernels of the best instruction set. Whose
-    kernels are right (``library.agrees``), whoever takes them asks.
+    kernels are right (``library.agrees``), the caller asks.
 
     bf16 is not among them where neither kernels nor the processor have it and nobody asks for it:
     imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has none.
     """
     threads, machine = min(torch.get_num_threads(), cores()), this_machine(gpu_name(device))
-    found = [
+    ways = [
         TrainingWay(kernels=kernels, precision=precision, threads=threads, machine=machine)
         for precision in _PRECISIONS
         if settings.precision in ("auto", precision)
@@ -45,8 +45,8 @@ def ways_here(
         if kernels != PLAIN or _torch_has(precision, settings.precision, device)
     ]
     forced = (os.environ.get("DRAGOMAN_NATIVE") or "auto") not in ("auto", "off")
-    by_kernels = [way for way in found if way.by_kernels]
-    return by_kernels if forced and by_kernels else found
+    by_kernels = [way for way in ways if way.by_kernels]
+    return by_kernels if forced and by_kernels else ways
 
 
 def _levels(
@@ -55,13 +55,13 @@ def _levels(
     """The instruction sets whose own kernels can train ``model`` in ``precision``, best first."""
     if settings.kernels == PLAIN or device.type != "cpu":
         return []
-    found: list[str] = []
+    levels: list[str] = []
     for offered in loader.offered():
         level = loader.training_level(offered, precision)
         with library.using(level):
-            if level is not None and level not in found and kernels_fit(model, precision):
-                found.append(level)
-    return found
+            if level is not None and level not in levels and kernels_fit(model, precision):
+                levels.append(level)
+    return levels
 
 
 def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
@@ -92,46 +92,46 @@ def repeated(
     if not state.kernels:
         way = settings.way
         if way is None or way.machine != this_machine(gpu):
-            return _nearest(ways, ways[0].kernels, ways[0].precision), None
-        return _nearest(ways, way.kernels, way.precision).on(way.threads), None
+            return _nearest_way(ways, ways[0].kernels, ways[0].precision), None
+        return _nearest_way(ways, way.kernels, way.precision).on(way.threads), None
     if gpu != state.gpu:
-        return _nearest(ways, ways[0].kernels, str(state.precision)), (
+        return _nearest_way(ways, ways[0].kernels, str(state.precision)), (
             f"this run was begun on {state.gpu or 'a CPU'} and goes on on {gpu or 'a CPU'}: its "
             "weights will differ from what they would have been"
         )
     if gpu:
-        return _nearest(ways, PLAIN, str(state.precision)), None
+        return _nearest_way(ways, PLAIN, str(state.precision)), None
     level = loader.training_level(state.kernels, str(state.precision)) or state.kernels
-    found = _nearest(ways, level, str(state.precision))
-    threads, warning = _threads(found.threads, state, ranks)
-    if warning is None and found.kernels != level:
+    nearest = _nearest_way(ways, level, str(state.precision))
+    threads, warning = _threads(nearest.threads, state, ranks)
+    if warning is None and nearest.kernels != level:
         warning = (
-            f"this run was begun with {state.kernels} kernels and goes on with {found.kernels} "
+            f"this run was begun with {state.kernels} kernels and goes on with {nearest.kernels} "
             "ones: its weights will differ in the last digits from what they would have been"
         )
-    return found.on(threads), warning
+    return nearest.on(threads), warning
 
 
-def _nearest(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
+def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
     """The first of those that have most in common with what is wished for."""
     found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
     if found.level is None or library.agrees(found.level):
         return found
-    return _nearest([way for way in ways if way.kernels != found.kernels], kernels, precision)
+    return _nearest_way([way for way in ways if way.kernels != found.kernels], kernels, precision)
 
 
-def _threads(here: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:
-    """As many as the run was begun with, where that can be, and a warning where it cannot.
-    ``here``: as many as this process has."""
+def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:
+    """The number of threads with which the run was begun if it can be had; if not, a warning too.
+    ``available``: the number that this process has."""
     if not state.threads:
-        return here, None
+        return available, None
     if (state.cores, state.processes) == (cores(), ranks.size):
         return state.threads, None
-    if (state.threads, state.processes) == (here, ranks.size):
-        return here, None
-    return here, (
+    if (state.threads, state.processes) == (available, ranks.size):
+        return available, None
+    return available, (
         f"this run was begun on {state.processes} x {state.threads} threads and goes "
-        f"on with {ranks.size} x {here}: its weights will differ in the last "
+        f"on with {ranks.size} x {available}: its weights will differ in the last "
         "digits from what they would have been"
     )
 

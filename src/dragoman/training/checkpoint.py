@@ -41,7 +41,7 @@ from dragoman.training.weights import load_weights, save_weights
 _FORMAT = 5
 """5: names the optimizer, and the files with their SHA-256."""
 _OLDEST = 4
-"""Of the runs of commit c1266482."""
+"""The format of the runs of commit c1266482."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
 """The files of every checkpoint, also of those of format 4, which do not name them."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
@@ -52,16 +52,16 @@ Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
 
 @dataclass
 class TrainingState:
-    """Where a run stands, weights and moments aside. Changed by the trainer alone."""
+    """The state of a run, but for weights and moments. Changed by the trainer alone."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     update: Count = 0
-    """Updates done, skipped ones counted."""
+    """The number of updates done, skipped ones included."""
     steps: Count = 0
     """Steps that Adam took (skipped updates are none)."""
     elapsed: float = 0.0
-    """Seconds of training so far."""
+    """The seconds of training so far."""
     metrics_bytes: Count = 0
     """Length of metrics.jsonl at this moment; what stands behind it did not happen."""
     validated: Count = 0
@@ -77,29 +77,29 @@ class TrainingState:
     finished: Count = 0
     """The number of updates with which the run came to its end (all done, or out of patience)."""
     precision: Precision | Literal[""] = ""
-    """What "auto" chose when the run began."""
+    """The precision that "auto" chose when the run began."""
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
     masks: Literal["", "kernels", "pool"] = ""
     """Who makes the masks of dropout that no kernel has within itself (``nn/dropout.py``)."""
     processes: Few = 1
-    """How many train together."""
+    """The number of processes that train together."""
     threads: Few = 0
     """Number of threads of each process."""
     cores: Few = 0
-    """How many cores the machine has that the run began on."""
+    """The number of cores of the machine on which the run began."""
     gpu: str = ""
     """The GPU that trains; "": a CPU does."""
     optimizer: Literal["adam", "muon"] = "adam"
-    """Whose moments the checkpoint holds."""
+    """The optimizer whose moments the checkpoint holds."""
     files: Hashes = field(default_factory=dict)
-    """Name and SHA-256 of each file that stands beside this state in its checkpoint; no names: an
+    """Name and SHA-256 of each file next to this state in its checkpoint; no names: an
     older version wrote it."""
     snapshots: Hashes = field(default_factory=dict)
-    """The same of the snapshots that there were, oldest first."""
+    """Name and SHA-256 of each snapshot that there was, oldest first."""
 
     def take(self, other: TrainingState) -> None:
-        """Become equal to ``other``."""
+        """Takes over all fields of ``other``."""
         for name, value in asdict(other).items():
             setattr(self, name, value)
 
@@ -126,7 +126,7 @@ class TrainingState:
                 "FILES --from RUN"
             )
         try:
-            return _checked().validate_json(json.dumps(content))
+            return _state_adapter().validate_json(json.dumps(content))
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, problem["loc"]))[:100]
@@ -134,13 +134,13 @@ class TrainingState:
 
 
 @functools.cache
-def _checked() -> TypeAdapter[TrainingState]:
+def _state_adapter() -> TypeAdapter[TrainingState]:
     return TypeAdapter(TrainingState)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What ``Checkpoints.latest`` finds."""
+    """The newest checkpoint, as ``Checkpoints.latest`` returns it."""
 
     weights: Mapping[str, Tensor]
     moments: Mapping[str, Mapping[str, Tensor]]
@@ -149,7 +149,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The folder RUN/training/."""
+    """The checkpoints and snapshots in the folder RUN/training/."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -159,7 +159,7 @@ class Checkpoints:
 
     @property
     def exists(self) -> bool:
-        """Whether there is something to go on from."""
+        """True if there is a complete checkpoint."""
         return bool(self._complete())
 
     def sweep(self) -> None:
@@ -209,7 +209,7 @@ class Checkpoints:
         return Checkpoint(read.pop("weights"), read, state)
 
     def check_snapshots(self, last: int) -> None:
-        """Whether the ``last`` snapshots of the newest checkpoint are there as they were written.
+        """Checks that the last snapshots of the newest checkpoint are as they were written.
 
         Raises RunError when one is missing or damaged. Those that made room for snapshots written
         after the checkpoint need not be there.
@@ -239,7 +239,7 @@ class Checkpoints:
         return folder, TrainingState.from_json(text, path, self._remedy(folder))
 
     def _remedy(self, folder: Path) -> str:
-        """What ends a message about a file of the checkpoint ``folder``."""
+        """The end of a message about a damaged file of the checkpoint ``folder``."""
         run = shlex.quote(str(self.folder.parent))
         if len(self._complete()) > 1:
             remedy = f"Remove {folder}: dragoman resume {run} then goes on from the one before"
@@ -276,7 +276,7 @@ class Checkpoints:
 
 
 def _problem(path: Path, expected: str | None) -> str:
-    """What is wrong with a file whose SHA-256 should be ``expected`` (None: not known)."""
+    """The fault of a file whose SHA-256 should be ``expected`` (None: not known); empty if none."""
     if not path.is_file():
         return "is missing"
     return "is damaged" if expected is not None and hash_of_file(path) != expected else ""

@@ -23,12 +23,12 @@ from dragoman.base.errors import TrainingError
 from dragoman.native.processor import processor
 
 _PATIENCE = timedelta(days=365)
-"""How long processes wait for the first one while it prepares, validates or saves. torch's own
+"""The time for which processes wait while the first one prepares, validates or saves. torch's own
 limits, 10 to 30 minutes, are for exchanges, where all are at work."""
 
 
 def processes() -> int:
-    """How many torchrun started; 1 without it."""
+    """The number of processes that torchrun started; 1 without it."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
@@ -50,12 +50,12 @@ def own_device() -> str:
 
 
 def gpu_name(device: torch.device) -> str:
-    """What the maker calls it; "" for a CPU."""
+    """The maker's name of a GPU; "" for a CPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
 
 
 def own_machine() -> str:
-    """What a training of this process takes its time on: processor, and GPU where there is one."""
+    """The processor, and the GPU if there is one, on which the speed of a training depends."""
     gpu = gpu_name(torch.device(own_device()))
     return f"{processor()}, {gpu}" if gpu else processor()
 
@@ -70,7 +70,7 @@ class Ranks:
         device: str = "cpu",
         waiting: distributed.ProcessGroup | None = None,
     ) -> None:
-        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` sees to it.
+        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` makes one.
 
         ``waiting``: the same processes as a group that waits for as long as it takes.
         """
@@ -101,28 +101,28 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes files and talks to people."""
+        """True in the process that writes files and prints messages."""
         return self.rank == 0
 
     def all_reduce(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by its sum over all processes."""
         if self.size > 1:
-            with _explained():
+            with _explaining_errors():
                 distributed.all_reduce(tensor)
 
     def any(self, flag: bool) -> bool:
-        """Whether ``flag`` is true in any process. Waits for all, however long that takes."""
+        """True if ``flag`` is true in any process. Waits for all, however long that takes."""
         if self.size == 1:
             return flag
         count = torch.tensor([float(flag)])
-        with _explained():
+        with _explaining_errors():
             distributed.all_reduce(count, group=self._waiting)
         return bool(count)
 
     def broadcast(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by that of the first process."""
         if self.size > 1:
-            with _explained():
+            with _explaining_errors():
                 distributed.broadcast(tensor, 0)
 
     def broadcast_text(self, text: str) -> str:
@@ -131,7 +131,7 @@ class Ranks:
             return text
         content = torch.tensor(list(text.encode()), dtype=torch.uint8)
         length = torch.tensor([len(content)])
-        with _explained():
+        with _explaining_errors():
             distributed.broadcast(length, 0, group=self._waiting)
             if not self.first:
                 content = torch.empty(int(length), dtype=torch.uint8)
@@ -140,7 +140,7 @@ class Ranks:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explaining_errors() -> Iterator[None]:
     """An exchange that fails -> what that means to a person."""
     try:
         yield

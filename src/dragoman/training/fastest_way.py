@@ -38,7 +38,7 @@ from dragoman.training.settings import TrainingSettings, TrainingWay
 from dragoman.training.update import Batches, Updater
 
 GAIN_OF_BF16 = 1.1
-"""How many times as fast as the fastest fp32 bf16 must be to be taken: it also changes results."""
+"""The least gain of bf16 over fp32 at which it is chosen: it also changes results."""
 
 _NEAR = 1.2
 """Ways that take at most this many times the least time are near the best."""
@@ -51,25 +51,25 @@ many while caches are cold."""
 
 @dataclass(frozen=True)
 class Timing:
-    """How long ways are timed, in seconds."""
+    """The limits of timing ways, in seconds."""
 
     least: float = 1.0
     most: float = 6.0
-    """Of all timing, behind the first turns: between these, by how long a pass takes, since a small
-    model may be trained in seconds."""
+    """All timing after the first turns takes from ``least`` to ``most``, by how long a pass takes,
+    since a small model may be trained in seconds."""
     passes: int = 60
     """The time is that of this many of the shortest passes."""
     longest: float = 0.25
-    """What a pass may take. With few tokens, what an operator costs whatever its size would weigh
-    too much, and plain torch has most operators."""
+    """The longest pass. With too few tokens, the fixed cost of each operator would weigh too much,
+    and plain torch has most operators."""
 
 
 @dataclass(frozen=True)
 class MeasuredWays:
-    """What was found."""
+    """The speeds of the ways, and the choice."""
 
     way: TrainingWay
-    """The one to take."""
+    """The way that training uses from now on."""
     rates: Mapping[TrainingWay, float]
     """Tokens per second of all that were timed, the optimizer's step aside."""
 
@@ -86,7 +86,7 @@ class MeasuredWays:
         return f"{line}, {gain:.1f} times {next_best.summary()}"
 
     def to_dict(self) -> dict[str, object]:
-        """For the run."""
+        """The measurement as the run's file holds it."""
         return {
             "chosen": self.way.model_dump(),
             "measured": [
@@ -177,16 +177,16 @@ def fastest_way(
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
     found = ways_here(model, settings, ranks.device)
-    ways = _of_all([way for way in found if way.level is None or library.agrees(way.level)], ranks)
+    ways = _common([way for way in found if way.level is None or library.agrees(way.level)], ranks)
     if len(ways) == 1 and (ways[0].threads == 1 or ways[0].on_gpu) and timing is None:
         return MeasuredWays(ways[0], {})
-    known = _known(remembered, work, ways, ranks)
+    known = _recall(remembered, work, ways, ranks)
     if known is not None:
         return MeasuredWays(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
     with TemporaryDirectory() as folder:
         splits = Splits(Path(folder))
         trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
-        # torch's threads spin while they wait for each other: beside other programs fewer are more.
+        # torch's threads spin while they wait for each other: fewer are faster next to others.
         torches = [way for way in ways if not (way.by_kernels or way.on_gpu)]
         alone = [way.on(way.threads // 2) for way in torches if way.threads > 1]
         seconds = time_ways([*ways, *alone], trials.seconds, trials.in_time)
@@ -218,7 +218,7 @@ class _Trials:
         self._part: list[MakeBatch] = []
         self._few: list[MakeBatch] = []
         self._times, self._times_few = 0.0, 1.0
-        """How often the part is in an update, and the few examples are in the part."""
+        """The number of parts in an update, and of the few examples in the part."""
         if share:
             whole = share[0]()
             part = self._part_of(whole, first)
@@ -228,7 +228,7 @@ class _Trials:
         self._tokens = self._sum(self._tokens * self._times)
 
     def seconds(self, way: TrainingWay) -> float:
-        """What a token takes in an update, the optimizer's step aside."""
+        """The seconds that a token takes in an update, the optimizer's step aside."""
         if way not in self._passes and (cold := self._warm_up(way)) is not None:
             first = second = cold
         else:
@@ -309,7 +309,7 @@ class _Trials:
         return part
 
     def _sum(self, value: float) -> float:
-        """Over all processes."""
+        """The sum of a value over all processes."""
         ranks = self._updater.ranks
         if ranks.size == 1:
             return value
@@ -318,8 +318,8 @@ class _Trials:
         return float(total)
 
 
-def _of_all(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
-    """Those of the first process that all have."""
+def _common(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
+    """The ways of the first process that all processes have."""
     text = ranks.broadcast_text(json.dumps([way.model_dump() for way in ways]))
     mine = {_kind(way) for way in ways}
     return [
@@ -332,19 +332,19 @@ def _of_all(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
 # ---- what is remembered: nanoseconds of a token
 
 
-def _known(
+def _recall(
     folder: Path | None, work: str, ways: Sequence[TrainingWay], ranks: Ranks
 ) -> dict[TrainingWay, float] | None:
-    """What the first process remembers of these ways, if it is of all of them."""
-    found = measured.known(folder, work) if ranks.first and folder is not None else {}
-    found = json.loads(ranks.broadcast_text(json.dumps(dict(found))))
+    """The seconds per token that the first process remembers; None unless it knows all ways."""
+    remembered = measured.known(folder, work) if ranks.first and folder is not None else {}
+    remembered = json.loads(ranks.broadcast_text(json.dumps(dict(remembered))))
     seconds = {}
     for way in ways:
-        if _name(way) not in found:
+        if _name(way) not in remembered:
             return None
         threads = way.threads
         while threads >= 1:
-            if (nanoseconds := found.get(_name(way.on(threads)))) is not None:
+            if (nanoseconds := remembered.get(_name(way.on(threads)))) is not None:
                 seconds[way.on(threads)] = nanoseconds / 1e9
             threads //= 2
     return seconds
@@ -357,13 +357,13 @@ def _name(way: TrainingWay) -> str:
 
 @dataclass(frozen=True)
 class Throughput:
-    """What was measured."""
+    """The measured speed and memory of updates."""
 
     tokens_per_second: float
-    """Target tokens, end symbols counted."""
+    """Target tokens per second, end symbols included."""
     seconds_per_update: float
     updates: int
-    """How many were timed, after one that was not."""
+    """The number of timed updates; one before them is not timed."""
     peak_bytes: int
     """The most memory that this process has held so far; on a GPU, of the GPU's."""
 

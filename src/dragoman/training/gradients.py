@@ -53,7 +53,7 @@ class Splits:
         return place in self._known
 
     def add(self, update: int, micro_batch: int) -> None:
-        """Remember it, on disk first."""
+        """Remembers that a micro-batch must be split, on disk first."""
         line = json.dumps({"update": update, "micro_batch": micro_batch})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
@@ -85,7 +85,7 @@ class Gradients:
     splits: Splits
     warn: Callable[[str], None]
     masks_by_kernels: bool = False
-    """See ``TrainingState.masks``."""
+    """True if kernels make the masks of dropout (``TrainingState.masks``)."""
 
     def accumulate(self, update: int, batches: Sequence[MakeBatch]) -> Tensor:
         """Fill the buffer -> (3,) fp64: sums of loss, nll and tokens.

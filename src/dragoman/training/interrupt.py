@@ -17,7 +17,7 @@ class Interrupted(BaseException):
 
 
 class StopRequest:
-    """Whether somebody asked to stop. Use as a context manager around the training loop."""
+    """A request to stop, from a signal. Use it as a context manager around the training loop."""
 
     _PATIENCE = 3
     """The terminal and torchrun may each send one; a third one means: at once, unsaved."""

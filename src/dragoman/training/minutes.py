@@ -18,7 +18,7 @@ from dragoman.training.settings import FirstPlan, TrainingSettings
 VALIDATIONS = 20
 """In a run, or fewer where they would take more than their share of the time."""
 SHARE = 0.1
-"""Of the time of a run, for validations."""
+"""The share of the time of a run that validations may take."""
 
 _FIRST_MINUTE = 60.0
 _MIN_TIMED = 3
@@ -28,7 +28,7 @@ _NEAR = 0.05
 
 @dataclass
 class Pace:
-    """What updates and validations took, in seconds."""
+    """The time that updates and validations took, in seconds."""
 
     updates: int = 0
     update_seconds: float = 0.0
@@ -42,7 +42,7 @@ class Pace:
             self.update_seconds += seconds
 
     def count_validation(self, seconds: float) -> None:
-        """One more validation."""
+        """Counts one more validation and its seconds."""
         self.validations += 1
         self.validation_seconds += seconds
 
@@ -59,18 +59,18 @@ class Pace:
 
 @dataclass(frozen=True)
 class Correction:
-    """What a trainer needs to correct its plan."""
+    """The information by which a trainer corrects its plan."""
 
     keep: Callable[[TrainingSettings], None]
     """Makes the corrected settings last, before they apply. Called in the first process alone."""
     model_dim: int
-    """Of the model, for the learning rate."""
+    """The width of the model, for the learning rate."""
     per_validation: float = 0.0
     """Seconds of a validation, as measured before the start; 0: not known."""
 
 
 def updates_in(seconds: float, per_update: float, per_validation: float) -> tuple[int, int]:
-    """How many updates fit into so many seconds, at least 1, and how many validations beside them.
+    """The number of updates that fit into ``seconds``, at least 1, and that of validations.
 
     The validations are at most ``VALIDATIONS``, and at least the one at the end.
     """
@@ -81,18 +81,18 @@ def updates_in(seconds: float, per_update: float, per_validation: float) -> tupl
 
 
 def awaits_correction(settings: TrainingSettings, update: int) -> bool:
-    """Whether the plan of a run after ``update`` updates is still to be counted again."""
+    """True if the plan of a run after ``update`` updates is still to be corrected."""
     return settings.minutes > 0 and settings.first_plan is None and update < settings.updates
 
 
 def seconds_to_fill(settings: TrainingSettings) -> float:
-    """What the updates of a run will be counted to fill after its first minute; 0: they stay."""
+    """The seconds that the corrected plan of a run will fill; 0 if it will not be corrected."""
     seconds = 60 * settings.minutes
     return seconds if settings.first_plan is None and seconds > _FIRST_MINUTE else 0.0
 
 
 def can_correct(elapsed: float, pace: Pace) -> bool:
-    """Whether the first minute is over, and enough was timed in it."""
+    """True if the first minute is over, and enough updates were timed in it."""
     return elapsed >= _FIRST_MINUTE and pace.updates > _MIN_TIMED
 
 

@@ -69,7 +69,7 @@ class FlatParameters:
 
     @property
     def spans(self) -> dict[str, slice]:
-        """Where each parameter lies in the buffers, in that order."""
+        """The place of each parameter in the buffers, in their order."""
         return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
@@ -105,7 +105,7 @@ def _differences(views: Mapping[str, Tensor], named: Mapping[str, Tensor]) -> It
 
 
 class Workers:
-    """Threads that sleep when they are done, as beside kernels that have threads of their own."""
+    """Threads that sleep when they are done, for use next to kernels with their own threads."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -209,7 +209,7 @@ class _Moving(NamedTuple):
 
     matrix: _Matrix
     share: float
-    """Of the learning rate."""
+    """The factor of the learning rate."""
 
 
 class Muon:
@@ -224,7 +224,7 @@ class Muon:
     (``Computing.hidden_matrices``); what else there is, embeddings, output, norms and biases,
     is left to Adam.
 
-    One half of the matrices moves in each update, and the other in the next, by 2 η in place of η.
+    One half of the matrices moves in each update, and the other in the next, by 2 η instead of η.
     Several processes share the matrices out, and exchange what they have orthogonalised.
     """
 
@@ -333,7 +333,7 @@ def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
 def within(
     shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
 ) -> list[tuple[slice, float]]:
-    """What of ``shares``, as for ``Adam.step``, lies in ``spans``; both in order."""
+    """The parts of ``shares`` (see ``Adam.step``) within ``spans``; both are in order."""
     if not shares:
         return [(span, 1.0) for span in spans]
     return [
@@ -398,27 +398,27 @@ class LayerRates:
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """How far from the input each parameter is: embeddings 0, then layer by layer, then what stands
-    above the layers; what belongs to a stack below a head, such as its last norm, counts as its
-    last layer."""
-    found: dict[str, int] = {}
+    """The distance of each parameter from the input: embeddings 0, then layer by layer, then what
+    is above the layers. The parts of a stack below a head, such as its last norm, count as its last
+    layer."""
+    depth_of: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():
         if isinstance(module, Stack):
             for number, layer in enumerate(module):
                 for parameter, _ in layer.named_parameters(prefix=f"{name}.{number}"):
-                    found[parameter] = layers + 1 + number
+                    depth_of[parameter] = layers + 1 + number
             layers += len(module)
         elif isinstance(module, Embedding | Positions):
-            found |= {parameter: 0 for parameter, _ in module.named_parameters(prefix=name)}
+            depth_of |= {parameter: 0 for parameter, _ in module.named_parameters(prefix=name)}
     top = layers + 1
     for name, _ in model.named_parameters():
-        found.setdefault(name, layers if name.startswith("body.") else top)
-    return found
+        depth_of.setdefault(name, layers if name.startswith("body.") else top)
+    return depth_of
 
 
 def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:
-    """Runs of parameters of one depth, as they lie in the buffer."""
+    """Runs of parameters of one depth, as they are in the buffer."""
     begin, last = 0, None
     for name, span in flat.spans.items():
         if last is not None and deep[name] != last:

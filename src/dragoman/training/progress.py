@@ -1,4 +1,4 @@
-"""What a person sees while a model trains: a live display in a terminal, plain lines elsewhere."""
+"""The display of a training's progress: live in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RecentLoss:
             self._nll += record.nll * record.tokens
 
     def read(self, learning_rate: float) -> str:
-        """One phrase, and begin anew."""
+        """A phrase with the means since the last call, which begins new ones."""
         tokens = max(self._tokens, 1)
         speed = self._tokens / max(self._seconds, 1e-9)
         nll = self._nll / tokens
@@ -79,7 +79,7 @@ class RecentLoss:
 
 
 class ShownPace:
-    """How long the rest will take, from how long this session took so far, validations included.
+    """The time that the rest will take, estimated from this session so far, validations included.
 
     The first updates are slow, and what they promise would be far from the minutes that were asked
     for, which the plan keeps to: until it is counted again, the rest is what these leave.
@@ -87,7 +87,7 @@ class ShownPace:
 
     def __init__(self, updates: int, fills: float = 0.0) -> None:
         self.updates = updates
-        """Those that the run will have."""
+        """The number of updates that the run will have."""
         self._fills = fills
         self._first = 0
         self._started = time.monotonic()
@@ -97,7 +97,7 @@ class ShownPace:
         self._started = time.monotonic()
 
     def replan(self, updates: int) -> None:
-        """The run will have so many updates, which are not counted again."""
+        """The run will have ``updates`` updates, which are not counted again."""
         self.updates, self._fills = updates, 0.0
 
     def left(self, update: int, elapsed: float) -> str:
@@ -241,7 +241,7 @@ def describe(record: ValidationRecord, task: Task) -> str:
 
 
 def score_list(scores: Mapping[str, float], task: Task) -> str:
-    """``loss 2.413, BLEU 24.90``."""
+    """Scores with their names: ``loss 2.413, BLEU 24.90``."""
     return ", ".join(
         f"{task.measure(name).called} {task.measure(name).written(value)}"
         for name, value in scores.items()
@@ -251,9 +251,9 @@ def score_list(scores: Mapping[str, float], task: Task) -> str:
 def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
     """Three lines for each of the first few samples."""
     for sample in list(samples)[:_SAMPLES_SHOWN]:
-        yield f"source    {_harmless(sample.source)}"
-        yield f"model     {_harmless(sample.translation)}"
-        yield f"reference {_harmless(sample.reference)}"
+        yield f"source    {_make_harmless(sample.source)}"
+        yield f"model     {_make_harmless(sample.translation)}"
+        yield f"reference {_make_harmless(sample.reference)}"
 
 
 def clock(seconds: float) -> str:
@@ -263,7 +263,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _harmless(text: str) -> str:
+def _make_harmless(text: str) -> str:
     """Not longer than some lines; control characters, which could take over a terminal, replaced.
 
     A young model may repeat a word until it is stopped.

@@ -1,4 +1,4 @@
-"""What training tells the world: one record per update and per validation.
+"""The records of a training: one per update and per validation.
 
 The same records go to ``metrics.jsonl`` (one JSON object a line, each update once), to the progress
 display and to TensorBoard. Updates are counted from 1 here: a record of update k describes the k-th
@@ -52,7 +52,7 @@ class Sample:
     translation: str
 
     def shortened(self, most: int = MAX_SHOWN) -> Sample:
-        """With so many characters of each text at most: a document may have many thousands."""
+        """The sample with each text cut to ``most`` characters: documents have thousands."""
         return Sample(
             *(shortened(text, most) for text in (self.source, self.reference, self.translation))
         )
@@ -60,7 +60,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What ``evaluate`` hands back: named scores (``loss``, ``bleu``, …) and some samples."""
+    """The result of ``evaluate``: named scores (``loss``, ``bleu``, …) and some samples."""
 
     scores: Mapping[str, float]
     samples: tuple[Sample, ...] = ()
@@ -119,15 +119,15 @@ class Listener(ABC):
 
     @abstractmethod
     def on_update(self, record: UpdateRecord) -> None:
-        """An update is done."""
+        """Called after each update with its record."""
 
     @abstractmethod
     def on_validation(self, record: ValidationRecord) -> None:
-        """A validation is done."""
+        """Called after each validation with its record."""
 
     @abstractmethod
     def on_plan(self, updates: int) -> None:
-        """The updates of the run were counted again: it will have so many."""
+        """Called when the plan was corrected: the run will have ``updates`` updates."""
 
     @abstractmethod
     def on_message(self, text: str) -> None:

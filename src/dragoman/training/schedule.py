@@ -22,7 +22,7 @@ Schedule = Callable[[int], float]
 
 
 class ScheduleSettings(Settings):
-    """The learning rate schedule."""
+    """Settings of the learning rate schedule."""
 
     kind: Literal["noam", "inverse_square_root", "cosine", "constant"] = "noam"
     """noam: the paper's schedule, whose peak depends on the model width and the warm-up. The others

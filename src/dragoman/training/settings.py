@@ -1,5 +1,4 @@
-"""How long a model is trained, how its updates are made and by which way of a machine, and which of
-its weights are kept."""
+"""Settings of training: its length, its updates, their arithmetic, and the weights kept."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ PLAIN = "plain"
 """In the place of an instruction set: torch does the work."""
 
 _ON_GPU = "GPU: "
-"""What the machine of a way begins with where a GPU does the work."""
+"""The beginning of the name of a way's machine if a GPU does the work."""
 
 
 class TrainingWay(Settings):
@@ -66,7 +65,7 @@ class TrainingWay(Settings):
 
 
 def this_machine(gpu: str = "") -> str:
-    """What decides whether a way that was measured holds here. ``gpu``: the name of the GPU that
+    """The machine as far as the speed of a way depends on it. ``gpu``: the name of the GPU that
     does the work, if one does."""
     machine = f"{processor()}; cores: {cores()}"
     return f"{_ON_GPU}{gpu}; {machine}" if gpu else machine
@@ -152,7 +151,7 @@ class FirstPlan(Settings):
 
 
 class TrainingSettings(Settings):
-    """How long and how a model is trained."""
+    """Settings of training: how long, and how a model is trained."""
 
     updates: int = Field(default=100_000, ge=1, le=1_000_000_000)
     """The number of updates of the weights (steps)."""

@@ -49,10 +49,10 @@ Reason = Literal["finished", "patience", "interrupted"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """The result of a training, whole or stopped."""
 
     update: int
-    """Updates done."""
+    """The number of updates done so far."""
     reason: Reason
     best_value: float | None
     """The best validation score, by the metric of the settings."""
@@ -60,7 +60,7 @@ class Outcome:
     elapsed: float
     """Seconds of updates and validations, over all resumptions."""
     epochs: float = math.inf
-    """How often each example was seen; infinite where nobody counts it."""
+    """The number of times that each example was seen; infinite if nobody counts it."""
 
 
 class Trainer:
@@ -277,7 +277,7 @@ class Trainer:
         return out_of_patience or self._state.update >= self.settings.updates
 
     def _has_ended(self) -> bool:
-        """Whether it is done, and what model.safetensors holds is decided."""
+        """True if it is done, and the final content of model.safetensors is decided."""
         return self._is_done() and self._state.finished == self._state.update
 
     # ---- endings

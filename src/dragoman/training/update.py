@@ -58,7 +58,7 @@ class Updater:
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
         self.way: TrainingWay | None = None
-        """What it computes with; chosen by ``repeat_choices``."""
+        """The way in which it computes; ``repeat_choices`` chooses it."""
         self._masks_by_kernels = False
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
@@ -115,7 +115,7 @@ class Updater:
         )
 
     def gradients(self, seed: int, splits: Splits, warn: Callable[[str], None]) -> Gradients:
-        """What ``update`` takes. ``seed``: of dropout; ``warn`` gets what a person should read."""
+        """The gradients that ``update`` takes. ``seed``: of dropout; ``warn`` gets messages."""
         return Gradients(
             self.model,
             self.objective,
@@ -133,7 +133,7 @@ class Updater:
         return self.flat.views(self.flat.values)
 
     def moments(self) -> dict[str, dict[str, Tensor]]:
-        """What a checkpoint holds beside the weights, by name."""
+        """The numbers that a checkpoint holds besides the weights, by name."""
         return {name: self.flat.views(buffer) for name, buffer in self._moments().items()}
 
     def restore(self, checkpoint: Checkpoint | None, state: TrainingState) -> None:
@@ -170,7 +170,7 @@ class Updater:
         return warning
 
     def compute_by(self, way: TrainingWay) -> None:
-        """From now on."""
+        """Computes by ``way`` from now on."""
         self.way = way
         put_in_force(way, self.model)
 

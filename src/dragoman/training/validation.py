@@ -1,4 +1,4 @@
-"""How good the model is by now, and which of its weights RUN/model.safetensors holds."""
+"""Validation during training, and the choice of the weights in RUN/model.safetensors."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Validator:
     flat: FlatParameters
     settings: TrainingSettings
     lower_is_better: bool
-    """Of the metric of the settings."""
+    """True if lower values of ``settings.metric`` are better."""
     state: TrainingState
     stop: StopRequest
     evaluate: Evaluate | None
     path: Path
-    """RUN/model.safetensors."""
+    """The path of the weights, RUN/model.safetensors."""
 
     def validate(self, weights: Weights, values: Tensor | None = None) -> ValidationRecord:
-        """Evaluate, with ``values`` (E,) in place of the present ones if given, and judge.
+        """Evaluate, with ``values`` (E,) instead of the present ones if given, and judge.
 
         Better weights than all before are written to ``path``. Raises Interrupted when somebody
         asks to stop meanwhile; then nothing has changed.
@@ -115,14 +115,14 @@ class Validator:
         return value < best if self.lower_is_better else value > best
 
     def _is_nothing(self, value: float) -> bool:
-        """Whether a model that writes nothing is as good."""
+        """True if a model that writes nothing would score as well."""
         if self.lower_is_better:
             return self.settings.metric in ERROR_RATES and value >= 100
         return value <= 0
 
     @contextmanager
     def _in_place(self, values: Tensor | None) -> Iterator[None]:
-        """``values`` stand in the model meanwhile."""
+        """The model has ``values`` as its weights meanwhile."""
         if values is None:
             yield
             return

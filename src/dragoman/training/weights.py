@@ -118,7 +118,7 @@ class MovingAverage:
     """
 
     def __init__(self, values: Tensor, decay: float) -> None:
-        """Begins as ``values`` (E,)."""
+        """The average begins as ``values`` (E,)."""
         self.values = values.clone()
         self.decay = decay
 

@@ -7,7 +7,7 @@ or, of a model with a class token, x_0 for the mean (Dosovitskiy et al., 2021, e
 The stack may look both ways, as BERT's does (Devlin et al., 2019), or to the left alone, as GPT's
 (Radford et al., 2018) and ULMFiT's LSTM do (Howard and Ruder, 2018), and may come from a run that
 has read text without labels. Departures: those papers read the row of one symbol, or put the last
-row beside the mean and the greatest of each column; the mean alone knows every token, needs no
+row next to the mean and the greatest of each column; the mean alone knows every token, needs no
 symbol that training without labels has not seen, and is the same for all stacks.
 
 Shapes: B texts, P packed rows, D width, K labels.

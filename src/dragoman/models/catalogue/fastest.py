@@ -1,4 +1,4 @@
-"""How a model will be run on this machine: by one of its kind's fast paths, or as it is.
+"""Chooses how a model is run on this machine: by a fast path of its kind, or as it is.
 
 ``fastest`` chooses, and says in one line why. ``networks.py`` lists the paths of a kind of model; a
 kind without any runs on plain torch. ``without_torch`` makes the same choice from what an earlier
@@ -38,21 +38,21 @@ logger = logging.getLogger("dragoman.inference")
 
 @dataclass(frozen=True)
 class Path:
-    """How a model will be run on this machine."""
+    """One way to run a model on this machine."""
 
     precision: Literal["int8", "bf16", "fp32", "mixed"]
     """mixed: that of an ensemble whose models are run in several ways."""
     reason: str
     """One line for people: what was chosen and why."""
     searched: SearchModel
-    """What a search speaks with."""
+    """The model, as a search calls it."""
     model: Model | None = None
     """A fast one, or the model that was given; None where torch does not hold it."""
     one_core_each: bool = True
-    """Whether threads with a core and a batch each do more than one thread on all cores."""
+    """True if threads with a core and a batch each are faster than one thread on all cores."""
     whole_steps: bool = False
-    """Whether kernels take whole steps of a search, without torch between them: what a step costs
-    and whether there can be a shortlist goes by that."""
+    """True if kernels take whole steps of a search, without torch between them. The cost of a step
+    depends on it, and a shortlist needs it."""
     rows: int = 64
     """Hypotheses under way at once in each batch with which many sentences are fastest."""
     level: str = ""
@@ -86,19 +86,19 @@ def fastest(
         line = f"fp32 on plain torch, {model.plain_only}"
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     path, line = _choose(model.settings, precision, times)
-    line += _of_shortlist(path, shortlist)
+    line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     if path is None:
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
     with library.using(path.level):
-        made = path.make(model, shortlist if path.takes_shortlist else None)
-    searched = OnTorch(made) if path.searched is None else path.searched(made)
+        fast_model = path.make(model, shortlist if path.takes_shortlist else None)
+    searched = OnTorch(fast_model) if path.searched is None else path.searched(fast_model)
     rows = _rows(
         path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
     )
     whole = path.searched is not None
     return Path(
-        path.precision, line, searched, made,
+        path.precision, line, searched, fast_model,
         whole_steps=whole, rows=rows, level=path.level or "",
     )  # fmt: skip
 
@@ -112,7 +112,7 @@ def without_torch(
     remembered: pathlib.Path | None = None,
     kept: pathlib.Path | None = None,
 ) -> Path | None:
-    """What ``fastest`` would choose, made without importing torch; None where that cannot be.
+    """The path that ``fastest`` would choose, made without importing torch; None if it cannot be.
 
     It can where an earlier process has compared and measured the kernels of this machine, and they
     run such models. ``sizes``: source and target tokens. ``kept``: the folder of weights that were
@@ -141,7 +141,7 @@ def without_torch(
         if found is None:
             return None
         made = path.without_torch.make(found, shortlist)
-    line += _of_shortlist(path, shortlist)
+    line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     rows = _rows(path, lambda _: times)
     return Path(
@@ -157,7 +157,7 @@ def _trial(
 
 
 def _trials(paths: Sequence[FastPath]) -> dict[str, Callable[[], Callable[[], None]]]:
-    """What one sentence and many take by some paths, by the names that are remembered."""
+    """The trials of some paths with one sentence and with many, by the names of their times."""
     return {
         path.remembered_as(amount): partial(_trial, path, path.trial, rows)
         for path in paths
@@ -166,7 +166,7 @@ def _trials(paths: Sequence[FastPath]) -> dict[str, Callable[[], Callable[[], No
 
 
 MIN_GAIN = 0.03
-"""Of more rows, below which a batch stays small."""
+"""The gain of more rows below which a batch stays small."""
 
 
 def _rows(
@@ -205,8 +205,8 @@ def _choose(
         why = asked or f"the one way to run a {settings.kind} model"
         return None, f"fp32 on plain torch, {why}"
     if precision not in ("auto", *(path.precision for path in paths)):
-        found, line = _choose(settings, "auto", times_of)
-        return found, f"{line}: a {settings.kind} model cannot be run in {precision}"
+        chosen, line = _choose(settings, "auto", times_of)
+        return chosen, f"{line}: a {settings.kind} model cannot be run in {precision}"
     promised = paths[0].precision
     able = [path for path in paths if path.why_not(settings) is None]
     wished = [path for path in paths if path.precision == precision]
@@ -220,23 +220,23 @@ def _choose(
         times = {}
     if times:
         among = sorted(among, key=lambda path: _cost(path, among, times))
-    found = among[0]
-    if found.precision != promised and (missing := _missing(paths, settings)) is not None:
-        return found, f"{found.line()}: no {promised}, because {missing}"
-    rival = next((path for path in among if path.precision != found.precision), None)
+    chosen = among[0]
+    if chosen.precision != promised and (missing := _missing_path(paths, settings)) is not None:
+        return chosen, f"{chosen.line()}: no {promised}, because {missing}"
+    rival = next((path for path in among if path.precision != chosen.precision), None)
     if not times or rival is None:
-        return found, found.line()
-    gain = _cost(rival, [found], times)
-    if found.precision != promised:
+        return chosen, chosen.line()
+    gain = _cost(rival, [chosen], times)
+    if chosen.precision != promised:
         slower = f"measured faster here than {promised} ({gain:.1f} times)"
-        return found, f"{found.line()}: {slower}"
+        return chosen, f"{chosen.line()}: {slower}"
     more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
-    return found, f"{found.line()}, {more} times as fast here as {rival.line()}"
+    return chosen, f"{chosen.line()}, {more} times as fast here as {rival.line()}"
 
 
 def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:
-    """How many times as long a path takes as the fastest of others: the geometric mean of what one
-    sentence and what many take, since whoever translates may ask for both."""
+    """The time of a path divided by that of the fastest of others: the geometric mean for one
+    sentence and for many, since users may need both."""
     shares = [
         times[path.remembered_as(amount)]
         / min(times[other.remembered_as(amount)] for other in among)
@@ -245,14 +245,14 @@ def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -
     return math.prod(shares) ** (1 / len(shares))
 
 
-def _missing(paths: Sequence[FastPath], settings: ModelSettings) -> str | None:
+def _missing_path(paths: Sequence[FastPath], settings: ModelSettings) -> str | None:
     """Why no path of the first precision runs such a model; None where one does."""
     reasons = [path.why_not(settings) for path in paths if path.precision == paths[0].precision]
     return None if None in reasons else reasons[0]
 
 
 def as_it_is(model: Model, device: torch.device | str = "cpu") -> Path:
-    """A model run by itself, as it was made or trained; it stands on ``device``."""
+    """A model run by itself, as it was made or trained; it is on ``device``."""
     from dragoman.models.on_torch import OnTorch
 
     return Path("fp32", "plain torch", OnTorch(model, device), model, one_core_each=False)
@@ -285,7 +285,7 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
 def beside_ctc(
     path: Path, head: Linear, weight: float, *, eos: int, device: torch.device | str
 ) -> Path:
-    """The model of a path with CTC beside it in the search. ``head``: CTC of what it encodes."""
+    """The model of a path, searched together with CTC. ``head``: CTC of what it encodes."""
     from dragoman.models.on_torch import OnTorch
     from dragoman.models.with_ctc import WithCtc
 
@@ -315,7 +315,7 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
 
 
 def summary() -> str:
-    """How translations are computed on this machine unless told otherwise; one line."""
+    """One line about how this machine translates by default."""
     paths = fast_paths(DEFAULT)
     path = next(path for path in paths if path.why_not(None) is None)
     if path.precision == paths[0].precision:
@@ -338,8 +338,8 @@ def _tell(line: str, is_as_asked: bool) -> None:
     logger.log(logging.DEBUG if is_as_asked else logging.INFO, line)
 
 
-def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:
-    """What becomes of a shortlist."""
+def _shortlist_note(path: FastPath | None, shortlist: Shortlist | None) -> str:
+    """The part of the reason that says whether a shortlist is used."""
     if shortlist is None:
         return ""
     if path is None or not path.takes_shortlist:

@@ -2,7 +2,7 @@
 from it, and packed models in the user's cache, so that the next start need not pack them.
 
 To read four bytes for each weight and to round them to one is most of a start with a large model.
-Whoever has packed weights leaves them in a file; whoever comes later reads that::
+The first process packs the weights and writes a file; later ones read it::
 
     32 bytes   what such a file is, and its version
     32 bytes   key: a hash of all that decides what is in it (``key_of``)
@@ -12,7 +12,7 @@ Whoever has packed weights leaves them in a file; whoever comes later reads that
 
 How large each part is follows from the settings, not from the file, and a file that is not exactly
 so large, of another key or with another sum is not used and made anew. It is read, not mapped: in
-memory of our own the weights lie on large pages, and nobody can cut them short.
+memory of our own the weights are on large pages, and nobody can cut them short.
 
 Nothing here is needed. A folder that cannot be written to, a full disk or a damaged file mean that
 weights are packed once more. Files take their names in one step, are never written to again, and
@@ -81,12 +81,12 @@ class HeldWeights:
     def digest(self) -> str:
         """SHA-256 of all of it, in hex."""
         note = None if self._folder is None else self._folder / f"{self._name}{_ENDING}"
-        if note is not None and (known := _noted(note)) is not None:
+        if note is not None and (known := _read_note(note)) is not None:
             return known
         self._file.seek(0)
         found = hashlib.file_digest(self._file, "sha256").hexdigest()
         if note is not None and self._has_settled():
-            _note(note, found)
+            _write_note(note, found)
         return found
 
     def read(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array] | None:
@@ -103,7 +103,7 @@ class HeldWeights:
         return named
 
     def read_again(self) -> dict[str, Array]:
-        """What ``read`` gave, from the same file, whatever has taken its place.
+        """Reads the weights again from the same open file, even if another has replaced it.
 
         Errors: ``RunError`` if somebody wrote into the file itself.
         """
@@ -125,7 +125,7 @@ class HeldWeights:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
 
     def _has_settled(self) -> bool:
-        """Whether it is still the file that was opened, and was so for a while."""
+        """True if it is still the file that was opened, unchanged for a while."""
         now, then = os.fstat(self._file.fileno()), self._opened
         changed = max(then.st_mtime, then.st_ctime)
         return (
@@ -134,7 +134,7 @@ class HeldWeights:
         ) and time.time() - changed > SETTLED_SECONDS
 
 
-def _noted(note: Path) -> str | None:
+def _read_note(note: Path) -> str | None:
     try:
         text = read_bytes(note, 100).decode("ascii", "replace")
     except RunError:
@@ -142,7 +142,7 @@ def _noted(note: Path) -> str | None:
     return text if re.fullmatch("[0-9a-f]{64}", text) else None
 
 
-def _note(note: Path, found: str) -> None:
+def _write_note(note: Path, found: str) -> None:
     try:
         with replacing_file(note, forced=False) as temporary:
             temporary.write_text(found, encoding="ascii")
@@ -157,7 +157,7 @@ _HEADER = struct.Struct("<32s32sQQ")
 _PAGE = 4096
 
 MAX_BYTES = 4 << 30
-"""Of all files together; those that were used last are kept."""
+"""The most bytes of all files together; those that were used last are kept."""
 MAX_SECONDS = 30 * 24 * 3600
 """Since a file was last used."""
 MIN_FREE = 8
@@ -186,7 +186,7 @@ def packed_model(
     named = weights.read(way.shapes(settings, *sizes))
     if named is None:
         return None
-    room = way.room(settings, *sizes)  # anew: a damaged file may have left something there
+    room = way.room(settings, *sizes)  # again: a damaged file may have left something there
     room.pack(named)
     if path is not None:
         keep(path, key, room.parts)
@@ -196,14 +196,14 @@ def packed_model(
 def key_of(settings: ModelSettings, sizes: tuple[int, int], digest: str) -> bytes:
     """32 bytes that change with anything that packed weights depend on: the weights (``digest``,
     their SHA-256), the model's settings, the library of kernels and its instruction set."""
-    told = (
+    contents = (
         digest,
         settings.model_dump_json(),
         sizes,
         library_hash(loader.library_path()),
         loader.level_in_use(),
     )
-    return hashlib.sha256(repr(told).encode()).digest()
+    return hashlib.sha256(repr(contents).encode()).digest()
 
 
 def read(path: Path, key: bytes, parts: Parts) -> bool:
@@ -247,8 +247,8 @@ def keep(path: Path, key: bytes, parts: Parts) -> None:
 
 
 def sum_of(parts: Parts) -> int:
-    """Of 64 bits, by place; it changes with every damage within one page of 4096 bytes, and with
-    others but for one in 2^64. It keeps nobody from making a file with a given sum."""
+    """A checksum of 64 bits that depends on the order of bytes. It changes with every damage within
+    one page of 4096 bytes, and with any other but for one in 2^64. It prevents no forgery."""
     sums = []
     for part in parts:
         whole = len(part) // _PAGE * _PAGE

@@ -39,7 +39,7 @@ UNITS = {
     "amxtwin": "on tiles in plain C++, for tests",
     "neon": f"on NEON with dot products: {NEVER_RUN['neon']}",
 }
-"""What the int8 kernels run on at each of ``loader.CHOICES`` that is a level."""
+"""The units that the int8 kernels use at each level of ``loader.CHOICES``."""
 
 
 def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
@@ -49,7 +49,7 @@ def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
 
 
 def _search_of(made: Int8Transformer) -> SearchModel:
-    """What kernels read themselves needs no torch between."""
+    """The interface for a search: directly to the kernels unless torch reads the source."""
     if made.model.front_end is None:
         return made.search
     from dragoman.models.on_torch import OnTorch
@@ -84,7 +84,7 @@ def _small() -> Transformer:
 
 
 def _usual() -> Transformer:
-    """Of a size at which it matters what stays in a processor's caches."""
+    """A model of a size at which it matters what stays in a processor's caches."""
     from dragoman.models.transformer.model import Transformer
 
     settings = TransformerSettings(model_dim=256, ffn_dim=1024, encoder_layers=1, decoder_layers=3)

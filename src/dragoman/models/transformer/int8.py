@@ -69,7 +69,7 @@ class Int8Transformer(Model):
     """
 
     def __init__(self, model: Transformer, shortlist: Shortlist | None = None) -> None:
-        """``shortlist``: see ``Int8Search``."""
+        """``shortlist``: the target tokens to score, as in ``Int8Search``."""
         self.model = model
         self.settings = model.settings
         named = {name: w.detach().numpy() for name, w in model.named_parameters()}
@@ -78,7 +78,7 @@ class Int8Transformer(Model):
         source = len(named["source_embedding.weight"])
         packed = Int8Model.of(model.settings, source, len(model.output_layer.weight), named)
         self.search = Int8Search(packed, shortlist)
-        """What a search speaks with."""
+        """The model, as a search calls it."""
 
     # ---- reading
 
@@ -127,7 +127,7 @@ def _array(tensor: Tensor, dtype: type[np.generic]) -> npt.NDArray[Any]:
 
 
 def _constrain(adjust: Adjust) -> Constrain:
-    """A ``Constrain`` of an ``Adjust``."""
+    """Converts an ``Adjust`` to a ``Constrain``, which works on arrays."""
 
     def constrain(log_probabilities: Floats32) -> Floats32:
         found: Floats32 = adjust(torch.from_numpy(log_probabilities)).numpy()
@@ -156,8 +156,8 @@ def why_not_here() -> str | None:
 
 @cache
 def _agrees(level: str | None) -> bool:
-    """Whether the kernels of the level in use and plain torch give one tiny model the same logits;
-    once a process for each."""
+    """True if the kernels of the level in use and plain torch give one tiny model the same logits;
+    tested once a process for each level."""
     attention = AttentionSettings(num_heads=2)
     settings = TransformerSettings(
         model_dim=32, ffn_dim=64, encoder_layers=1, decoder_layers=1, attention=attention

@@ -1,4 +1,4 @@
-"""What a Transformer hands to the int8 kernels: its sizes, its weights, its positions.
+"""The data of a Transformer for the int8 kernels: its sizes, weights and positions.
 
 Weights come by the names that a file of them uses, as arrays: nothing here needs torch. How much
 room they take once they are packed follows from the settings and the instruction set alone, so what
@@ -134,7 +134,7 @@ def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shap
 
 
 def _head_widths(settings: TransformerSettings) -> tuple[int, int]:
-    """K and Kv."""
+    """K and Kv, the widths of a head's keys and values."""
     attention = settings.attention
     key_width = attention.key_width or settings.model_dim // attention.num_heads
     return key_width, attention.value_width or key_width

@@ -1,4 +1,4 @@
-"""What a decoder is told of the word that its output comes to next.
+"""Hints for a decoder about the word that its output comes to next.
 
 An output that keeps the order of what was read (the brackets and tags of a tree) says itself how
 many words it has come past. The encoder's row of the first word that is left, or of the end, is
@@ -48,7 +48,7 @@ class NextWord(nn.Module):
         self.stands[torch.tensor(list(stands))] = 1
 
     def words(self, memory: Memory) -> tuple[Tensor, Layout]:
-        """What the decoder is told of each word of B sources: (P, D), packed."""
+        """The hint about each word of B sources: (P, D), packed."""
         assert memory.tokens is not None, "words are those of the tokens that were read"
         layout = memory.layout
         begins = self.begins[memory.tokens]
@@ -70,7 +70,7 @@ class NextWord(nn.Module):
 
 
 class Following:
-    """Of a search under way: the words of its sources, and how many each row has come past."""
+    """The state of a search: the words of its sources, and how many each row has passed."""
 
     def __init__(self, next_word: NextWord, memory: Memory) -> None:
         self._next_word = next_word
@@ -84,7 +84,7 @@ class Following:
         return self._words[self._owners[:, None], place].flatten(0, 1)
 
     def select(self, rows: Tensor) -> None:
-        """As ``DecodeState.select``."""
+        """Keeps some rows, as ``DecodeState.select`` does."""
         rows = rows.to(self._owners.device)
         self._past = self._past[rows]
         kept, self._owners = torch.unique(self._owners[rows], return_inverse=True)
@@ -92,7 +92,7 @@ class Following:
             self._words, self._last = self._words[kept], self._last[kept]
 
     def admit(self, memory: Memory) -> None:
-        """As ``DecodeState.admit``."""
+        """Adds the sources of ``memory``, as ``DecodeState.admit`` does."""
         words, last, owners, past = self._of(memory)
         longest = max(self._words.shape[1], words.shape[1])
         self._owners = torch.cat([self._owners, len(self._words) + owners])
@@ -111,7 +111,7 @@ class Following:
 def followed(
     following: Following | None, next_word: NextWord | None, memory: Memory
 ) -> Following | None:
-    """What follows the sources of ``memory`` too, one row each; None where nothing is told."""
+    """The state with the sources of ``memory`` added, one row each; None without hints."""
     if following is not None:
         following.admit(memory)
         return following

@@ -1,7 +1,7 @@
 """The book of figures: one HTML page with every picture inside, captions in English and Korean.
 
 It makes no request and needs no script; with one, a reader chooses the language, and the page
-begins in the browser's. Tables of numbers lie beside it as CSV.
+begins in the browser's. Tables of numbers are next to it as CSV.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def book_html(
     contents = "\n".join(
         f'<li><a href="#{figure.name}">{_both(figure.title, "span")}</a></li>' for figure in figures
     )
-    said = "\n".join(_both(words, "p", "notice") for words in about)
+    notices = "\n".join(_both(words, "p", "notice") for words in about)
     body = "\n".join(_section(figure, png) for figure in figures)
     whole = (
         "<main>\n<header>\n"
         '<p class="languages" hidden><button type="button" value="en" lang="en">English</button>'
         '<button type="button" value="ko" lang="ko">한국어</button></p>\n'
-        f"{_both(TITLE, 'h1')}\n{_both(_LEAD, 'p', 'lead')}\n{said}\n"
+        f"{_both(TITLE, 'h1')}\n{_both(_LEAD, 'p', 'lead')}\n{notices}\n"
         f'<nav><ol class="contents">\n{contents}\n</ol></nav>\n</header>\n'
         f"{body}\n{_missing(missing)}</main>\n<script>{part('pages/book.js')}</script>\n"
     )
@@ -83,7 +83,7 @@ def _missing(missing: Sequence[tuple[str, str]]) -> str:
 
 
 def _both(words: Words, tag: str, kind: str = "") -> str:
-    """The same element twice, one for each language; a script or the style hides one."""
+    """An element twice, once for each language; a script or the style hides one."""
     of_kind = f' class="{kind}"' if kind else ""
     return "".join(
         f'<{tag} lang="{language}"{of_kind}>{escape(text)}</{tag}>'

@@ -52,7 +52,7 @@ def card_markdown(run: RunSummary) -> str:
         parts += ["## Machine", ""]
         parts += [*(f"- {_inline(name)}: {_inline(value)}" for name, value in run.machine), ""]
     if run.recipe:
-        parts += ["## Recipe", "", *_fenced(run.recipe.rstrip("\n"), "toml"), ""]
+        parts += ["## Recipe", "", *_fence(run.recipe.rstrip("\n"), "toml"), ""]
     parts.append(f"Made by {_inline(run.made_by)}.")
     return "\n".join(parts) + "\n"
 
@@ -78,10 +78,10 @@ def _samples(samples: Sequence[ShownSample]) -> list[str]:
         if sample.reference:
             lines.append(f"reference  {visible(sample.reference)}")
         lines += [f"model      {visible(sample.hypothesis)}", ""]
-    return [*_fenced("\n".join(lines[:-1]), "text"), ""]
+    return [*_fence("\n".join(lines[:-1]), "text"), ""]
 
 
-def _fenced(text: str, language: str) -> list[str]:
+def _fence(text: str, language: str) -> list[str]:
     """A code block whose fence is longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

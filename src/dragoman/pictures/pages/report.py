@@ -1,5 +1,5 @@
 """Self-contained pages: ``report.html``, which says what a run learned and how well, and the page
-of a comparison, with several systems beside each other and the paper's own figures.
+of a comparison, with several systems side by side and the paper's own figures.
 
 Each is one file, light and dark, from phone to wide screen, printable. It makes no request: styles
 and the script stand inside, and its Content-Security-Policy forbids all else. Every text that came
@@ -41,7 +41,7 @@ def report_html(run: RunSummary) -> str:
         _header(run),
         _samples(run.samples, run.languages, run.undrawn),
         _measured(run.confusions, run.measured),
-        _section("How it learned", *_drawn(run.charts)) if run.charts else "",
+        _section("How it learned", *_draw_charts(run.charts)) if run.charts else "",
         _look(run.hops, run.attention),
         _section("Data", *map(_table, run.data)) if run.data else "",
         _recipe(run.recipe),
@@ -117,7 +117,7 @@ def _samples(samples: Sequence[ShownSample], languages: Sequence[str], undrawn: 
 def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
     if not (confusions or tables):
         return ""
-    figures = [_scrolled(heatmap_svg(one, alone=False)) for one in confusions]
+    figures = [_scrollable(heatmap_svg(one, alone=False)) for one in confusions]
     return _section("What it takes for what", *figures, *map(_table, tables))
 
 
@@ -154,7 +154,7 @@ def _drawn_trees(pair: TreePair) -> str:
             ("model", pair.parse, pair.wrong, ": the same brackets" if pair.is_exact else ""),
         )
     ]
-    return f'<div class="trees">{_scrolled("".join(both))}</div>'
+    return f'<div class="trees">{_scrollable("".join(both))}</div>'
 
 
 def _language_attribute(name: str) -> str:
@@ -179,7 +179,7 @@ def _differences(sample: ShownSample) -> str:
     return between.join(parts)
 
 
-def _drawn(charts: Sequence[Chart]) -> list[str]:
+def _draw_charts(charts: Sequence[Chart]) -> list[str]:
     figures = (f"<figure>{chart_svg(chart)}</figure>" for chart in charts)
     return ['<div class="charts">', *figures, "</div>"]
 
@@ -191,7 +191,7 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     for one in hops:
         word, through = escape(one.target[one.word]), escape(one.source[one.through])
         parts.append(
-            f'<figure class="panel hops">{_scrolled(hops_svg(one))}'
+            f'<figure class="panel hops">{_scrollable(hops_svg(one))}'
             f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
             f" (above), and “{through}” itself has looked at other words (below). Lines are as"
             " strong as the attention weights.</figcaption></figure>"
@@ -199,11 +199,11 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     if records:
         known = bool(hops) and tuple(hops[0].target) == tuple(records[0].target)
         first = heatmap_svg(records[0].heatmap("cross", len(records[0].cross) - 1), alone=False)
-        parts.append(explorer(records, _scrolled(first), hops[0].word if known else None))
+        parts.append(explorer(records, _scrollable(first), hops[0].word if known else None))
     return _section("Where it looked", *parts)
 
 
-def _scrolled(wide: str) -> str:
+def _scrollable(wide: str) -> str:
     """Something that may be wider than the screen; the keyboard can scroll it too."""
     return f'<div class="scroll" tabindex="0">{wide}</div>'
 
@@ -263,7 +263,7 @@ def _limits(limits: Sequence[str]) -> str:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    """Names and values."""
+    """A list of names and values."""
     rows = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return "\n".join(['<dl class="facts">', *rows, "</dl>"])
 
@@ -285,18 +285,18 @@ _COMPARISON_STYLES = ".charts figure{max-width:30rem}"
 
 @dataclass(frozen=True)
 class ReportSection:
-    """A part of the page."""
+    """A part of the page with charts and tables."""
 
     heading: str
     words: str = ""
-    """What it shows and how it was measured."""
+    """A text that says what it shows and how it was measured."""
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """All that the page says."""
+    """The texts, charts and tables of the page."""
 
     title: str
     lead: str
@@ -322,7 +322,7 @@ def comparison_html(page: ComparisonPage) -> str:
     for one in page.sections:
         if one.charts or one.tables:
             words = [f'<p class="muted">{escape(one.words)}</p>'] if one.words else []
-            charts = _drawn(one.charts) if one.charts else []
+            charts = _draw_charts(one.charts) if one.charts else []
             tables = map(_table, one.tables)
             parts.append(_section(escape(one.heading), *words, *charts, *tables))
     body = "\n".join(parts)

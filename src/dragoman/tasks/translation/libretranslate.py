@@ -15,7 +15,7 @@ from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from starlette.responses import Response
 
-from dragoman.documents.placing import Translated, placed, plan_of
+from dragoman.documents.placing import Translated, place_codes, plan_of
 from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.units.document import Target, parts_of
 from dragoman.forms.languages import name_of
@@ -307,5 +307,5 @@ async def with_tags(
     plans = await texts.all(client, map(plan_of, translated))
     found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
     alignments = [[next(found) for _ in plan.pairs] for plan in plans]
-    answers = (placed(run.engine, *both) for both in zip(plans, alignments, strict=True))
+    answers = (place_codes(run.engine, *both) for both in zip(plans, alignments, strict=True))
     return await texts.all(client, answers)

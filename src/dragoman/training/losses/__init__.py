@@ -1,1 +1,1 @@
-"""What a model is trained to do, in numbers."""
+"""Objectives and losses: the numbers that training minimises."""

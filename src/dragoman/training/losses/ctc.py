@@ -55,7 +55,7 @@ class _Remembering:
 
 
 class JointCtc:
-    """An objective, and beside it CTC on the rows that the encoder makes."""
+    """An objective, plus CTC on the rows that the encoder makes."""
 
     def __init__(self, objective: Objective, weight: float) -> None:
         """``objective`` must ask the model for ``encode`` and ``decode`` alone; ``weight``: λ."""
@@ -111,19 +111,19 @@ def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str
     source, target = store.lengths["source"], store.lengths["target"]
     different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}
     rows = np.array([different[length] for length in source.tolist()])
-    found = [
+    short = [
         int(example)
-        for example in np.flatnonzero(rows < 2 * target)  # at most so many are needed
+        for example in np.flatnonzero(rows < 2 * target)  # the most that can be needed
         if rows[example] < rows_needed(store.tokens("target", int(example)))
     ]
-    if not found:
+    if not short:
         return None
-    names = ", ".join(store.text("source", example) for example in found[:_NAMED])
-    more = ", ..." if len(found) > _NAMED else ""
+    names = ", ".join(store.text("source", example) for example in short[:_NAMED])
+    more = ", ..." if len(short) > _NAMED else ""
     noun, fewer = read.raws.removesuffix("s"), read.shortens // 2
     set_ = f"set source.subsample = {fewer}, or use tokens" if fewer > 1 else "use tokens"
     return (
-        f"{plural(len(found), f'{noun} is', f'{noun}s are')} too short for CTC, which needs a row "
+        f"{plural(len(short), f'{noun} is', f'{noun}s are')} too short for CTC, which needs a row "
         f"for each token ({names}{more}): there the decoder learns alone. Many of them: {set_} "
         "that are longer"
     )

@@ -35,7 +35,7 @@ _MIN_WEIGHT = 1e-9
 
 
 class GuidedAlignment:
-    """An objective, and beside it the loss of one head."""
+    """An objective, plus the loss of one attention head."""
 
     def __init__(
         self,

@@ -164,7 +164,7 @@ class _Pieces(torch.autograd.Function):
 
 
 class _Piece(torch.autograd.Function):
-    """The loss of one piece, and its gradient in place of what autograd would keep for it.
+    """The loss of one piece, and its gradient instead of what autograd would keep for it.
 
     d loss / d logits = softmax - ε / V - (1 - ε) [v = target]
     """

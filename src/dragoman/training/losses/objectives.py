@@ -1,4 +1,4 @@
-"""What a model is trained to do: its outputs on a micro-batch -> what is minimised and reported.
+"""Objectives of training: a model's outputs on a micro-batch -> the numbers to minimise and report.
 
 An objective is called with the model and a batch. Losses are summed and what they are summed over
 is counted; the division happens once per update, so that the result does not depend on how the
@@ -27,23 +27,22 @@ from dragoman.training.losses.loss import (
 
 
 class Sums(NamedTuple):
-    """Of one micro-batch, over the tokens that the model has to predict."""
+    """The sums of one micro-batch, over the tokens that the model has to predict."""
 
     loss: Tensor
-    """What is minimised, label smoothing included; the one that can be differentiated."""
+    """The loss to minimise, label smoothing included; the only one with a gradient."""
     nll: Tensor
-    """What is reported beside it: -log P of what is right, in nats."""
+    """The loss to report: -log P of the right tokens, in nats."""
     tokens: int
-    """How many there are."""
+    """The number of tokens to predict."""
 
 
 Objective = Callable[[Any, Any], Sums]
-"""What training asks for, of a model and a batch, which is whatever the task's batches are
-(``MicroBatch``)."""
+"""Computes the sums of a model on one batch (``MicroBatch``) of its task."""
 
 
 class MicroBatch(Protocol):
-    """What training needs of the examples that go through a model at once."""
+    """Examples that go through a model at once, as training handles them."""
 
     def __len__(self) -> int: ...
 
@@ -53,7 +52,7 @@ class MicroBatch(Protocol):
         """Two with about half of the work each; only where there are two examples or more."""
 
     def summary(self) -> str:
-        """How large it is."""
+        """A phrase that says how large it is."""
 
 
 class NextToken:
@@ -87,12 +86,12 @@ class MaskedTokens:
 
 
 def next_token(model: Writing, smoothing: float) -> NextToken:
-    """See ``NextToken``."""
+    """The objective ``NextToken`` with the fastest cross-entropy for ``model``."""
     return NextToken(cross_entropy_of(model, smoothing))
 
 
 def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
-    """By a kernel where this machine has one, else in pieces."""
+    """The cross-entropy by a kernel if this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 
