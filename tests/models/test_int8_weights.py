@@ -60,4 +60,4 @@ def test_positions_are_those_of_the_model(kind: str) -> None:
 
 
 def test_a_norm_adds_what_the_settings_say() -> None:
-    assert LayerNorm.eps == NORM_EPSILON
+    assert LayerNorm(4).eps == NORM_EPSILON

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.interface import Memory
-from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
+from dragoman.models.settings import UNKNOWN, StackSettings, TransformerSettings
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
@@ -60,12 +60,13 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
     return None if isinstance(source, int) else source.front_end(width)
 
 
-def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
+def parts_of(settings: TransformerSettings | StackSettings) -> LayerParts:
     """What each of its layers is made of."""
     return LayerParts(
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
         attention=settings.attention,
+        activation=settings.activation,
         activation_dropout=settings.activation_dropout,
         around=around_of(settings),
     )
@@ -73,7 +74,12 @@ def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
 
 def around_of(settings: TransformerSettings | StackSettings) -> Around:
     """What stands around each sub-layer."""
-    return Around(norm=settings.norm, residual=settings.residual, dropout=settings.dropout)
+    return Around(
+        norm=settings.norm,
+        residual=settings.residual,
+        dropout=settings.dropout,
+        norm_epsilon=settings.norm_epsilon,
+    )
 
 
 class Embedded(NamedTuple):
@@ -92,10 +98,10 @@ def embed_source(
     before: Embedding | FrontEnd,
     encoding: Positions,
     dropout: Dropout,
-    width: int,
+    scale: float,
 ) -> Embedded:
-    """``before``: what makes rows of the source. ``width`` is D; an open probe may switch positions
-    off."""
+    """``before``: what makes rows of the source. Embeddings of tokens are multiplied by ``scale``.
+    An open probe may switch positions off."""
     if isinstance(before, FrontEnd):
         source = before(source)
     layout, lengths, combine = source.layout, None, encoding.settings.combine
@@ -116,7 +122,7 @@ def embed_source(
         before,
         encoding,
         dropout,
-        width=width,
+        scale=scale,
         combine=combine,
         lengths=lengths,
         row_keys=layout.row_keys,

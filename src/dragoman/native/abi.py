@@ -81,7 +81,8 @@ class Group(ctypes.Structure):
         ("ngram", WHOLE),  # no run of so many tokens twice; 0: no limit
         ("ended", WHOLE),  # hypotheses that have ended
         ("quota", WHOLE),  # ended hypotheses at which it stops
-        ("alpha", c_double),  # of the length penalty
+        ("alpha", c_double),  # of the length penalty ((shift + length) / (shift + 1))^alpha
+        ("shift", c_double),
         ("ceiling", c_double),  # the greatest length penalty that it can reach
         ("worst", c_double),  # score of the worst of its n best ended; -inf while fewer
         ("key", c_uint64),  # of its random numbers

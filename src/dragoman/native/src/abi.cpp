@@ -29,7 +29,7 @@ constexpr Entry LAYOUT[] = {
     BEGIN(Factors) FIELD(Factors, attention) FIELD(Factors, embedding) FIELD(Factors, epsilon)
     BEGIN(Group) FIELD(Group, rows) FIELD(Group, width) FIELD(Group, length) FIELD(Group, limit)
         FIELD(Group, least) FIELD(Group, prefix) FIELD(Group, ngram) FIELD(Group, ended)
-        FIELD(Group, quota) FIELD(Group, alpha) FIELD(Group, ceiling) FIELD(Group, worst)
+        FIELD(Group, quota) FIELD(Group, alpha) FIELD(Group, shift) FIELD(Group, ceiling) FIELD(Group, worst)
         FIELD(Group, key) FIELD(Group, next_rows) FIELD(Group, keep) FIELD(Group, done)
         FIELD(Group, splits) FIELD(Group, draws) FIELD(Group, recorded) FIELD(Group, special)
     BEGIN(Looked) FIELD(Looked, candidate) FIELD(Looked, token) FIELD(Looked, total)

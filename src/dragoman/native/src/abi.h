@@ -51,7 +51,7 @@ struct Factors {
 // One search of a batch.
 struct Group {
   int64_t rows, width, length, limit, least, prefix, ngram, ended, quota;
-  double alpha, ceiling, worst;
+  double alpha, shift, ceiling, worst;
   uint64_t key;
   int64_t next_rows, keep;
   uint8_t done, splits, draws, recorded, special;
