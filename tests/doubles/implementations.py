@@ -229,7 +229,6 @@ INT8: dict[str, dict[str, Any]] = {
         name: changes
         for name, changes in FAST.items()
         if name not in ("no norm", "no residual", "pre-norm, no residual", "next word")
-        and name not in ("Marian's", "gelu, embeddings as they are")
     },
     "odd width": {"model_dim": 33, "ffn_dim": 67, "attention": {"num_heads": 3}},
     "six heads": {"model_dim": 66, "attention": {"num_heads": 6}},

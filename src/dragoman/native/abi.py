@@ -43,6 +43,10 @@ class Part(ctypes.Structure):
     _fields_ = (("weight", POINTER), ("bias", POINTER), ("outputs", WHOLE), ("add", WHOLE))
 
 
+ACTIVATIONS = ("relu", "swish", "gelu")
+"""Activation functions, in the order of their numbers in ``src/abi.h``."""
+
+
 class Shape(ctypes.Structure):
     """Sizes and choices of a Transformer."""
 
@@ -59,6 +63,8 @@ class Shape(ctypes.Structure):
         ("pre_norm", c_int32),
         ("hidden_token", c_int32),  # a token that nothing may attend to; -1: none
         ("one_embedding", c_int32),  # whether source and target share theirs
+        ("zero_token", c_int32),  # a target token whose embedding is zero; -1: none
+        ("activation", c_int32),  # of the feed-forward layers: its place in ACTIVATIONS
     )
 
 

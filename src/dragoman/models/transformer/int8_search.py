@@ -29,7 +29,6 @@ from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_weights import SIDES, Int8Model, PositionTable
 from dragoman.native.abi import Step
 from dragoman.native.decoder import NativeState
-from dragoman.nn.settings import NORM_EPSILON
 
 MOST_CANDIDATES = 64
 """Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""
@@ -187,12 +186,6 @@ def why_never(settings: TransformerSettings) -> str | None:
         return f"its kernels do not know {positions.kind} positions ({positions.combine})"
     if settings.norm == "none" or not settings.residual:
         return "its kernels do not know layers without norms or without residual connections"
-    if settings.activation != "relu" or settings.output_bias or settings.zero_start:
-        return "its kernels do not know other activations, output biases or zero embeddings"
-    if positions.kind == "marian" or not settings.scale_embeddings:
-        return "its kernels do not know Marian's positions or embeddings that are not scaled"
-    if settings.norm_epsilon != NORM_EPSILON:
-        return f"its kernels do not know layer norms with epsilon {settings.norm_epsilon:g}"
     if settings.next_word:
         return "its kernels do not tell a decoder the next word"
     return None

@@ -25,7 +25,7 @@ constexpr Entry LAYOUT[] = {
         FIELD(Shape, key_width) FIELD(Shape, value_width) FIELD(Shape, encoder_layers)
         FIELD(Shape, decoder_layers) FIELD(Shape, source_vocabulary)
         FIELD(Shape, target_vocabulary) FIELD(Shape, pre_norm) FIELD(Shape, hidden_token)
-        FIELD(Shape, one_embedding)
+        FIELD(Shape, one_embedding) FIELD(Shape, zero_token) FIELD(Shape, activation)
     BEGIN(Factors) FIELD(Factors, attention) FIELD(Factors, embedding) FIELD(Factors, epsilon)
     BEGIN(Group) FIELD(Group, rows) FIELD(Group, width) FIELD(Group, length) FIELD(Group, limit)
         FIELD(Group, least) FIELD(Group, prefix) FIELD(Group, ngram) FIELD(Group, ended)
