@@ -21,6 +21,7 @@ REQUESTS = [
     (1, SearchSettings(beam=1, max_length=4), ()),
     (6, SearchSettings(beam=3, n_best=2, max_length=4, min_length=2, no_repeat_ngram=1), (9,)),
     (3, SearchSettings(beam=2, n_best=2, max_length=3, length_penalty=2.0, stop="full"), ()),
+    (5, SearchSettings(beam=3, n_best=3, max_length=4, penalty="marian"), ()),
 ]
 """Length of the source, how to search, prefix."""
 

@@ -194,6 +194,11 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {
     },
     "no positions": {"positions": {"kind": "none"}},
     "next word": {"next_word": True, "tie": "target"},
+    "Marian's": {
+        "activation": "swish", "output_bias": True, "zero_start": True, "norm_epsilon": 1e-6,
+        "positions": {"kind": "marian"},
+    },
+    "gelu, embeddings as they are": {"activation": "gelu", "scale_embeddings": False},
 }  # fmt: skip
 RECURRENT: dict[str, dict[str, Any]] = {
     "two and two": {},
@@ -216,7 +221,8 @@ FAST: dict[str, dict[str, Any]] = {
     name: TRANSFORMERS[name]
     for name in ("paper", "pre-norm", "no norm", "no residual", "pre-norm, no residual", "untied",
                  "target tied", "free value width", "sliced heads", "unscaled", "unknown masked",
-                 "learned", "no positions", "next word")
+                 "learned", "no positions", "next word", "Marian's",
+                 "gelu, embeddings as they are")
 }  # fmt: skip
 INT8: dict[str, dict[str, Any]] = {
     **{
@@ -233,6 +239,7 @@ INT8: dict[str, dict[str, Any]] = {
 
 DECODERS: dict[str, dict[str, Any]] = {
     "GPT": {},
+    "GPT-2's activation": {"activation": "gelu", "scale_embeddings": False},
     "post-norm": {"norm": "post"},
     "no norm, no residual": {"norm": "none", "residual": False, "layers": 1},
     "untied": {"tie": False, "layers": 1},

@@ -25,6 +25,7 @@ from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
 from dragoman.native import decoder, library, loader
 from dragoman.native.decoder import NativeModel
 from dragoman.nn.layout import Sequences
+from dragoman.nn.settings import PositionSettings
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 
@@ -351,9 +352,13 @@ def shortlist_of(vocabulary: int, seed: int = 0) -> Shortlist:
 
 @needs_native
 @pytest.mark.parametrize("k", [1, 5, 20])
-def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int, biased: bool) -> None:
     """Each row sees the tokens of its own source alone, whatever its neighbours brought."""
-    model, shortlist = random_transformer(vocabulary=300), shortlist_of(300)
+    model = random_transformer(vocabulary=300, output_bias=biased)
+    shortlist = shortlist_of(300)
+    if model.output_bias is not None:
+        model.output_bias.data.normal_(0.0, 2.0)
     full, short = Int8Transformer(model), Int8Transformer(model, shortlist)
     sources = random_sources((4, 9, 2, 30, 8), 300)
     tokens = torch.full((5, 1), BOS)
@@ -372,6 +377,40 @@ def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
         assert (scores[row, count:] == -torch.inf).all()
     again = short.start(short.encode(Sequences.of(sources)))
     assert torch.equal(short.step(tokens, again), logits)  # here all tokens are
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"activation": "relu"},
+        {"activation": "gelu"},
+        {"zero_start": False},
+        {"norm_epsilon": 1e-5},
+        {"scale_embeddings": False},
+        {"positions": PositionSettings()},
+    ],
+)
+def test_kernels_that_are_handed_a_wrong_setting_compute_something_else(
+    wrong: dict[str, Any],
+) -> None:
+    """The contract compares the kernels with a model of the same settings; each of them counts."""
+    model = random_transformer(
+        activation="swish", zero_start=True, norm_epsilon=1.0, positions={"kind": "marian"}
+    )
+    for layer in (*model.encoder, *model.decoder):
+        layer.feed_forward.inner.weight.data.mul_(3.0)
+    source, tokens = Sequences.of(random_sources((4, 9))), torch.tensor([[BOS, 5], [BOS, 9]])
+    expected = model.step(tokens, model.start(model.encode(source)))
+
+    def distance() -> float:
+        fast = Int8Transformer(model)
+        found = fast.step(tokens, fast.start(fast.encode(source)))
+        return float((found - expected).norm() / expected.norm())
+
+    right = distance()
+    model.settings = model.settings.model_copy(update=wrong)
+    assert right < 0.05 < distance()
 
 
 @needs_native

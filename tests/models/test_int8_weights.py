@@ -26,6 +26,7 @@ SMALL = {"model_dim": 24, "ffn_dim": 20, "encoder_layers": 2, "decoder_layers": 
         {"attention": {"num_heads": 3, "key_width": 5, "value_width": 7}},
         {"attention": {"num_heads": 4, "whole_input": False}},
         {"positions": {"kind": "learned", "maximum": 11}},
+        {"output_bias": True},
     ],
 )
 def test_every_weight_has_the_shape_that_the_settings_say(changes: dict[str, Any]) -> None:
@@ -39,6 +40,8 @@ def test_every_weight_has_the_shape_that_the_settings_say(changes: dict[str, Any
     for one in in_order(settings, named):
         assert one is None or (one.flags.c_contiguous and one.dtype == np.float32)
         assert one is None or one.ndim == 1 or width in one.shape
+    bias = in_order(settings, named)[-1]
+    assert (bias is not None) == settings.output_bias
     query = in_order(settings, named)[0]
     rows = torch.randn(3, width)
     expected = model.encoder[0].attention.query(rows) - model.encoder[0].attention.query.bias
@@ -46,7 +49,7 @@ def test_every_weight_has_the_shape_that_the_settings_say(changes: dict[str, Any
     torch.testing.assert_close(rows @ torch.from_numpy(query).T, expected.detach())
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "binary", "index", "none", "learned"])
+@pytest.mark.parametrize("kind", ["sinusoidal", "marian", "binary", "index", "none", "learned"])
 def test_positions_are_those_of_the_model(kind: str) -> None:
     settings = TransformerSettings.model_validate(
         SMALL | {"attention": {"num_heads": 2}, "positions": {"kind": kind, "maximum": 400}}
@@ -60,4 +63,4 @@ def test_positions_are_those_of_the_model(kind: str) -> None:
 
 
 def test_a_norm_adds_what_the_settings_say() -> None:
-    assert LayerNorm.eps == NORM_EPSILON
+    assert LayerNorm(4).eps == NORM_EPSILON

@@ -182,9 +182,9 @@ def test_it_is_linear(dtype: torch.dtype, onednn: bool, monkeypatch: pytest.Monk
     expected = x @ weight.t() + bias
     x = x.to(dtype)
     assert distance(InferenceLinear(weight, bias, dtype)(x).float(), expected) < 0.01
-    assert (
-        distance(InferenceLinear(weight, bias, dtype)(x, relu=True).float(), expected.relu()) < 0.01
-    )
+    for name, activation in nn_linear.ACTIVATIONS.items():
+        found = InferenceLinear(weight, bias, dtype)(x, then=name).float()
+        assert distance(found, activation(expected)) < 0.01
     assert distance(InferenceLinear(weight, None, dtype)(x).float(), expected - bias) < 0.01
 
 

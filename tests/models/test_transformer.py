@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from dragoman.models.transformer.model import Transformer
 from dragoman.nn.dropout import drawing
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import kernels_fit, refresh, use_precision
+from dragoman.nn.positions import marian as marian_table
 from dragoman.nn.positions import sinusoidal
 from dragoman.nn.probes import Probe
 from dragoman.nn.settings import AttentionSettings, PositionSettings
@@ -154,18 +156,26 @@ def test_equals_torch_nn_transformer(norm: str, dtype: torch.dtype, tolerance: f
     assert (logits_of(model, source, target) - theirs).abs().max() < tolerance
 
 
-def test_equals_transformers_marian() -> None:
+OF_MARIAN = {"activation": "swish", "output_bias": True}
+"""The settings in which Hugging Face's Marian departs from the paper."""
+
+
+def marian_beside(model: Transformer, like: TransformerSettings) -> Any:
+    """``MarianMTModel`` with the weights of ``model`` and the settings of ``like``."""
     marian = pytest.importorskip("transformers.models.marian.modeling_marian")
     config = marian.MarianConfig(
         vocab_size=VOCABULARY, d_model=16, encoder_layers=2, decoder_layers=2,
         encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=24,
         decoder_ffn_dim=24, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0,
-        activation_function="relu", scale_embedding=True, pad_token_id=0, bos_token_id=1,
+        activation_function=like.activation, scale_embedding=like.scale_embeddings,
+        pad_token_id=0, bos_token_id=1,
         eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=None,
-        max_position_embeddings=64, attn_implementation="eager",
+        max_position_embeddings=256, attn_implementation="eager",
     )  # fmt: skip
     theirs = marian.MarianMTModel(config).double().eval()
-    model = build()
+    for module in theirs.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = like.norm_epsilon
     state = theirs.state_dict()
     names = {
         "query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj",
@@ -192,17 +202,97 @@ def test_equals_transformers_marian() -> None:
         for name in ("shared", "encoder.embed_tokens", "decoder.embed_tokens"):
             state[f"model.{name}.weight"].copy_(model.source_embedding.weight)
         state["lm_head.weight"].copy_(model.source_embedding.weight)
-        # Marian lays all sines before all cosines; the paper interleaves them.
-        table = sinusoidal(torch.arange(64), 16)
+        if model.output_bias is not None:
+            theirs.final_logits_bias.copy_(model.output_bias)
+        # Hugging Face lays all sines before all cosines; the paper interleaves them.
+        table = {"sinusoidal": sinusoidal, "marian": marian_table}[like.positions.kind]
         for side in ("encoder", "decoder"):
-            getattr(theirs.model, side).embed_positions.weight.copy_(table)
-        source, target = sentences(7, 3, 5), prefixes(4, 6, 2)
+            places = getattr(theirs.model, side).embed_positions.weight
+            places.copy_(table(torch.arange(256), 16))
+    return theirs
+
+
+def distance_to(theirs: Any, model: Transformer, source: Sequences, target: Sequences) -> float:
+    with torch.no_grad():
         out = theirs(
             input_ids=source.layout.pad(source.values),
             attention_mask=source.layout.mask.long(),
             decoder_input_ids=target.layout.pad(target.values),
         ).logits
-        assert (logits_of(model, source, target) - target.layout.pack(out)).abs().max() < 1e-9
+    return float((logits_of(model, source, target) - target.layout.pack(out)).abs().max())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        OF_MARIAN,
+        OF_MARIAN | {"activation": "gelu"},
+        OF_MARIAN | {"scale_embeddings": False},
+        OF_MARIAN | {"norm_epsilon": 1e-2},
+        OF_MARIAN | {"positions": {"kind": "marian"}},
+    ],
+)
+def test_equals_transformers_marian(changes: dict[str, object]) -> None:
+    model = build(**changes)
+    theirs = marian_beside(model, model.settings)
+    for length in (1, 40, 200):
+        source, target = sentences(length, 3, 5), prefixes(length, 6, 2)
+        assert distance_to(theirs, model, source, target) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"activation": "relu"},
+        {"activation": "gelu"},
+        {"output_bias": False},
+        {"scale_embeddings": False},
+        {"norm_epsilon": 1e-6},
+        {"positions": {"kind": "marian"}},
+        {"zero_start": True},
+    ],
+)
+def test_a_wrong_setting_is_seen_beside_transformers_marian(wrong: dict[str, object]) -> None:
+    right = build(**OF_MARIAN)
+    theirs = marian_beside(right, right.settings)
+    model = build(**OF_MARIAN | wrong)
+    model.load_state_dict(right.state_dict(), strict="output_bias" not in wrong)
+    for length in (1, 40, 200):
+        source, target = sentences(length), prefixes(length)
+        assert distance_to(theirs, right, source, target) < 1e-9
+        if not (length == 1 and "positions" in wrong):  # position 0 is the same permuted
+            assert distance_to(theirs, model, source, target) > 1e-6
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tie": "none"},
+        {"tie": "none", "norm": "pre", "next_word": True},
+        {"tie": "none", "positions": {"kind": "binary", "combine": "concatenate", "width": 5}},
+    ],
+)
+def test_of_a_zero_start_only_the_position_is_read(changes: dict[str, object]) -> None:
+    model = build(zero_start=True, **changes)
+    plain = build(**changes)
+    plain.load_state_dict(model.state_dict())
+    source, target = sentences(7, 3, 5), prefixes(4, 6, 2)
+    source.values[2] = 1  # a source may hold any token
+    assert (logits_of(model, source, target) - logits_of(plain, source, target)).abs().max() > 1e-3
+    with torch.no_grad():
+        plain.target_embedding.weight[1] = 0.0
+    torch.testing.assert_close(logits_of(model, source, target), logits_of(plain, source, target))
+    read = torch.tensor([1, 5, 9])
+    if "next_word" not in changes:
+        stages, expected = model.embedded(read, "target"), plain.embedded(read, "target")
+        torch.testing.assert_close(stages, expected)
+
+
+def test_logits_of_some_tokens_have_their_biases() -> None:
+    model = build(**OF_MARIAN)
+    hidden, ids = torch.randn(3, 16), torch.tensor([5, 0, 9])
+    torch.testing.assert_close(model.project(hidden, ids), model.project(hidden)[:, ids])
 
 
 def test_unknown_tokens_can_be_masked() -> None:
@@ -375,11 +465,24 @@ def test_layout_pads_and_packs() -> None:
     assert layout.positions.tolist() == [0, 1, 2, 0, 0, 1]
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm": "post"},
+        {"norm": "pre"},
+        {
+            "activation": "swish", "output_bias": True, "zero_start": True, "norm_epsilon": 1e-3,
+            "positions": {"kind": "marian"}, "scale_embeddings": False,
+        },
+        {"activation": "gelu"},
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize(("precision", "least"), [("fp32", 0.999999), ("bf16", 0.995)])
-def test_native_kernels_follow_plain_torch(norm: str, precision: str, least: float) -> None:
+def test_native_kernels_follow_plain_torch(
+    changes: dict[str, object], precision: str, least: float
+) -> None:
     torch.set_default_dtype(torch.float32)
-    model = build(model_dim=64, ffn_dim=128, norm=norm)
+    model = build(model_dim=64, ffn_dim=128, **changes)
     if not kernels_fit(model, precision):  # type: ignore[arg-type]
         pytest.skip("no native kernels on this machine")
     source, target = sentences(9, 1, 7), prefixes(8, 3, 9)

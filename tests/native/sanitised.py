@@ -365,8 +365,10 @@ class Decoder:
         embedding = m.real(self.source, dim, scale=scale)
         other = embedding if self.shared else m.real(self.target, dim, scale=scale)
         weights += [embedding, other, other if pick((0, 1)) else m.real(self.target, dim)]
+        weights += [m.real(self.target) if pick((0, 1)) else None]
         numbers = [dim, ffn, heads, key, value, *layers, self.source, self.target, pre, hidden]
-        shape = m.keep([*numbers, self.shared], np.int32)
+        zero, activation = pick((-1, 1)), pick((0, 1, 2))
+        shape = m.keep([*numbers, self.shared, zero, activation], np.int32)
         factors = m.keep([key**-0.5, dim**0.5, 1e-5])
         pointers = m.keep([0 if w is None else w.ctypes.data for w in weights], np.uint64)
         self.model = k("decode_model_new", shape, factors, result=c_void_p)

@@ -195,6 +195,7 @@ def plain_requests(generator: np.random.Generator, count: int) -> list[Request]:
             beam=int(generator.integers(1, 6)),
             max_length=int(generator.integers(0, 80)),
             length_penalty=float(generator.choice([0.0, 0.6])),
+            penalty="marian" if generator.random() < 0.3 else "wu",
             stop="full" if generator.random() < 0.5 else "certain",
         )
         source = torch.from_numpy(generator.integers(0, 9, int(generator.integers(0, 6))))

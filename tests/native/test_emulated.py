@@ -209,6 +209,11 @@ CASES: dict[str, Callable[[], Case]] = {
         {"attend_unknown": False}, 50,
         [Sources([[3, 0, 4, 2], [5, 2], [6, 7, 2]], hidden=True), *STEPS[1:]],
     ),
+    "Marian's": lambda: Case(
+        {"activation": "swish", "output_bias": True, "zero_start": True, "norm_epsilon": 1e-6,
+         "positions": {"kind": "marian"}}, 50, STEPS,
+    ),
+    "gelu": lambda: Case({"activation": "gelu", "scale_embeddings": False}, 50, STEPS),
     "many rows": lambda: Case(
         {}, 50, [Sources([[3 + i % 40, 5, 2] for i in range(130)]), Step([[1]] * 130, k=3),
                  Step([[i % 50] for i in range(130)])],

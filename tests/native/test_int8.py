@@ -54,9 +54,11 @@ def test_rows(level: str, size: tuple[int, int, int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("k", [1, 5, 16])
-def test_the_best(level: str, size: tuple[int, int, int], k: int) -> None:
-    x, weight, _ = drawn(*size)
-    made = Int8Map(4 * weight, None)
+@pytest.mark.parametrize("biased", [False, True])
+def test_the_best(level: str, size: tuple[int, int, int], k: int, biased: bool) -> None:
+    x, weight, bias = drawn(*size)
+    bias[-1] = -1e9  # what is never to be chosen has such a one
+    made = Int8Map(4 * weight, 3 * bias if biased else None)
     expected, places = made.any_rows(x).log_softmax(dim=-1).topk(k)
     found, ids = made.best(x, k)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)

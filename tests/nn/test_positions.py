@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from dragoman.nn.positions import sinusoidal
+from dragoman.nn.positions import marian, sinusoidal
 
 
 def test_sinusoidal_is_the_papers_formula() -> None:
@@ -19,3 +19,17 @@ def test_sinusoidal_is_the_papers_formula() -> None:
             angle = pos / 10000 ** (2 * i / width)
             assert row[2 * i] == pytest.approx(math.sin(angle), abs=1e-12)
             assert row[2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-12)
+
+
+@pytest.mark.parametrize("width", [2, 6, 7, 512])
+def test_marians_positions_are_those_of_its_source(width: int) -> None:
+    """``sinusoidalPositionEmbeddings`` of Marian, in loops."""
+    places, half = [0, 1, 40, 200], width // 2
+    found = marian(torch.tensor(places), width).tolist()
+    increment = math.log(10000) / (half - 1) if half > 1 else 0.0
+    for row, place in zip(found, places, strict=True):
+        for i in range(half):
+            angle = place * math.exp(i * -increment)
+            assert row[i] == pytest.approx(math.sin(angle), abs=1e-12)
+            assert row[half + i] == pytest.approx(math.cos(angle), abs=1e-12)
+        assert row[2 * half :] == [0.0] * (width % 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +12,10 @@ from table_model import BOS, EOS, TableModel, exhaustive, same
 
 from dragoman.search.beam import PlainBeam
 from dragoman.search.beam_state import BeamState
+from dragoman.search.forced_decoding import force_decode
 from dragoman.search.hypothesis import Hypothesis, StepRecord
 from dragoman.search.request import Request, SearchJob
-from dragoman.search.settings import SearchSettings
+from dragoman.search.settings import Penalty, SearchSettings
 from dragoman.search.textbook import next_log_probabilities, textbook
 
 
@@ -22,12 +25,21 @@ def only(model: TableModel, request: Request) -> list[Hypothesis]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize(
+    ("alpha", "penalty"),
+    [(0.0, "wu"), (0.6, "wu"), (1.0, "wu"), (2.0, "wu"), (0.6, "marian"), (1.0, "marian")],
+)
 @pytest.mark.parametrize(("vocabulary", "limit"), [(3, 6), (4, 4), (5, 3), (7, 2), (9, 1), (4, 0)])
-def test_a_wide_beam_is_exhaustive(seed: int, alpha: float, vocabulary: int, limit: int) -> None:
+def test_a_wide_beam_is_exhaustive(
+    seed: int, alpha: float, penalty: Penalty, vocabulary: int, limit: int
+) -> None:
     model = TableModel(vocabulary, seed, ending=-1.0)
     settings = SearchSettings(
-        beam=vocabulary ** (limit + 1), length_penalty=alpha, max_length=limit, n_best=2
+        beam=vocabulary ** (limit + 1),
+        length_penalty=alpha,
+        penalty=penalty,
+        max_length=limit,
+        n_best=2,
     )
     request = Request(torch.tensor([3, 1, seed]), settings)
     assert same(only(model, request), exhaustive(model, request))
@@ -63,13 +75,15 @@ def test_beam_1_is_greedy(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("stop", ["certain", "full"])
-def test_early_stopping_loses_nothing(seed: int, stop: str) -> None:
+@pytest.mark.parametrize("penalty", ["wu", "marian"])
+def test_early_stopping_loses_nothing(seed: int, stop: str, penalty: Penalty) -> None:
     """The textbook goes on to the very end; `certain` stops early and must not be told apart."""
     model = TableModel(10, seed, ending=1.0)
     beam = 1 + seed % 5
     settings = SearchSettings(
-        beam=beam, n_best=1 + seed % beam, length_penalty=seed % 3 * 0.6, max_length=14, stop=stop
-    )
+        beam=beam, n_best=1 + seed % beam, length_penalty=seed % 3 * 0.6, penalty=penalty,
+        max_length=14, stop=stop,
+    )  # fmt: skip
     request = Request(torch.tensor([seed, 8]), settings)
     assert same(only(model, request), textbook(model, request, bos=BOS, eos=EOS))
 
@@ -93,6 +107,33 @@ def test_score_is_that_of_the_paper() -> None:
     assert found.finished and len(found.token_log_probabilities) == length
     assert found.log_probability == pytest.approx(total)
     assert found.score == pytest.approx(total / ((5 + length) / 6) ** 0.6)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_marians_penalty_divides_by_the_length(beam: int) -> None:
+    settings = SearchSettings(beam=beam, length_penalty=0.7, penalty="marian", max_length=6)
+    model, source = TableModel(8, 1), torch.tensor([4])
+    (found,) = only(model, Request(source, settings))
+    length = len(found.tokens) + 1
+    assert found.finished and found.score == pytest.approx(found.log_probability / length**0.7)
+    scored = force_decode(
+        model, [source], [found.tokens], bos=BOS, eos=EOS, length_penalty=0.7, penalty="marian"
+    )
+    assert scored[0].score == pytest.approx(found.score, abs=1e-6)
+
+
+def test_the_two_penalties_prefer_other_outputs() -> None:
+    """Otherwise the tests above could not tell them apart."""
+    request = Request(torch.tensor([1, 8]), SearchSettings(beam=6, n_best=6, max_length=14))
+    orders = set()
+    for penalty in ("wu", "marian"):
+        change = {"penalty": penalty, "length_penalty": 1.0}
+        settings = request.settings.model_copy(update=change)
+        found = textbook(
+            TableModel(10, 3, ending=1.0), replace(request, settings=settings), bos=BOS, eos=EOS
+        )
+        orders.add(tuple(one.tokens for one in found))
+    assert len(orders) == 2
 
 
 @pytest.mark.parametrize("seed", range(4))

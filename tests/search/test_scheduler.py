@@ -46,6 +46,7 @@ def requests(draw: st.DrawFn) -> Request:
         beam=beam,
         n_best=draw(st.integers(1, beam)),
         length_penalty=draw(st.sampled_from([0.0, 0.6, 1.5])),
+        penalty=draw(st.sampled_from(["wu", "marian"])),
         max_length=limit,
         min_length=draw(st.integers(0, min(2, limit))),
         no_repeat_ngram=draw(st.integers(0, 2)),

@@ -319,6 +319,7 @@ class Engine:
             bos=self.target.bos,
             eos=self.target.eos,
             length_penalty=self.search_settings.length_penalty,
+            penalty=self.search_settings.penalty,
             device=self._device,
         )
 

@@ -196,7 +196,7 @@ class InspectionSession:
                 served = _search(self._engine, search)
                 found = alone = _search(plain, replace(search, record=None))
                 if served.tokens != alone.tokens:
-                    found = self._score(ids, served, wanted.settings.length_penalty)
+                    found = self._score(ids, served, wanted.settings)
                     text = target.raw_for(wanted.text, alone.tokens)
                     own = OwnOutput.of(served.tokens, alone.tokens, text)
         with torch.inference_mode():
@@ -259,11 +259,12 @@ class InspectionSession:
     def _half(self, probe: Probe, part: str, source: Tensor, target: Tensor) -> Tensor:
         return self._engine.attention.maps(probe, part, len(source), len(target), torch.float16)
 
-    def _score(self, ids: Sequence[int], found: Hypothesis, penalty: float) -> Hypothesis:
+    def _score(self, ids: Sequence[int], found: Hypothesis, search: SearchSettings) -> Hypothesis:
         """Return an output with the probabilities of the network itself."""
         (read,) = self._engine.score([ids], [found.tokens])
         costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
-        return hypothesis_of(found.tokens, costs, penalty, found.finished)
+        alpha, penalty = search.length_penalty, search.penalty
+        return hypothesis_of(found.tokens, costs, alpha, found.finished, penalty)
 
     def _choices(
         self, hidden: Tensor, tokens: Sequence[int], rules: Rules | None

@@ -11,13 +11,12 @@ Shapes: B sources, P packed rows, D width, N rows of a search, t new tokens.
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.encoding import around_of
+from dragoman.models.encoding import around_of, parts_of
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.search_states import CachedState
 from dragoman.models.settings import DecoderSettings
@@ -41,7 +40,7 @@ class Layer(nn.Module):
         self.around = around_of(settings)
         self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
         self.attention_norm = self.around.new_norm(width, f"{name}.attention")
-        self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
+        self.feed_forward = FeedForward(parts_of(settings))
         self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
@@ -155,12 +154,12 @@ class Decoder(Writing):
         return self.project(x if self.norm is None else self.norm(x))
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        word = self.embedding(tokens) * math.sqrt(self.settings.model_dim)
+        word = self.embedding(tokens) * self.settings.embedding_scale
         place = self.positions(torch.arange(len(tokens)), None, word.dtype)
         return {"embedding": word, "position": place, "sum": word + place}
 
     def _embed(self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None) -> Tensor:
         return embed(
             tokens, positions, self.embedding, self.positions, self.dropout,
-            width=self.settings.model_dim, row_keys=row_keys,
+            scale=self.settings.embedding_scale, row_keys=row_keys,
         )  # fmt: skip

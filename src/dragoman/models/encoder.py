@@ -6,15 +6,14 @@ something is said.
 
 (Devlin et al., 2019: BERT's shape; paper §3.1.) What is said is the task's: which token stands
 where one is masked, W being the embedding with ``tie``, or one of some labels. Departures from
-BERT: no segments, no first symbol of its own, ReLU (the paper's) for GELU, and no layer between the
-last one and W.
+BERT: no segments, no first symbol of its own, ReLU (the paper's) unless the setting ``activation``
+says GELU, and no layer between the last one and W.
 
 Shapes: B sources, P packed rows, D width, V outputs.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
@@ -88,13 +87,14 @@ class Encoder(Network):
     def encode(self, source: Sequences) -> Memory:
         settings = self.settings
         before = self.front_end or self.source_embedding
-        x = embed_source(source, before, self.source_positions, self.dropout, settings.model_dim)
+        scale = settings.embedding_scale
+        x = embed_source(source, before, self.source_positions, self.dropout, scale)
         return read(x, self.encoder, self.encoder_norm, attend_unknown=settings.attend_unknown)
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         """The steps of the embedding by name, as ``Network.embedded`` describes. ``side`` is not
         used, since an encoder has one side."""
         lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
-        word = self.source_embedding(tokens) * math.sqrt(self.settings.model_dim)
+        word = self.source_embedding(tokens) * self.settings.embedding_scale
         place = self.source_positions(places, lengths, word.dtype)
         return {"embedding": word, "position": place, "sum": word + place}

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
 from dragoman.models.interface import Memory
-from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
+from dragoman.models.settings import UNKNOWN, StackSettings, TransformerSettings
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
@@ -63,12 +63,13 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
     return FRONT_ENDS[name](width, **sizes)
 
 
-def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
+def parts_of(settings: TransformerSettings | StackSettings) -> LayerParts:
     """The settings of each layer of such a model."""
     return LayerParts(
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
         attention=settings.attention,
+        activation=settings.activation,
         activation_dropout=settings.activation_dropout,
         around=around_of(settings),
     )
@@ -76,7 +77,12 @@ def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
 
 def around_of(settings: TransformerSettings | StackSettings) -> Around:
     """The settings of the norm, residual connection and dropout of each sub-layer."""
-    return Around(norm=settings.norm, residual=settings.residual, dropout=settings.dropout)
+    return Around(
+        norm=settings.norm,
+        residual=settings.residual,
+        dropout=settings.dropout,
+        norm_epsilon=settings.norm_epsilon,
+    )
 
 
 class Embedded(NamedTuple):
@@ -95,10 +101,10 @@ def embed_source(
     before: Embedding | FrontEnd,
     encoding: Positions,
     dropout: Dropout,
-    width: int,
+    scale: float,
 ) -> Embedded:
-    """``before``: what makes rows of the source. ``width`` is D; an open probe may switch positions
-    off."""
+    """``before``: what makes rows of the source. Embeddings of tokens are multiplied by ``scale``.
+    An open probe may switch positions off."""
     if isinstance(before, FrontEnd):
         source = before(source)
     layout, lengths, combine = source.layout, None, encoding.settings.combine
@@ -119,7 +125,7 @@ def embed_source(
         before,
         encoding,
         dropout,
-        width=width,
+        scale=scale,
         combine=combine,
         lengths=lengths,
         row_keys=layout.row_keys,

@@ -184,6 +184,8 @@ class Network(nn.Module, Encodes, Projects):
     ctc: Linear | None
     """The layer that predicts for each row that was read which token is spoken there, or none (the
     last output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``)."""
+    output_bias: nn.Parameter | None
+    """(V,) a bias that is added to the logits, or none."""
     plain_only: ClassVar[str] = ""
     """Why no faster path of its kind runs it; nothing where they may."""
 
@@ -191,6 +193,7 @@ class Network(nn.Module, Encodes, Projects):
         super().__init__()
         self.front_end = None
         self.ctc = None
+        self.output_bias = None
 
     def memory_length(self, length: int) -> int:
         """The number of rows that the layers make of a source of ``length`` tokens or rows."""
@@ -208,7 +211,8 @@ class Network(nn.Module, Encodes, Projects):
     @property
     @abstractmethod
     def output_layer(self) -> Embedding | Linear:
-        """The matrix that ``project`` multiplies by: for losses that fuse it."""
+        """The matrix that ``project`` multiplies by before it adds ``output_bias``: for losses
+        that fuse it."""
 
     @abstractmethod
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
@@ -216,7 +220,11 @@ class Network(nn.Module, Encodes, Projects):
         made of: (length, D) each by name, in the order of computing. For those who look inside."""
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        return self.output_layer.project(hidden, ids)
+        logits = self.output_layer.project(hidden, ids)
+        bias = self.output_bias
+        if bias is None:
+            return logits
+        return logits + (bias if ids is None else bias[ids])
 
 
 class Writing(Network, Model):

@@ -64,9 +64,9 @@ class PreparedNetwork(Model):
             prepare(self._network, dtype)
             self._steps = self._network if steps_of is None else steps_of(self._network, dtype)
             self._output: _Output = (
-                _Int8Output(network.output_layer.weight)
+                _Int8Output(network.output_layer.weight, network.output_bias)
                 if dtype == torch.int8
-                else _PlainOutput(network.output_layer.weight, dtype)
+                else _PlainOutput(network.output_layer.weight, network.output_bias, dtype)
             )
 
     @torch.no_grad()
@@ -114,13 +114,15 @@ class _Output(ABC):
 
 
 class _PlainOutput(_Output):
-    def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         self._vocabulary = len(weight)
         self.most = min(COLUMNS, self._vocabulary)
         spare = -len(weight) % COLUMNS
-        never = torch.zeros(len(weight) + spare)
-        never[len(weight) :] = NEVER
-        self._map = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), never, dtype)
+        whole = torch.zeros(len(weight) + spare)
+        if bias is not None:
+            whole[: len(weight)] = bias
+        whole[len(weight) :] = NEVER
+        self._map = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), whole, dtype)
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self._map.any_rows(hidden)[:, : self._vocabulary]
@@ -130,8 +132,8 @@ class _PlainOutput(_Output):
 
 
 class _Int8Output(_Output):
-    def __init__(self, weight: Tensor) -> None:
-        self._map = native.Int8Map(weight, None)
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self._map = native.Int8Map(weight, bias)
         self.most = min(native.MAX_BEST, len(weight))
 
     def logits(self, hidden: Tensor) -> Tensor:

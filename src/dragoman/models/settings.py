@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import reduce
-from math import prod
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from dragoman.base.settings import Settings
-from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
+from dragoman.nn.settings import (
+    NORM_EPSILON,
+    Activation,
+    AttentionSettings,
+    Norm,
+    PositionSettings,
+)
 
 UNKNOWN = 0
 """The id of ``<unk>``, the same in every vocabulary of the project."""
+BEGIN = 1
+"""The id of ``<s>``, which every output begins with, likewise."""
 
 _WIDEST = 65_536
 """Of a model, and of its heads together: the kernels count in 32 bits."""
@@ -76,19 +84,32 @@ class TransformerSettings(ModelSettings):
     """Heads and their widths."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
+    activation: Activation = "relu"
+    """The activation function of the feed-forward layers. relu: max(0, x) (the paper); swish: x
+    times the sigmoid of x (OPUS-MT's models); gelu: x times the normal distribution function,
+    exactly (GPT, BERT)."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout inside the feed-forward layers, after the ReLU. The paper has none here."""
+    """Dropout inside the feed-forward layers, after the activation. The paper has none here."""
     norm: Norm = "post"
     """Layer normalisation. post: after the residual sum (the paper); pre: before each sub-layer;
     none: nowhere, to show why normalisation is needed."""
+    norm_epsilon: float = Field(NORM_EPSILON, gt=0, le=1)
+    """The number that layer normalisation adds to the variance."""
     residual: bool = True
     """Residual connections around each sub-layer (the paper). Switch them off to see why the paper
     has them: deep stacks do not learn."""
     positions: PositionSettings = PositionSettings()
     """How positions are encoded."""
+    scale_embeddings: bool = True
+    """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
+    zero_start: bool = False
+    """Use zeros as the embedding of the start symbol ``<s>`` of an output, so that only its
+    position is read (Marian)."""
     tie: Literal["all", "target", "none"] = "all"
     """Weight tying. all: one matrix for source, target and output (the paper); target: for target
     and output; none: no tying."""
+    output_bias: bool = False
+    """Add a bias, one number for each token, to the output layer (Marian). The paper has none."""
     attend_unknown: bool = True
     """Allow attention to ``<unk>`` tokens. Off: they are masked, like padding."""
     next_word: bool = False
@@ -98,6 +119,11 @@ class TransformerSettings(ModelSettings):
     @property
     def shares_vocabulary(self) -> bool:
         return self.tie == "all"
+
+    @property
+    def embedding_scale(self) -> float:
+        """The number that embeddings are multiplied by."""
+        return _embedding_scale(self)
 
     @property
     def longest(self) -> int | None:
@@ -261,17 +287,29 @@ class StackSettings(ModelSettings):
     """Heads and their widths."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
+    activation: Activation = "relu"
+    """The activation function of the feed-forward layers. relu: max(0, x) (the paper); swish: x
+    times the sigmoid of x; gelu: x times the normal distribution function, exactly (GPT, BERT)."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout inside the feed-forward layers, after the ReLU."""
+    """Dropout inside the feed-forward layers, after the activation."""
     norm: Norm = "pre"
     """Layer normalisation. pre: before each sub-layer (GPT-2 and later); post: after the residual
     sum (the paper, BERT); none: nowhere."""
+    norm_epsilon: float = Field(NORM_EPSILON, gt=0, le=1)
+    """The number that layer normalisation adds to the variance."""
     residual: bool = True
     """Residual connections around each sub-layer (the paper)."""
     positions: PositionSettings = PositionSettings()
     """How positions are encoded; the encodings are added."""
+    scale_embeddings: bool = True
+    """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
     tie: bool = True
     """Use one matrix for the input embeddings and the output layer."""
+
+    @property
+    def embedding_scale(self) -> float:
+        """The number that embeddings are multiplied by."""
+        return _embedding_scale(self)
 
     @property
     def longest(self) -> int | None:
@@ -390,15 +428,19 @@ class CodesSettings(ModelSettings):
 
     @property
     def sizes(self) -> dict[str, int | str]:
-        return {"model_dim": self.model_dim, "blocks": self.blocks, "codes": prod(self.levels)}
+        return {"model_dim": self.model_dim, "blocks": self.blocks, "codes": math.prod(self.levels)}
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if prod(self.levels) > _MOST_CODES:
+        if math.prod(self.levels) > _MOST_CODES:
             raise ValueError(
-                f"levels make {prod(self.levels):,} codes; {_MOST_CODES:,} is the most"
+                f"levels make {math.prod(self.levels):,} codes; {_MOST_CODES:,} is the most"
             )
         return self
+
+
+def _embedding_scale(model: TransformerSettings | StackSettings) -> float:
+    return math.sqrt(model.model_dim) if model.scale_embeddings else 1.0
 
 
 def _sizes_of_stacks(

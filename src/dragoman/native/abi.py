@@ -43,6 +43,10 @@ class Part(ctypes.Structure):
     _fields_ = (("weight", POINTER), ("bias", POINTER), ("outputs", WHOLE), ("add", WHOLE))
 
 
+ACTIVATIONS = ("relu", "swish", "gelu")
+"""Activation functions, in the order of their numbers in ``src/abi.h``."""
+
+
 class Shape(ctypes.Structure):
     """Sizes and choices of a Transformer."""
 
@@ -59,6 +63,8 @@ class Shape(ctypes.Structure):
         ("pre_norm", c_int32),
         ("hidden_token", c_int32),  # a token that nothing may attend to; -1: none
         ("one_embedding", c_int32),  # whether source and target share theirs
+        ("zero_token", c_int32),  # a target token whose embedding is zero; -1: none
+        ("activation", c_int32),  # of the feed-forward layers: its place in ACTIVATIONS
     )
 
 
@@ -81,7 +87,8 @@ class Group(ctypes.Structure):
         ("ngram", WHOLE),  # no run of this many tokens twice; 0: no limit
         ("ended", WHOLE),  # hypotheses that have ended
         ("quota", WHOLE),  # ended hypotheses at which it stops
-        ("alpha", c_double),  # of the length penalty
+        ("alpha", c_double),  # of the length penalty ((shift + length) / (shift + 1))^alpha
+        ("shift", c_double),
         ("ceiling", c_double),  # the greatest length penalty that it can reach
         ("worst", c_double),  # score of the worst of its n best ended; -inf while fewer
         ("key", c_uint64),  # of its random numbers

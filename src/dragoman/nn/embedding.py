@@ -23,17 +23,16 @@ def embed(
     encoding: Positions,
     dropout: Dropout,
     *,
-    width: int,
+    scale: float,
     combine: Literal["add", "concatenate"] = "add",
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
 ) -> Tensor:
-    """Embedding times √width, plus (or beside) its position, then dropout: (P,), (P,) -> (P, D).
+    """Embedding times ``scale``, plus (or beside) its position, then dropout: (P,), (P,) -> (P, D).
 
     ``lengths`` (P,) of the sequences that the rows are of, where positions go by them; ``row_keys``
     (P,) of the rows, for dropout.
     """
-    scale = math.sqrt(width)
     added = combine == "add"
     if embedding.packed is not None and added and encoding.is_fixed_table:
         longest = int(positions.max()) + 1 if len(positions) else 0

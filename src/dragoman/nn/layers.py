@@ -31,8 +31,8 @@ from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout, dropout
 from dragoman.nn.layout import Layout
-from dragoman.nn.linear import Computing, Linear, Precision
-from dragoman.nn.settings import NORM_EPSILON, AttentionSettings, Norm
+from dragoman.nn.linear import ACTIVATIONS, Computing, Linear, Precision
+from dragoman.nn.settings import NORM_EPSILON, Activation, AttentionSettings, Norm
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -44,6 +44,7 @@ class LayerParts:
     model_dim: int
     ffn_dim: int
     attention: AttentionSettings
+    activation: Activation
     activation_dropout: float
     around: Around
 
@@ -56,11 +57,10 @@ class LayerNorm(Computing):
     "decoder.2.feed_forward" say; the norm at the end of a pre-norm stack belongs to none.
     """
 
-    eps = NORM_EPSILON
-
-    def __init__(self, width: int, sublayer: str = "") -> None:
+    def __init__(self, width: int, sublayer: str = "", eps: float = NORM_EPSILON) -> None:
         super().__init__()
         self.sublayer = sublayer
+        self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
         self._by_kernels = False
@@ -107,14 +107,17 @@ class Around:
     norm: Norm
     residual: bool
     dropout: float
+    norm_epsilon: float = NORM_EPSILON
 
     def new_norm(self, width: int, sublayer: str) -> LayerNorm | NoNorm:
         """The norm of one sub-layer."""
-        return NoNorm(sublayer) if self.norm == "none" else LayerNorm(width, sublayer)
+        if self.norm == "none":
+            return NoNorm(sublayer)
+        return LayerNorm(width, sublayer, self.norm_epsilon)
 
     def last_norm(self, width: int) -> LayerNorm | None:
         """The norm at the end of a stack."""
-        return LayerNorm(width) if self.norm == "pre" else None
+        return LayerNorm(width, eps=self.norm_epsilon) if self.norm == "pre" else None
 
     def __call__(
         self,
@@ -141,18 +144,20 @@ class Around:
 
 
 class FeedForward(nn.Module):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), each position by itself."""
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), each position by itself. The setting
+    ``activation`` may put another function in the place of max(0, ·)."""
 
-    def __init__(self, model_dim: int, ffn_dim: int, activation_dropout: float) -> None:
+    def __init__(self, parts: LayerParts) -> None:
         super().__init__()
-        self.inner = Linear(model_dim, ffn_dim, hidden=True)
-        self.outer = Linear(ffn_dim, model_dim, hidden=True)
-        self.dropout = Dropout(activation_dropout)
+        self.inner = Linear(parts.model_dim, parts.ffn_dim, hidden=True)
+        self.outer = Linear(parts.ffn_dim, parts.model_dim, hidden=True)
+        self.activation: Activation = parts.activation
+        self.dropout = Dropout(parts.activation_dropout)
 
     def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
         """(P, D) -> (P, D); ``row_keys`` (P,) of the rows, for dropout."""
         inner, outer = self.inner, self.outer
-        if inner.packed is not None and outer.packed is not None:
+        if inner.packed is not None and outer.packed is not None and self.activation == "relu":
             assert inner.bias is not None and outer.bias is not None
             return native_linear.feed_forward(
                 x,
@@ -161,7 +166,8 @@ class FeedForward(nn.Module):
                 (inner.packed, outer.packed),
                 drop=new_drop(self.dropout.rate_now, row_keys),
             )
-        return self.outer(self.dropout(F.relu(self.inner(x)), row_keys))  # type: ignore[no-any-return]
+        hidden = ACTIVATIONS[self.activation](inner(x))
+        return outer(self.dropout(hidden, row_keys))  # type: ignore[no-any-return]
 
 
 def show(name: str, x: Tensor) -> None:
@@ -188,7 +194,7 @@ class EncoderLayer(nn.Module):
         width = settings.model_dim
         self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
         self.attention_norm = self.around.new_norm(width, f"{name}.attention")
-        self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
+        self.feed_forward = FeedForward(settings)
         self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
     def forward(self, x: Tensor, layout: Layout, key_mask: Tensor | None) -> Tensor:
@@ -221,7 +227,7 @@ class DecoderLayer(nn.Module):
             settings.attention, width, f"{name}.cross_attention"
         )
         self.cross_attention_norm = self.around.new_norm(width, f"{name}.cross_attention")
-        self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
+        self.feed_forward = FeedForward(settings)
         self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
     def forward(

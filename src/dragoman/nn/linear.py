@@ -11,6 +11,7 @@ weights are cast and laid out once, for oneDNN or for the int8 kernels (``prepar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
@@ -21,8 +22,15 @@ from torch.nn import functional as F
 from dragoman.native import library
 from dragoman.native import linear as native
 from dragoman.native.int8 import Int8Map
+from dragoman.nn.settings import Activation
 
 Precision = Literal["fp32", "bf16"]
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "swish": F.silu,
+    "gelu": F.gelu,
+}
 
 
 class Computing(nn.Module):
@@ -270,7 +278,7 @@ def of_rows(dtype: torch.dtype) -> torch.dtype:
 
 
 class InferenceLinear:
-    """y = x Wᵀ + b, or ReLU of it, in one precision: P rows, (P, K) -> (P, N).
+    """y = x Wᵀ + b, or an activation of it, in one precision: P rows, (P, K) -> (P, N).
 
     torch's own ``F.linear`` lays weights out again in every call, and in fp32 asks a library that
     is slow on some processors: 2.3 times slower than oneDNN on an AMD Zen 5. The operators used
@@ -285,15 +293,15 @@ class InferenceLinear:
         self._by_onednn = has_onednn(dtype)
         self._weight = torch.ops.mkldnn._reorder_linear_weight(low) if self._by_onednn else low
 
-    def __call__(self, x: Tensor, *, relu: bool = False) -> Tensor:
+    def __call__(self, x: Tensor, *, then: Activation | None = None) -> Tensor:
         if self._by_onednn:
-            then = "relu" if relu else "none"
+            fused = "relu" if then == "relu" else "none"
             out: Tensor = torch.ops.mkldnn._linear_pointwise.default(
-                x, self._weight, self._bias, then, [], ""
+                x, self._weight, self._bias, fused, [], ""
             )
-            return out
+            return out if then in (None, "relu") else ACTIVATIONS[then](out)
         out = F.linear(x, self._weight, self._bias)
-        return F.relu(out) if relu else out
+        return out if then is None else ACTIVATIONS[then](out)
 
     def any_rows(self, x: Tensor) -> Tensor:
         """Maps x (..., K) of any type and number of rows; oneDNN gets a ``rounded`` number."""

@@ -1,6 +1,6 @@
 """How a model is told where a token stands (paper §3.5), and the simpler ideas that lead there.
 
-Five fixed encodings and a learned one, each a function of the position (and, for one, of the
+Six fixed encodings and a learned one, each a function of the position (and, for one, of the
 sequence's length) to a vector:
 
 - ``index``: the position itself, in every dimension. Unbounded.
@@ -8,6 +8,8 @@ sequence's length) to a vector:
   different lengths. Where the length is not known yet, on the target side, a fixed maximum serves.
 - ``binary``: the binary digits of the position, lowest first. Bounded and unique, but not smooth.
 - ``sinusoidal``: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same).
+- ``marian``: PE(pos, i) = sin(pos f_i), PE(pos, D/2 + i) = cos(pos f_i) for i < D/2, with
+  f_i = 10000^(-i / (D/2 - 1)): Marian's ``sinusoidalPositionEmbeddings``.
 - ``learned``: a table trained with the rest.
 - ``sinusoidal-2d``: for the patches of a picture, the sines of the row beside those of the column.
 
@@ -37,6 +39,17 @@ def sinusoidal(positions: Tensor, width: int) -> Tensor:
     return table
 
 
+def marian(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width) fp64: all sines before all cosines. The last of an odd width is zero."""
+    half = width // 2
+    number = torch.arange(half, device=positions.device, dtype=torch.float64)
+    angles = positions.double()[:, None] * torch.exp(number * (-math.log(1e4) / max(half - 1, 1)))
+    table = torch.zeros(len(positions), width, dtype=torch.float64, device=positions.device)
+    table[:, :half] = angles.sin()
+    table[:, half : 2 * half] = angles.cos()
+    return table
+
+
 def index(positions: Tensor, width: int) -> Tensor:
     """(P,) -> (P, width): the position itself in every dimension."""
     return positions.float()[:, None].expand(-1, width)
@@ -63,7 +76,7 @@ def sinusoidal_2d(positions: Tensor, width: int, across: int) -> Tensor:
     return torch.cat([rows, sinusoidal(positions % across, width - half)], dim=1)
 
 
-_FIXED = {"sinusoidal": sinusoidal, "binary": binary}
+_FIXED = {"sinusoidal": sinusoidal, "marian": marian, "binary": binary}
 """A row per position, whatever the sequence; ``models/transformer/int8_weights.py`` makes them
 without torch."""
 

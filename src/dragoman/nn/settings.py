@@ -10,11 +10,15 @@ from dragoman.base.settings import Settings
 
 Norm = Literal["post", "pre", "none"]
 
+Activation = Literal["relu", "swish", "gelu"]
+"""relu: max(0, x); swish: x σ(x); gelu: x Φ(x) with the exact normal distribution function Φ, as
+Hugging Face and CTranslate2 use the name. (Marian's ``gelu`` is x σ(1.702 x).)"""
+
 InferencePrecision = Literal["auto", "int8", "bf16", "fp32"]
 """The precisions that a user may choose for a trained model."""
 
 NORM_EPSILON = 1e-5
-"""The number that a layer norm adds to a variance."""
+"""The number that a layer norm adds to a variance, unless a setting says otherwise."""
 
 
 class AttentionSettings(Settings):
@@ -42,11 +46,11 @@ class PositionSettings(Settings):
     """Settings of the encoding of positions."""
 
     kind: Literal[
-        "sinusoidal", "learned", "index", "normalised", "binary", "sinusoidal-2d", "none"
+        "sinusoidal", "learned", "index", "normalised", "binary", "marian", "sinusoidal-2d", "none"
     ] = "sinusoidal"
-    """The encoding: sinusoidal (the paper), learned, index, normalised, binary, sinusoidal-2d (for
-    patches of pictures and models of kind encoder: one half tells the row, the other the column),
-    or none."""
+    """The encoding: sinusoidal (the paper), learned, index, normalised, binary, marian (all sines
+    before all cosines, with the frequencies of Marian), sinusoidal-2d (for patches of pictures and
+    models of kind encoder: one half tells the row, the other the column), or none."""
     combine: Literal["add", "concatenate"] = "add"
     """add: add the encoding to the embedding (the paper); concatenate: append it to a narrower
     embedding."""

@@ -116,7 +116,8 @@ class PlainBeam:
             ("goes_on", goes_on),
         ):
             looked[name][:, :columns] = value
-        penalty = ((6.0 + groups["length"]) / 6.0) ** groups["alpha"]
+        one_more = groups["shift"] + 1.0  # the end symbol
+        penalty = ((one_more + groups["length"]) / one_more) ** groups["alpha"]
         group, column = (ends & (total / penalty[:, None] > groups["worst"][:, None])).nonzero()
         ended = live.all_ended[: len(group)]
         candidate = looked["candidate"][group, column]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dragoman.native.abi import Ended, Found, Group, Looked
 from dragoman.search.hypothesis import (
+    SHIFTS,
     Booleans,
     Floats,
     Floats32,
@@ -75,7 +76,8 @@ def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
         "ended": 0,
         "quota": _quota(width, settings),
         "alpha": settings.length_penalty,
-        "ceiling": length_penalty(limit + 1, settings.length_penalty),
+        "shift": SHIFTS[settings.penalty],
+        "ceiling": length_penalty(limit + 1, settings.length_penalty, settings.penalty),
         "worst": -np.inf,
         "key": key,
         "next_rows": 0,
@@ -258,18 +260,21 @@ class BeamState:
         pool = self.pools[group]
         if end is not None:
             log_probabilities.append(end)
-        alpha = pool.job.request.settings.length_penalty
-        pool.offer(hypothesis_of(tokens, log_probabilities, alpha, end is not None))
+        settings = pool.job.request.settings
+        alpha, penalty = settings.length_penalty, settings.penalty
+        pool.offer(hypothesis_of(tokens, log_probabilities, alpha, end is not None, penalty))
 
     def hypothesis(self, group: int) -> Hypothesis:
         """The best live hypothesis of a group, as it stands."""
         row = int(self.groups["rows"][:group].sum())
         length = int(self.groups["length"][group])
+        settings = self.pools[group].job.request.settings
         return hypothesis_of(
             self.tokens[row, :length].tolist(),
             self.log_probabilities[row, :length].tolist(),
-            float(self.groups["alpha"][group]),
+            settings.length_penalty,
             finished=False,
+            penalty=settings.penalty,
         )
 
     def drawing(self) -> list[tuple[SamplingSettings, Booleans]]:

@@ -22,6 +22,7 @@ from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.models.interface import Scores
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+from dragoman.search.settings import Penalty
 
 TOKENS_PER_BATCH = 4096
 """Source and target positions that are worked on at once."""
@@ -39,6 +40,7 @@ def force_decode(
     bos: int,
     eos: int,
     length_penalty: float = 0.6,
+    penalty: Penalty = "wu",
     tokens_per_batch: int = TOKENS_PER_BATCH,
     device: torch.device | str = "cpu",
 ) -> list[Hypothesis]:
@@ -63,6 +65,7 @@ def force_decode(
                 log_probabilities.tolist(),
                 length_penalty,
                 finished=True,
+                penalty=penalty,
             )
     return [hypothesis for hypothesis in scored if hypothesis is not None]
 

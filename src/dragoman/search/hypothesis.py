@@ -4,6 +4,8 @@ The score is that of Wu et al. 2016 (GNMT), section 7, which the paper takes ove
 
     score(Y | X) = log P(Y | X) / lp(Y),    lp(Y) = ((5 + |Y|) / (5 + 1))^α
 
+With the setting ``penalty = "marian"`` it is lp(Y) = |Y|^α in its place.
+
 |Y| counts the tokens that were chosen, the end symbol included. log P is always the model's own:
 temperature, forced prefixes and forbidden tokens decide which token is taken, never what it costs.
 
@@ -18,6 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from dragoman.search.settings import Penalty
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
@@ -43,17 +47,27 @@ class Hypothesis:
     allowed to follow."""
 
 
-def length_penalty(length: int, alpha: float) -> float:
-    """lp(Y) of Wu et al. 2016, equation 14, where ``length`` is |Y|; 1 where α is 0."""
-    return float(((5.0 + length) / 6.0) ** alpha)
+SHIFTS: dict[Penalty, float] = {"wu": 5.0, "marian": 0.0}
+"""s in lp(Y) = ((s + |Y|) / (s + 1))^α, of which both formulas are cases."""
+
+
+def length_penalty(length: int, alpha: float, penalty: Penalty = "wu") -> float:
+    """lp(Y) of Wu et al. 2016, equation 14, or Marian's, where ``length`` is |Y| and at least 1; 1
+    where α is 0."""
+    shift = SHIFTS[penalty]
+    return float(((shift + length) / (shift + 1.0)) ** alpha)
 
 
 def hypothesis_of(
-    tokens: Sequence[int], log_probabilities: Sequence[float], alpha: float, finished: bool
+    tokens: Sequence[int],
+    log_probabilities: Sequence[float],
+    alpha: float,
+    finished: bool,
+    penalty: Penalty = "wu",
 ) -> Hypothesis:
     """Score a sequence; ``log_probabilities`` has one entry more than ``tokens`` if finished."""
     total = sum(log_probabilities, 0.0)
-    score = total / length_penalty(len(log_probabilities), alpha)
+    score = total / length_penalty(max(1, len(log_probabilities)), alpha, penalty)
     return Hypothesis(tuple(tokens), score, total, tuple(log_probabilities), finished)
 
 

@@ -8,6 +8,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from dragoman.base.settings import Settings
 
+Penalty = Literal["wu", "marian"]
+
 
 class SamplingSettings(Settings):
     """The settings for sampling tokens. Temperature is applied first, then top-k, then top-p."""
@@ -35,6 +37,10 @@ class SearchSettings(Settings):
     length_penalty: float = Field(default=0.6, ge=0, le=10)
     """α in ((5 + length) / 6)^α, by which log-probabilities are divided. 0: no length penalty,
     which favours short outputs."""
+    penalty: Penalty = "wu"
+    """The formula of the length penalty. wu: ((5 + length) / 6)^α (Wu et al., 2016; the paper);
+    marian: length^α, as Marian's ``--normalize`` and Hugging Face's ``length_penalty`` have it. The
+    length counts the end symbol."""
     max_extra: int = Field(default=50, ge=0, le=100_000)
     """The number of tokens by which an output may exceed its source, counting the end symbols of
     both. For models without a source (language models), an output may have plan.context tokens, but

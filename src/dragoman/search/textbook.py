@@ -1,7 +1,7 @@
 """Beam search for one source, without cache, batch or early stopping: read it first.
 
 Section 6.1 of the paper: the most probable outputs are searched for with a beam, hypotheses that
-have ended are compared by the length penalty of Wu et al. 2016 (``hypothesis.py``), and an output
+have ended are compared by a length penalty (``hypothesis.py``), and an output
 is at most so much longer than its source. At each step every continuation of every live hypothesis
 is looked at, most probable first: of the first ``beam``, those that end have ended, and of those
 that do not end the first ``beam`` go on.
@@ -37,7 +37,8 @@ def textbook(
     def continuation(before: Hypothesis, token: int, log_probability: float) -> Hypothesis:
         tokens = before.tokens if token == eos else (*before.tokens, token)
         log_probabilities = (*before.token_log_probabilities, log_probability)
-        return hypothesis_of(tokens, log_probabilities, settings.length_penalty, token == eos)
+        alpha, penalty = settings.length_penalty, settings.penalty
+        return hypothesis_of(tokens, log_probabilities, alpha, token == eos, penalty)
 
     live = [hypothesis_of((), (), settings.length_penalty, finished=False)]
     ended: list[Hypothesis] = []

@@ -25,7 +25,8 @@ FINE_TUNING = 10
 
 _STACKS = (EncoderSettings, DecoderSettings)
 _OF_A_STACK = (
-    "model_dim", "ffn_dim", "attention", "activation_dropout", "norm", "residual", "positions"
+    "model_dim", "ffn_dim", "attention", "activation", "activation_dropout", "norm",
+    "norm_epsilon", "residual", "positions", "scale_embeddings",
 )  # fmt: skip
 """The settings that the encoder or decoder of a Transformer shares with a model of one stack."""
 

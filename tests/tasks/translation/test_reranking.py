@@ -20,12 +20,14 @@ from dragoman.forms.form import Pair
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.corpora import plain_pairs
 from dragoman.search.hypothesis import length_penalty
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.shared.surprisal import Scorer
 from dragoman.tasks.translation.reranking import Reranker, choose_weight, doubts_of, reordered
 from dragoman.tasks.translation.result import Translation
 
 ALPHA = 0.6
+SEARCH = SearchSettings(length_penalty=ALPHA)
 
 
 def candidates(*scored: tuple[str, list[float]]) -> Translation:
@@ -47,9 +49,9 @@ def texts(translation: Translation) -> list[str]:
 def test_the_order_is_that_of_the_sum() -> None:
     given = candidates(("a", [-1.0, -1.0]), ("b", [-1.0, -1.5]), ("c", [-3.0]))
     assert (
-        texts(reordered(given, [-9.0, -2.0, -1.0], 0.0, ALPHA)) == texts(given) == ["a", "b", "c"]
+        texts(reordered(given, [-9.0, -2.0, -1.0], 0.0, SEARCH)) == texts(given) == ["a", "b", "c"]
     )
-    found = reordered(given, [-9.0, -2.0, -1.0], 0.5, ALPHA)
+    found = reordered(given, [-9.0, -2.0, -1.0], 0.5, SEARCH)
     assert texts(found) == ["b", "c", "a"]
     assert found.score == pytest.approx((-2.5 + 0.5 * -2.0) / length_penalty(2, ALPHA))
     assert found.alternatives[0].score == pytest.approx(-3.0 + 0.5 * -1.0)
@@ -76,11 +78,11 @@ def test_a_weight_is_chosen_by_what_it_gains() -> None:
     )
     pairs = [Pair(n, "x", right) for n in range(3)]
     helpful: Any = Judge([right])
-    weight, found = choose_weight(translator, helpful, pairs, ALPHA)
+    weight, found = choose_weight(translator, helpful, pairs, SEARCH)
     assert found[0.0] < found[weight] == pytest.approx(100)
     assert weight == min(w for w in found if 9 * w > 1)  # no more than it takes
     useless: Any = Judge([wrong])
-    assert choose_weight(translator, useless, pairs, ALPHA)[0] == 0.0
+    assert choose_weight(translator, useless, pairs, SEARCH)[0] == 0.0
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +192,7 @@ def test_what_was_cut_stands_behind_what_was_ended() -> None:
     a, b = candidates(("a", [-2.0]), ("b", [-3.0])), candidates(("c", [-1.0]), ("d", [-1.5]))
     short = cut(candidates(("short", [-0.1])))
     first = replace(a, alternatives=(*a.alternatives, short))
-    assert texts(reordered(first, [-1.0, -1.0, -1.0], 0.5, ALPHA)) == ["a", "b", "short"]
+    assert texts(reordered(first, [-1.0, -1.0, -1.0], 0.5, SEARCH)) == ["a", "b", "short"]
     pieces = (Piece("x", " ", (1,)), Piece("x", "", (1,)))
     found = Translation.join("x x", Passage("", pieces), [first, b])
     every = [
@@ -206,8 +208,8 @@ def test_of_a_line_of_several_sentences_each_is_put_in_order() -> None:
     passage = Passage("", (Piece("x", " ", (1,)), Piece("y", "", (1,))))
     given = Translation.join("x y", passage, parts)
     costs = [-9.0, -1.0, -2.0, -2.5]
-    assert texts(reordered(given, costs, 0.0, ALPHA))[0] == "a c"
-    found = reordered(given, costs, 1.0, ALPHA)
+    assert texts(reordered(given, costs, 0.0, SEARCH))[0] == "a c"
+    found = reordered(given, costs, 1.0, SEARCH)
     assert texts(found) == ["b c", "b d"] and len(found.parts) == 2
 
 

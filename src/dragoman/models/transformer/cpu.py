@@ -42,6 +42,7 @@ class _CpuLayer:
         self.memory = _side_by_side(dtype, cross.key, cross.value)
         """Keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
         self.cross_output = _side_by_side(dtype, cross.output)
+        self._activation = feed.activation
         self._inner = _side_by_side(dtype, feed.inner)
         self._outer = _side_by_side(dtype, feed.outer)
         self.norms = (
@@ -50,7 +51,7 @@ class _CpuLayer:
 
     def feed(self, x: Tensor) -> Tensor:
         """Equation 2 of the paper: (P, D) -> (P, D)."""
-        return self._outer(self._inner(x, relu=True))
+        return self._outer(self._inner(x, then=self._activation))
 
 
 class CpuSteps:

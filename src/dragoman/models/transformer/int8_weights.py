@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import SearchError
-from dragoman.models.settings import UNKNOWN, TransformerSettings
-from dragoman.native.abi import Factors, Shape
+from dragoman.models.settings import BEGIN, UNKNOWN, TransformerSettings
+from dragoman.native.abi import ACTIVATIONS, Factors, Shape
 from dragoman.native.decoder import NativeModel
-from dragoman.nn.settings import NORM_EPSILON, PositionSettings
+from dragoman.nn.settings import PositionSettings
 
 Array = npt.NDArray[np.float32]
 Named = Mapping[str, Array]
@@ -89,6 +89,15 @@ def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:
     return rows
 
 
+def _marian(positions: npt.NDArray[np.int64], width: int) -> Floats:
+    """All sines before all cosines, with Marian's frequencies."""
+    half = width // 2
+    angles = positions[:, None] * np.exp(np.arange(half) * (-math.log(1e4) / max(half - 1, 1)))
+    rows = np.zeros((len(positions), width))
+    rows[:, :half], rows[:, half : 2 * half] = np.sin(angles), np.cos(angles)
+    return rows
+
+
 def _binary(positions: npt.NDArray[np.int64], width: int) -> Floats:
     """Binary digits, lowest first; zeros beyond the 63rd."""
     digits = np.arange(min(width, 63))
@@ -107,7 +116,13 @@ def _none(positions: npt.NDArray[np.int64], width: int) -> Floats:
     return np.zeros((len(positions), width))
 
 
-_TABLES = {"sinusoidal": _sinusoidal, "binary": _binary, "index": _index, "none": _none}
+_TABLES = {
+    "sinusoidal": _sinusoidal,
+    "marian": _marian,
+    "binary": _binary,
+    "index": _index,
+    "none": _none,
+}
 
 
 def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shape, Factors]:
@@ -127,9 +142,12 @@ def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shap
         pre_norm=settings.norm == "pre",
         hidden_token=-1 if settings.attend_unknown else UNKNOWN,
         one_embedding=settings.tie == "all",
+        zero_token=BEGIN if settings.zero_start else -1,
+        activation=ACTIVATIONS.index(settings.activation),
     )
     scale = key_width**-0.5 if attention.scaled else 1.0
-    factors = Factors(attention=scale, embedding=settings.model_dim**0.5, epsilon=NORM_EPSILON)
+    embedding, epsilon = settings.embedding_scale, settings.norm_epsilon
+    factors = Factors(attention=scale, embedding=embedding, epsilon=epsilon)
     return shape, factors
 
 
@@ -172,6 +190,8 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
         found["target_embedding.weight"] = (target, width)
     if settings.tie == "none":
         found["output.weight"] = (target, width)
+    if settings.output_bias:
+        found["output_bias"] = (target,)
     if settings.positions.kind == "learned":
         for side in ("source", "target"):
             found[f"{side}_positions.table"] = (settings.positions.maximum, width)
@@ -190,7 +210,7 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
 
 def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
     """Every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_pack.h``; the
-    last three are the embeddings of source and target, and the output matrix."""
+    last four are the embeddings of source and target, the output matrix and its bias."""
     return [
         None if one is None else np.ascontiguousarray(one, np.float32)
         for one in _in_order(settings, named)
@@ -227,7 +247,7 @@ def _in_order(settings: TransformerSettings, named: Named) -> Iterator[npt.NDArr
     yield from norm("decoder_norm")
     source = named["source_embedding.weight"]
     target = named.get("target_embedding.weight", source)
-    yield from (source, target, named.get("output.weight", target))
+    yield from (source, target, named.get("output.weight", target), named.get("output_bias"))
 
 
 def _block_diagonal(blocks: Array) -> Array:

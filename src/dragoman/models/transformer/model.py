@@ -3,18 +3,18 @@
 Paper to code: d_model ``model_dim``, d_ff ``ffn_dim``, h ``num_heads``, N ``encoder_layers`` and
 ``decoder_layers``, P_drop ``dropout``. Departures, all settings: pre-norm, no norm, no residual
 connections, positions other than sinusoidal, value width free of key width, vocabularies that are
-not shared.
+not shared; for models of other programs also activations other than ReLU, an output bias, a start
+symbol without embedding, embeddings that are not scaled.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.encoding import (
@@ -27,14 +27,14 @@ from dragoman.models.encoding import (
 )
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory, Part
 from dragoman.models.search_states import CachedState
-from dragoman.models.settings import TransformerSettings
+from dragoman.models.settings import BEGIN, TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed
+from dragoman.nn.embedding import embed, placed
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.linear import Computing, Embedding, Linear, Precision
 from dragoman.nn.positions import Positions
 
 
@@ -82,7 +82,7 @@ class TransformerState(CachedState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(Advancing):
+class Transformer(Advancing, Computing):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
@@ -112,6 +112,8 @@ class Transformer(Advancing):
         self.output = (
             Linear(width, target_vocabulary, bias=False) if settings.tie == "none" else None
         )
+        if settings.output_bias:
+            self.output_bias = nn.Parameter(torch.zeros(target_vocabulary))
         self.source_positions = Positions(positions, positions.width or width)
         self.target_positions = Positions(positions, positions.width or width)
         self.dropout = Dropout(settings.dropout)
@@ -127,6 +129,9 @@ class Transformer(Advancing):
             self.next_word = NextWord(source_vocabulary, target_vocabulary, width)
         self.encoder_norm = layer.around.last_norm(width)
         self.decoder_norm = layer.around.last_norm(width)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """Its own weights, the output bias, are added in one way only."""
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -171,7 +176,7 @@ class Transformer(Advancing):
             self.front_end or self.source_embedding,
             self.source_positions,
             self.dropout,
-            self.settings.model_dim,
+            self.settings.embedding_scale,
         )
         attend_unknown = self.settings.attend_unknown
         return read(embedded, self.encoder, self.encoder_norm, attend_unknown=attend_unknown)
@@ -216,22 +221,38 @@ class Transformer(Advancing):
 
         ``row_keys`` (P,) are those of the rows, for dropout.
         """
-        return embed(
+        combine = self.settings.positions.combine
+        rows = embed(
             tokens,
             positions,
             self._target_embedding,
             self.target_positions,
             self.dropout,
-            width=self.settings.model_dim,
-            combine=self.settings.positions.combine,
+            scale=self.settings.embedding_scale,
+            combine=combine,
             row_keys=row_keys,
         )
+        if not self.settings.zero_start:
+            return rows
+        starts = (tokens == BEGIN).nonzero()[:, 0]
+        weight = self._target_embedding.weight
+        only_positions = placed(
+            weight.new_zeros(len(starts), weight.shape[1]),
+            positions[starts],
+            self.target_positions,
+            self.dropout,
+            combine=combine,
+            row_keys=None if row_keys is None else row_keys[starts],
+        )
+        return rows.index_copy(0, starts, only_positions.to(rows.dtype))
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         of_source, places = side == "source", torch.arange(len(tokens))
         embedding = self.source_embedding if of_source else self._target_embedding
         encoding = self.source_positions if of_source else self.target_positions
-        word = embedding(tokens) * math.sqrt(self.settings.model_dim)
+        word = embedding(tokens) * self.settings.embedding_scale
+        if self.settings.zero_start and not of_source:
+            word = word.masked_fill((tokens == BEGIN)[:, None], 0.0)
         lengths = torch.full_like(places, len(tokens)) if of_source else None
         place = encoding(places, lengths, word.dtype)
         if self.settings.positions.combine == "add":

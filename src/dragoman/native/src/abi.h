@@ -29,6 +29,8 @@ struct Part {
 
 // ---- decode.cpp
 
+enum : int32_t { RELU, SWISH, GELU };  // native/abi.py has the same numbers
+
 // Sizes and choices of a Transformer.
 struct Shape {
   int32_t model_dim, ffn_dim, heads, key_width, value_width;
@@ -37,6 +39,8 @@ struct Shape {
   int32_t pre_norm;
   int32_t hidden_token;  // a token that nothing may attend to; -1: none
   int32_t one_embedding; // whether source and target share theirs
+  int32_t zero_token;    // a target token whose embedding is zero; -1: none
+  int32_t activation;    // of the feed-forward layers: RELU, SWISH or GELU
 };
 
 // What a Transformer multiplies and divides by.
@@ -51,7 +55,7 @@ struct Factors {
 // One search of a batch.
 struct Group {
   int64_t rows, width, length, limit, least, prefix, ngram, ended, quota;
-  double alpha, ceiling, worst;
+  double alpha, shift, ceiling, worst;
   uint64_t key;
   int64_t next_rows, keep;
   uint8_t done, splits, draws, recorded, special;

@@ -88,7 +88,8 @@ static void take_in(State& state, const int64_t* tokens, int stride, const float
     const int64_t token = tokens[static_cast<size_t>(r) * stride];
     state.slots[r] = state.take_slot(row.source);
     if (token != m.shape.hidden_token) row.past->push(state.slots[r]);
-    embed(m, m.target_embedding, token,
+    const float scale = token == m.shape.zero_token ? 0.0f : m.factors.embedding;
+    embed(m, m.target_embedding, token, scale,
           positions + static_cast<size_t>(row.source->position) * m.width,
           work.x.data() + static_cast<size_t>(r) * m.width);
   }

@@ -23,7 +23,8 @@ static inline int room_for(int k) { return k > LANES ? k : LANES; }
 // The rows in hand.
 struct Best {
   Buffer<Candidates> candidates;
-  Buffer<float> panel;         // (block, 64): logits, without their rows' scales
+  Buffer<float> panel;         // (block, 64): logits; without a bias they lack their rows' scales
+  Buffer<float> ones;          // (rows), the scales of logits that lack none
   Buffer<float> sums;          // (rows, 16)
   Buffer<float> values;        // (rows, room_for(k)), best first
   Buffer<int32_t> ids;
@@ -35,7 +36,9 @@ struct Best {
     sums.reserve(static_cast<size_t>(rows) * LANES);
     values.reserve(rows * room);
     ids.reserve(rows * room);
+    ones.reserve(rows);
     for (int r = 0; r < rows; ++r) candidates[r] = {LEAST, 0.0f};
+    for (int r = 0; r < rows; ++r) ones[r] = 1.0f;
     // A place stays unfilled where a shortlist is shorter than k, or logits are no numbers.
     for (size_t i = 0; i < rows * room; ++i) {
       values[i] = LEAST;
@@ -60,6 +63,13 @@ struct Best {
     }
   }
 };
+
+// One vector of logits, for `panel`: with a bias they have their row's scale.
+template <bool BIASED>
+static ALWAYS_INLINE Floats logits_of(const Int8Weights& w, int column, Floats sums, float scale) {
+  if constexpr (BIASED) return value_of(w, column, sums, every(scale));
+  return multiply_add(sums, load(w.scale.data() + column), load(w.bias.data() + column));
+}
 
 // Insert what is above the row's threshold among the 64 `sums` (without the row's scale).
 static __attribute__((noinline)) void insert(Candidates& row, float* values, int32_t* ids, int k,

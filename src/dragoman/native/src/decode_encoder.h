@@ -44,7 +44,8 @@ static inline void encode_block(const Model& m, EncoderWork& work, const int64_t
   int r = 0;
   for (int b = 0; b < batch; ++b)
     for (int i = 0; i < lengths[b]; ++i, ++r)
-      embed(m, m.source_embedding.data(), tokens[r], positions + static_cast<size_t>(i) * m.width,
+      embed(m, m.source_embedding.data(), tokens[r], m.factors.embedding,
+            positions + static_cast<size_t>(i) * m.width,
             rows.x.data() + static_cast<size_t>(r) * m.width);
   if (!pre) quantise_rows(m, rows);
   for (int i = 0; i < m.shape.encoder_layers; ++i) {

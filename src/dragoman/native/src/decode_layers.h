@@ -170,9 +170,33 @@ static inline void add_projection(const Model& m, Rows& rows, const Int8Weights&
           });
 }
 
-// stream += W_outer relu(W_inner bytes). The hidden values wait in bf16 until the largest of their
-// row is known.
-static inline void feed_forward(const Model& m, Rows& rows, const FeedForward& f) {
+// An activation function (abi.h). Swish and GELU are x F(x) = max(x, 0) - |x| F(-|x|), where F is the
+// logistic or the normal distribution function; both within 1e-4.
+template <int32_t ACTIVATION>
+static ALWAYS_INLINE Floats activate(Floats x) {
+  const Floats positive = larger(x, zero());
+  if constexpr (ACTIVATION == RELU) return positive;
+  const Floats size = magnitude(x);
+  Floats tail;
+  if constexpr (ACTIVATION == SWISH) {  // e / (1 + e), by a polynomial for 1 / (1 + e)
+    const Floats e = power_of_two(multiply(size, every(-LOG2_E)));
+    tail = multiply_add(every(0.152245019f), e, every(-0.532857568f));
+    tail = multiply_add(tail, e, every(0.865893527f));
+    tail = multiply_add(tail, e, every(-0.984834969f));
+    tail = multiply(multiply_add(tail, e, every(0.999702646f)), e);
+  } else {  // a polynomial for the logarithm
+    tail = multiply_add(every(-0.0248846798f), size, every(-0.49882022f));
+    tail = multiply_add(tail, size, every(-1.12924902f));
+    tail = multiply_add(tail, size, every(-1.00353052f));
+    tail = power_of_two(larger(tail, every(-126.0f)));
+  }
+  return subtract(positive, multiply(size, tail));
+}
+
+// stream += W_outer activation(W_inner bytes). The hidden values wait in bf16 until the largest of
+// their row is known.
+template <int32_t ACTIVATION>
+static inline void feed_forward_by(const Model& m, Rows& rows, const FeedForward& f) {
   for (int first = 0; first < rows.count; first += BLOCK_ROWS) {
     const int count = rows.count - first < BLOCK_ROWS ? rows.count - first : BLOCK_ROWS;
     uint16_t* hidden = rows.hidden.data();
@@ -181,20 +205,28 @@ static inline void feed_forward(const Model& m, Rows& rows, const FeedForward& f
     project(f.inner, rows.bytes.data() + static_cast<size_t>(first) * m.width, m.width,
             rows.scale.data() + first, count,
             [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
-              Floats positive[PANEL_VECTORS];
-              for (int j = 0; j < PANEL_VECTORS; ++j) positive[j] = larger(values[j], zero());
-              store_bf16_panel(hidden + static_cast<size_t>(r) * m.hidden_width + column, positive);
-              store(most + LANES * r, larger(larger(larger(positive[0], positive[1]),
-                                                    larger(positive[2], positive[3])),
+              Floats active[PANEL_VECTORS];
+              for (int j = 0; j < PANEL_VECTORS; ++j) active[j] = activate<ACTIVATION>(values[j]);
+              store_bf16_panel(hidden + static_cast<size_t>(r) * m.hidden_width + column, active);
+              store(most + LANES * r, larger(larger(larger(active[0], active[1]),
+                                                    larger(active[2], active[3])),
                                              load(most + LANES * r)));
             });
     for (int r = 0; r < count; ++r)
       rows.hidden_scale[r] = quantise_positive(
           hidden + static_cast<size_t>(r) * m.hidden_width, m.hidden_width,
-          largest(load(most + LANES * r)),
+          largest(load(most + LANES * r)), f.outer.lift,
           rows.hidden_bytes.data() + static_cast<size_t>(r) * m.hidden_width);
     add_projection(m, rows, f.outer, first, count, rows.hidden_bytes.data(), m.hidden_width,
                    rows.hidden_scale.data());
+  }
+}
+
+static inline void feed_forward(const Model& m, Rows& rows, const FeedForward& f) {
+  switch (m.shape.activation) {
+    case SWISH: return feed_forward_by<SWISH>(m, rows, f);
+    case GELU: return feed_forward_by<GELU>(m, rows, f);
+    default: return feed_forward_by<RELU>(m, rows, f);
   }
 }
 
@@ -208,11 +240,11 @@ static inline void attend_row(const Model& m, Rows& rows, int r, const uint16_t*
                                   rows.narrow.data() + static_cast<size_t>(r) * m.keys);
 }
 
-// x = embedding[token] * sqrt(d_model) + position
-static inline void embed(const Model& m, const uint16_t* table, int64_t token,
+// x = embedding[token] * scale + position
+static inline void embed(const Model& m, const uint16_t* table, int64_t token, float scale,
                          const float* position, float* x) {
   const uint16_t* row = table + static_cast<size_t>(token) * m.width;
-  const Floats factor = every(m.factors.embedding);
+  const Floats factor = every(scale);
   for (int i = 0; i < m.width; i += LANES)
     store(x + i, multiply_add(load_bf16(row + i), factor, load(position + i)));
 }

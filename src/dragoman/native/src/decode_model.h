@@ -74,9 +74,15 @@ struct Model {
 
 // ---- room
 
+// How far below zero the values of an activation function go: less than this.
+static float lift_of(int32_t activation) {
+  return activation == SWISH ? 0.2785f : activation == GELU ? 0.1701f : 0.0f;
+}
+
 static void lay_out(FeedForward& f, const Model& m) {
   f.inner.shape(m.shape.ffn_dim, m.shape.model_dim, true);
   f.outer.shape(m.shape.model_dim, m.shape.ffn_dim, false);
+  f.outer.lift = lift_of(m.shape.activation);
 }
 
 static void lay_out(Norm& norm, const Model& m) {

@@ -14,10 +14,11 @@ static void all_logits(State& state, float* logits) {
           });
 }
 
-template <bool SHORT>
+template <bool SHORT, bool BIASED>
 static void look_at_all(State& state, const Int8Weights& w, int k) {
   const Model& m = *state.model;
   const int count = state.work.count;
+  const float* scales = state.work.scale.data();
   float* panel = state.best.panel.data();
   for (int first = 0; first < count; first += BLOCK_ROWS) {
     const int block = count - first < BLOCK_ROWS ? count - first : BLOCK_ROWS;
@@ -26,8 +27,7 @@ static void look_at_all(State& state, const Int8Weights& w, int k) {
             [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
               for (int j = 0; j < PANEL_VECTORS; ++j) {
                 const int at = column + LANES * j;
-                Floats value = multiply_add(sums[j], load(w.scale.data() + at),
-                                            load(w.bias.data() + at));
+                Floats value = logits_of<BIASED>(w, at, sums[j], scales[first + i]);
                 if constexpr (SHORT) {
                   const uint64_t allowed =
                       state.rows[first + i].source->allowed[column / PANEL];
@@ -37,9 +37,16 @@ static void look_at_all(State& state, const Int8Weights& w, int k) {
                 store(panel + i * PANEL + LANES * j, value);
               }
               if (i == block - 1)
-                look_at_panel(state.best, state.work.scale.data(), first, block, k, column);
+                look_at_panel(state.best, BIASED ? state.best.ones.data() : scales, first, block, k,
+                              column);
             });
   }
+}
+
+template <bool SHORT>
+static void look_at_all(State& state, const Int8Weights& w, int k) {
+  if (state.biased) return look_at_all<SHORT, true>(state, w, k);
+  look_at_all<SHORT, false>(state, w, k);
 }
 
 static void best_tokens(State& state, int k, float* log_probabilities, int64_t* ids) {
@@ -50,7 +57,7 @@ static void best_tokens(State& state, int k, float* log_probabilities, int64_t* 
   } else {
     look_at_all<false>(state, state.model->output, k);
   }
-  state.best.finish(count, k, state.work.scale.data(),
+  state.best.finish(count, k, state.biased ? state.best.ones.data() : state.work.scale.data(),
                     state.has_subset ? state.names.data() : nullptr, log_probabilities, ids);
 }
 

@@ -109,7 +109,7 @@ static void pack_embedding(Buffer<uint16_t>& packed, const float* weight, int ro
 // Per encoder layer: attention (8), norm (2), feed-forward (4), norm (2). Per decoder layer:
 // self-attention (8), norm (2), cross-attention (8), norm (2), feed-forward (4), norm (2). Then
 // the encoder's and the decoder's last norm (2 each, null in post-norm), and the source embedding,
-// the target embedding and the output matrix.
+// the target embedding, the output matrix and its bias (null: none).
 static void pack_model(Model& m, Weights32 from) {
   for (int i = 0; i < m.shape.encoder_layers; ++i) {
     EncoderLayer& layer = m.encoder[i];
@@ -130,10 +130,11 @@ static void pack_model(Model& m, Weights32 from) {
   pack_norm(m.encoder_norm, m, from);
   pack_norm(m.decoder_norm, m, from);
   const float *source = from.next(), *target = from.next(), *output = from.next();
+  const float* output_bias = from.next();
   const int vocabulary = m.shape.target_vocabulary;
   pack_embedding(m.source_embedding, source, m.shape.source_vocabulary, m);
   if (!m.shape.one_embedding) pack_embedding(m.own_target_embedding, target, vocabulary, m);
-  pack_linear(m.output, output, nullptr, vocabulary, m.shape.model_dim);
+  pack_linear(m.output, output, output_bias, vocabulary, m.shape.model_dim);
   // Columns that are no token must never win.
   for (int c = vocabulary; c < m.output.columns; ++c) m.output.bias[c] = -1.0e30f;
 }

@@ -1,8 +1,9 @@
 // The int8 matrix product: unsigned activations times signed weights, for few rows.
 //
-// An activation x is stored as the byte round(x / s) + 128 (or round(x / s), s = max / 255, where
-// no value is negative); weights as round(w / t) in -127 ... 127 with one scale t per output
-// column. The 128 is taken back by starting every accumulator at -128 times the column's sum.
+// An activation x is stored as the byte round(x / s) + 128 (or, where no value is below -lift, as
+// round((x + lift) / s), s = (max + lift) / 255; lift is 0 behind a ReLU); weights as round(w / t) in -127 ... 127 with one scale t per output
+// column. The 128 is taken back by starting every accumulator at -128 times the column's sum, the
+// lift by lowering the column's bias.
 // Weights lie in panels of 64 columns; in a panel, four consecutive inputs of a column share one
 // 32-bit lane, which is what vpdpbusd and Intel's tiles (decode_product_tiles.h) multiply and sum.
 //
@@ -44,6 +45,7 @@ struct Int8Weights {
   int columns = 0;       // a multiple of PANEL; columns not filled give zero
   int depth = 0;         // a multiple of WHOLE_DEPTH; inputs not filled count nothing
   bool offset = true;    // whether activations come with the zero point 128
+  float lift = 0.0f;     // else: what is added to them, so that none is negative
   Buffer<int8_t> weights;
   Buffer<float> scale;   // (columns)
   Buffer<float> bias;    // (columns)
@@ -92,7 +94,7 @@ struct Int8Weights {
       total += value;
     }
     scale[c] = step * gain;
-    bias[c] = row_bias * gain;
+    bias[c] = row_bias * gain - lift * (scale[c] * static_cast<float>(total));
     start[c] = ((offset ? -128 : 0) + BYTES_ABOVE) * total;
   }
 
@@ -134,11 +136,15 @@ static inline float quantise(const float* x, int width, float peak, uint8_t* out
   return peak / 127.0f;
 }
 
-// The same for bf16 values that are never negative: all 256 steps count.
-static inline float quantise_positive(const uint16_t* x, int width, float peak, uint8_t* out) {
-  const Floats inverse = every(peak > LEAST_PEAK ? 255.0f / peak : 0.0f);
-  for (int i = 0; i < width; i += LANES) store_bytes(out + i, multiply(load_bf16(x + i), inverse));
-  return peak / 255.0f;
+// The same for bf16 values that are never below -lift: all 256 steps count.
+static inline float quantise_positive(const uint16_t* x, int width, float peak, float lift,
+                                      uint8_t* out) {
+  const float range = peak + lift;
+  const float by = range > LEAST_PEAK ? 255.0f / range : 0.0f;
+  const Floats inverse = every(by), lowest = every(lift * by);
+  for (int i = 0; i < width; i += LANES)
+    store_bytes(out + i, multiply_add(load_bf16(x + i), inverse, lowest));
+  return range / 255.0f;
 }
 
 // ---- tiles

@@ -29,6 +29,12 @@ struct Row {
   List<Slot>* past;    // positions that may be attended to
 };
 
+static bool has_bias(const Int8Weights& output, const Shape& shape) {
+  for (int t = 0; t < shape.target_vocabulary; ++t)
+    if (output.bias[t] != 0.0f) return true;
+  return false;
+}
+
 struct State {
   const Model* model;
   Rows work;
@@ -48,7 +54,9 @@ struct State {
   List<int32_t> names;         // the token of each of its columns
   Buffer<int32_t> column_of;   // of each token; -1: none
 
-  explicit State(const Model* m) : model(m) {}
+  const bool biased;           // whether any token's logit has a bias
+
+  explicit State(const Model* m) : model(m), biased(has_bias(m->output, m->shape)) {}
 
   ~State() {
     for (size_t r = 0; r < rows.size(); ++r) release_past(rows[r]);
@@ -171,7 +179,7 @@ struct State {
     subset.shape(count, m.shape.model_dim, true);
     for (int c = 0; c < subset.columns; ++c) {
       subset.scale[c] = c < count ? m.output.scale[names[c]] : 0.0f;
-      subset.bias[c] = c < count ? 0.0f : -1.0e30f;
+      subset.bias[c] = c < count ? m.output.bias[names[c]] : -1.0e30f;
       subset.start[c] = c < count ? m.output.start[names[c]] : 0;
       if (c >= count) continue;
       const int8_t* from = list.weights.data() + static_cast<size_t>(names[c]) * subset.depth;

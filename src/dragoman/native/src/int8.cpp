@@ -13,6 +13,7 @@ struct Map {
   int inputs, outputs;  // outputs of one group
   int groups;
   int width;            // inputs rounded up to whole panels
+  bool biased;
 
   // Of what is handed out: one row after the other, or all gates, padding and all.
   int columns() const { return groups == 1 ? outputs : weights.columns; }
@@ -103,6 +104,7 @@ KERNEL(void*, int8_new, const float* weight, const float* bias, int groups, int 
   m->outputs = outputs;
   m->groups = groups;
   m->width = round_up(inputs, PANEL);
+  m->biased = bias != nullptr;
   Int8Weights& w = m->weights;
   w.shape(groups == 1 ? outputs : groups * round_up(outputs, LANES), m->width, true);
   for (int g = 0; g < groups; ++g)
@@ -142,28 +144,33 @@ KERNEL(void, int8_rows, const void* map, const float* x, int64_t stride, int row
           });
 }
 
+template <bool BIASED>
+static void best_of(const Map& m, Work& w, int rows, int k, float* log_probabilities,
+                    int64_t* ids) {
+  w.best.begin(rows, k);
+  const float* scales = BIASED ? w.best.ones.data() : w.scale.data();
+  float* panel = w.best.panel.data();
+  for (int first = 0; first < rows; first += BLOCK_ROWS) {
+    const int block = rows - first < BLOCK_ROWS ? rows - first : BLOCK_ROWS;
+    product(m.weights, w.bytes.data() + static_cast<size_t>(first) * m.width, m.width, block,
+            [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
+              for (int j = 0; j < PANEL_VECTORS; ++j)
+                store(panel + i * PANEL + LANES * j,
+                      logits_of<BIASED>(m.weights, column + LANES * j, sums[j], w.scale[first + i]));
+              if (i == block - 1) look_at_panel(w.best, scales, first, block, k, column);
+            });
+  }
+  w.best.finish(rows, k, scales, nullptr, log_probabilities, ids);
+}
+
 // The k best of the outputs: log-probabilities (rows, k) and which they are (rows, k).
 KERNEL(void, int8_best, const void* map, const float* x, int64_t stride, int rows, int k,
        float* log_probabilities, int64_t* ids) {
   const Map& m = *static_cast<const Map*>(map);
   Work& w = work();
   take_in(w, m, x, stride, rows);
-  w.best.begin(rows, k);
-  float* panel = w.best.panel.data();
-  for (int first = 0; first < rows; first += BLOCK_ROWS) {
-    const int block = rows - first < BLOCK_ROWS ? rows - first : BLOCK_ROWS;
-    product(m.weights, w.bytes.data() + static_cast<size_t>(first) * m.width, m.width, block,
-            [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
-              for (int j = 0; j < PANEL_VECTORS; ++j) {
-                const int at = column + LANES * j;
-                store(panel + i * PANEL + LANES * j,
-                      multiply_add(sums[j], load(m.weights.scale.data() + at),
-                                   load(m.weights.bias.data() + at)));
-              }
-              if (i == block - 1) look_at_panel(w.best, w.scale.data(), first, block, k, column);
-            });
-  }
-  w.best.finish(rows, k, w.scale.data(), nullptr, log_probabilities, ids);
+  if (m.biased) return best_of<true>(m, w, rows, k, log_probabilities, ids);
+  best_of<false>(m, w, rows, k, log_probabilities, ids);
 }
 
 // Gated linear units of two groups, a and b: out (rows, outputs) = a sigmoid(b).

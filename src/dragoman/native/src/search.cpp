@@ -15,6 +15,12 @@ static bool is_splitting(const Group &group) {
   return group.splits && group.length == group.prefix;
 }
 
+// The length penalty of an output of so many tokens and the end symbol (search/hypothesis.py).
+static double penalty(const Group &group, int64_t length) {
+  const double end = group.shift + 1.0;
+  return pow((end + static_cast<double>(length)) / end, group.alpha);
+}
+
 // -inf, what is not a number, and forbidden tokens are never chosen.
 struct Choice {
   const float *log_probabilities;
@@ -72,8 +78,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
       if (one.token == eos) {
         if (c >= group.width) continue;
         one.ends = 1;
-        const double length = 6.0 + static_cast<double>(group.length);  // 5, and the end symbol
-        if (best / pow(length / 6.0, group.alpha) > group.worst)
+        if (best / penalty(group, group.length) > group.worst)
           live->ended[ended++] = {g, first + from, group.length,
                                   static_cast<double>(log_probabilities[one.candidate])};
       } else if (may_grow && going_on < group.width && (!splitting || c < group.width)) {
@@ -197,8 +202,8 @@ DRAGOMAN_EXPORT void dragoman_beam_run(const Live *live, const Step *step, Run *
     for (int64_t e = 0; e < ended; e++) {
       const Ended &one = live->ended[e];
       Group &group = live->groups[one.group];
-      const double score = (live->totals[one.row] + one.end) /
-                           pow((6.0 + static_cast<double>(one.length)) / 6.0, group.alpha);
+      const double score =
+          (live->totals[one.row] + one.end) / penalty(group, one.length);
       if (!(score > group.worst)) continue;
       keep(*live, one.group, one.row, one.length, one.end);
       group.worst = score;

@@ -101,8 +101,8 @@ class SetPredictor(Writing):
 
     def encode(self, source: Sequences) -> Memory:
         assert self.front_end is not None, "boxes are found in pictures"
-        width = self.settings.model_dim
-        rows = embed_source(source, self.front_end, self.source_positions, self.dropout, width)
+        scale = self.settings.embedding_scale
+        rows = embed_source(source, self.front_end, self.source_positions, self.dropout, scale)
         return read(rows, self.encoder, self.encoder_norm, attend_unknown=True)
 
     # ---- the set

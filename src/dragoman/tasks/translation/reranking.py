@@ -21,6 +21,7 @@ from dragoman.metrics.translation import evaluate_translation
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import length_penalty, rank
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.shared.surprisal import Length, Scorer, windows_in
 from dragoman.tasks.translation.result import Translation
 from dragoman.tasks.translation.translator import Translator
@@ -61,12 +62,12 @@ class Reranker:
         ]
 
     def each(
-        self, translations: Sequence[Translation], weight: float, alpha: float
+        self, translations: Sequence[Translation], weight: float, search: SearchSettings
     ) -> list[Translation]:
-        """Rerank each translation and its alternatives by their joint scores. ``alpha`` is that of
-        the length penalty."""
+        """Rerank each translation and its alternatives by their joint scores. ``search`` says the
+        length penalty."""
         judged = self.judged(translations)
-        return [reordered(one, costs, weight, alpha) for one, costs in judged]
+        return [reordered(one, costs, weight, search) for one, costs in judged]
 
     def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
         """Pair each translation with log P_LM of it and its alternatives; for a line split into
@@ -85,14 +86,14 @@ def _candidates(translation: Translation) -> list[Translation]:
 
 
 def reordered(
-    translation: Translation, costs: Sequence[float], weight: float, alpha: float
+    translation: Translation, costs: Sequence[float], weight: float, search: SearchSettings
 ) -> Translation:
     """Sort a translation and its alternatives by joint score. ``costs`` come from
     ``Reranker.judged``. The n best of each sentence of a line are sorted separately."""
     if translation.passage is not None and translation.parts:
         left = iter(costs)
         parts = [
-            reordered(part, list(islice(left, 1 + len(part.alternatives))), weight, alpha)
+            reordered(part, list(islice(left, 1 + len(part.alternatives))), weight, search)
             for part in translation.parts
         ]
         return Translation.join(translation.source, translation.passage, parts)
@@ -100,7 +101,9 @@ def reordered(
     for one, cost in zip((translation, *translation.alternatives), costs, strict=True):
         log_probability = math.fsum(one.token_log_probabilities)
         length = max(1, len(one.token_log_probabilities))
-        score = (log_probability + weight * cost) / length_penalty(length, alpha)
+        score = (log_probability + weight * cost) / length_penalty(
+            length, search.length_penalty, search.penalty
+        )
         scored.append(replace(one, score=score, alternatives=()))
     best, *others = sorted(scored, key=lambda one: rank(one.finished, one.score))
     return replace(best, alternatives=tuple(others))
@@ -118,7 +121,7 @@ def rerank_by(
     reranker = Reranker(run, language)
     for words in doubts_of(translator.run, run):
         say(words)
-    alpha = translator.search_settings.length_penalty
+    search = translator.search_settings
     if weight is None:
         recipe = translator.run.recipe
         translator.run.require_text("dev")
@@ -128,7 +131,7 @@ def rerank_by(
             raise RunError(
                 f"{translator.run.folder} has no dev pairs to choose a weight by: --rerank-weight"
             )
-        weight, found = choose_weight(translator, reranker, pairs, alpha)
+        weight, found = choose_weight(translator, reranker, pairs, search)
         say(
             f"--rerank-weight {weight:g}: BLEU {found[weight]:.2f} on {len(pairs):,} dev pairs, "
             f"{found[0.0]:.2f} without the language model"
@@ -138,7 +141,7 @@ def rerank_by(
     def in_order(translations: Iterable[Translation]) -> Iterator[Translation]:
         waiting = iter(translations)
         while some := list(islice(waiting, _BATCH_SIZE)):
-            yield from reranker.each(some, chosen, alpha)
+            yield from reranker.each(some, chosen, search)
 
     return in_order
 
@@ -164,7 +167,7 @@ def doubts_of(translating: Run, judging: Run) -> list[str]:
 
 
 def choose_weight(
-    translator: Translator, reranker: Reranker, pairs: Sequence[Pair], alpha: float
+    translator: Translator, reranker: Reranker, pairs: Sequence[Pair], search: SearchSettings
 ) -> tuple[float, dict[float, float]]:
     """Choose λ by BLEU on development pairs -> the best, and the BLEU of each; the smallest of
     equals.
@@ -176,7 +179,7 @@ def choose_weight(
     language = translator.run.recipe.languages.target
     found = {}
     for weight in WEIGHTS:
-        texts = [reordered(one, costs, weight, alpha).text for one, costs in judged]
+        texts = [reordered(one, costs, weight, search).text for one, costs in judged]
         scores = evaluate_translation(texts, references, language, metrics=("BLEU",))
         found[weight] = scores["BLEU"]
     return max(found, key=lambda weight: (found[weight], -weight)), found

@@ -93,6 +93,8 @@ def next_token(model: Writing, smoothing: float) -> NextToken:
 def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
     """The cross-entropy by a kernel if this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+    if model.output_bias is not None:  # the kernel adds none
+        return piecewise
     return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 
 
