@@ -81,7 +81,7 @@ LEVELS = (
     {"documents"},
     {"tasks"},
     {"catalogue"},
-    {"builders", "cluster"},
+    {"builders", "cluster", "interop"},
     {TRAINING},
     {"insight"},
     {"studies"},

@@ -17,7 +17,19 @@ from typer.core import TyperGroup
 
 from dragoman import program
 from dragoman.base.errors import DragomanError
-from dragoman.cli import compare, data, demo, evaluate, look, prepare, score, serve, studies, train
+from dragoman.cli import (
+    compare,
+    data,
+    demo,
+    evaluate,
+    import_,
+    look,
+    prepare,
+    score,
+    serve,
+    studies,
+    train,
+)
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.options import commands
 from dragoman.native.processor import keep_to_quota
@@ -26,7 +38,7 @@ _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, studies.sweep, studies.ablate, train.average,
-        *_shortlist, prepare.prepare,
+        *_shortlist, prepare.prepare, import_.import_,
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
