@@ -29,7 +29,8 @@ SITE = ROOT / "build" / "docs"
 NAVIGATION: dict[str, list[str]] = {
     "Begin": ["install.md", "first-translator.md", "expect.md", "coming-from.md"],
     "Do": [
-        "training.md", "translate.md", "documents.md", "tasks.md", "language-models.md",
+        "training.md", "import.md", "translate.md", "documents.md", "tasks.md",
+        "language-models.md",
         "masked-models.md",
         "labels.md", "tags.md", "trees.md", "boxes.md", "painting.md", "sources.md",
         "label-pictures.md", "label-recordings.md", "text-in-pictures.md", "transcribe.md",

@@ -77,7 +77,7 @@ LEVELS = (
     {ENDPOINT},
     {VERB},
     {"program"},
-    {"server", "prepare", "studies"},
+    {"server", "prepare", "studies", "interop"},
     {"cli"},
     # The public face and `python -m dragoman` hand on what lies below; nothing imports them.
     {"__init__", "__main__"},

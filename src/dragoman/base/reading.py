@@ -64,16 +64,17 @@ def read_bytes(path: Path, most: int) -> bytes:
     return content
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file. Errors: ``RunError`` as above, or if it is damaged."""
-    return parse_json(read_bytes(path, MAX_JSON), str(path))
+def read_json(path: Path, most: int = MAX_JSON) -> Any:
+    """The content of a JSON file of at most ``most`` bytes. Errors: ``RunError`` as above, or if it
+    is damaged."""
+    return parse_json(read_bytes(path, most), str(path), most)
 
 
-def parse_json(text: bytes | str, where: str) -> Any:
-    """The content of JSON text, half characters replaced (``whole_characters``); messages call it
-    ``where``. Errors: ``RunError``."""
-    if len(text) > MAX_JSON:
-        raise RunError(f"{where} has more than the {MAX_JSON:,} bytes that it may have")
+def parse_json(text: bytes | str, where: str, most: int = MAX_JSON) -> Any:
+    """The content of JSON text of at most ``most`` bytes, half characters replaced
+    (``whole_characters``); messages call it ``where``. Errors: ``RunError``."""
+    if len(text) > most:
+        raise RunError(f"{where} has more than the {most:,} bytes that it may have")
     try:
         return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:

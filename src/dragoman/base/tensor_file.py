@@ -15,7 +15,7 @@ the size of the file before any memory is taken, and then read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -27,19 +27,19 @@ import numpy.typing as npt
 from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON, open_regular, parse_json
 
-Kind = Literal["F32", "I32"]
-"""The numbers of a file: all our weights are fp32, all our ids int32."""
+Kind = Literal["F32", "I32", "F16", "BF16"]
+"""The numbers of a file: all our weights are fp32, all our ids int32; weights of other programs may
+be halves."""
 
-_TYPES: dict[Kind, type[np.float32] | type[np.int32]] = {"F32": np.float32, "I32": np.int32}
+_TYPES: dict[Kind, str] = {"F32": "<f4", "I32": "<i4", "F16": "<f2", "BF16": "<u2"}
 _METADATA = "__metadata__"
 
 
 class TensorFile:
     """An open file whose header was checked. Make one with ``open_tensors``."""
 
-    def __init__(self, path: Path, kind: Kind, file: BufferedReader) -> None:
+    def __init__(self, path: Path, kinds: Sequence[Kind], file: BufferedReader) -> None:
         self._path = path
-        self._type = np.dtype(_TYPES[kind]).newbyteorder("<")
         self._file = file
         size = file.seek(0, 2)
         file.seek(0)
@@ -55,7 +55,7 @@ class TensorFile:
         pairs = self.metadata.items() if isinstance(self.metadata, dict) else [(0, 0)]
         if not all(isinstance(word, str) for pair in pairs for word in pair):
             raise self._damaged(f"{_METADATA} is not text")
-        spans = sorted((*self._span(name, entry, kind), name) for name, entry in header.items())
+        spans = sorted((*self._span(name, entry, kinds), name) for name, entry in header.items())
         end = 0
         for begin, after, name in spans:
             if begin != end:
@@ -64,20 +64,23 @@ class TensorFile:
         if end != size - self._first:
             raise self._damaged(f"{size - self._first:,} bytes of numbers, not {end:,}")
         self._begins = {name: begin for begin, _, name in spans}
+        self._kinds: dict[str, Kind] = {name: entry["dtype"] for name, entry in header.items()}
         self.shapes: Mapping[str, tuple[int, ...]] = {
             name: tuple(entry["shape"]) for name, entry in header.items()
         }
         """Name -> shape, in the order of the file's header."""
 
     def read(self, name: str) -> npt.NDArray[Any]:
-        """The numbers of a tensor, in memory of their own. Errors: ``RunError`` if cut short."""
-        array = np.empty(self.shapes[name], self._type)
+        """The numbers of a tensor, in memory of their own; halves as fp32. Errors: ``RunError`` if
+        cut short."""
+        kind = self._kinds[name]
+        array = np.empty(self.shapes[name], _TYPES[kind])
         if array.size:
             self._file.seek(self._first + self._begins[name])
             wanted = array.reshape(-1).view(np.uint8).data
             if self._file.readinto(wanted) != len(wanted):
                 raise self._damaged("it was cut short while it was read")
-        return array
+        return from_halves(array) if kind in ("F16", "BF16") else array
 
     def _take(self, count: int) -> bytes:
         content = self._file.read(count)
@@ -85,18 +88,19 @@ class TensorFile:
             raise self._damaged("it is cut short")
         return content
 
-    def _span(self, name: str, entry: object, kind: Kind) -> tuple[int, int]:
+    def _span(self, name: str, entry: object, kinds: Sequence[Kind]) -> tuple[int, int]:
         """Checks a tensor's entry, and returns where its numbers begin and end, in bytes."""
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
             raise self._damaged(f"{name!r} is not described")
-        if entry["dtype"] != kind:
-            raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {kind}")
+        if entry["dtype"] not in kinds:
+            allowed = " or ".join(kinds)
+            raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {allowed}")
         shape, offsets = entry["shape"], entry["data_offsets"]
         if not _is_counts(shape, 0, 8) or not _is_counts(offsets, 2, 2):
             raise self._damaged(f"{name!r} has no shape or no place")
         if 0 in shape and shape != [0]:
             raise self._damaged(f"{name!r} is empty")
-        if offsets[1] - offsets[0] != math.prod(shape) * self._type.itemsize:
+        if offsets[1] - offsets[0] != math.prod(shape) * np.dtype(_TYPES[entry["dtype"]]).itemsize:
             raise self._damaged(f"{name!r} does not fill its place")
         return offsets[0], offsets[1]
 
@@ -105,10 +109,17 @@ class TensorFile:
 
 
 @contextmanager
-def open_tensors(path: Path, kind: Kind) -> Iterator[TensorFile]:
-    """Open a file of tensors of one type. Errors: ``RunError`` if it is missing or damaged."""
+def open_tensors(path: Path, *kinds: Kind) -> Iterator[TensorFile]:
+    """Open a file of tensors of these types. Errors: ``RunError`` if it is missing or damaged."""
     with open_regular(path) as file:
-        yield TensorFile(path, kind, file)
+        yield TensorFile(path, kinds, file)
+
+
+def from_halves(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """fp32 from numbers of 16 bits, exactly: float16, or bfloat16 that was read as uint16."""
+    if array.dtype.kind == "f":
+        return array.astype(np.float32)
+    return (array.astype(np.uint32) << 16).view(np.float32)
 
 
 def require_finite(name: str, array: npt.NDArray[np.float32]) -> None:

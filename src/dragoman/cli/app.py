@@ -16,7 +16,19 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.base.errors import DragomanError
-from dragoman.cli import compare, data, demo, evaluate, look, prepare, score, serve, studies, train
+from dragoman.cli import (
+    compare,
+    data,
+    demo,
+    evaluate,
+    import_,
+    look,
+    prepare,
+    score,
+    serve,
+    studies,
+    train,
+)
 from dragoman.console.options import commands
 from dragoman.console.output import UNREADABLE
 from dragoman.native.processor import keep_to_quota
@@ -26,7 +38,7 @@ _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, studies.sweep, studies.ablate, train.average,
-        *_shortlist, prepare.prepare,
+        *_shortlist, prepare.prepare, import_.import_,
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),

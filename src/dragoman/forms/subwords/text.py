@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ from pydantic import ValidationError
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes
+from dragoman.forms.subwords.protobuf import TOKEN, field_bytes, fields
 from dragoman.forms.subwords.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
 from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings, prepare
 from dragoman.forms.subwords.vocabulary_learning import learn_model
@@ -139,11 +139,16 @@ class Text:
     def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of ``encode`` as lists."""
         prepared = [prepare(text, self.settings) for text in texts]
-        encode: Callable[..., Any] = partial(self._processor.encode, out_type=int)
         if self.settings.lossless:
-            return [self._by_part(text, lambda part, _: encode(part)) for text in prepared]
+            return [self._by_part(text, self._encode) for text in prepared]
         # A list of one would pay for starting threads, which takes ten times the work itself.
-        return list(encode(prepared) if len(prepared) > 1 else map(encode, prepared))
+        if len(prepared) == 1:
+            return [self._encode(prepared[0], 0)]
+        encoded: list[list[int]] = self._processor.encode(prepared, out_type=int)
+        if self._has_unused:
+            for text, ids in zip(prepared, encoded, strict=True):
+                self._find_unused(text, ids)
+        return encoded
 
     def encode_inside(self, text: str) -> list[int]:
         """Return the tokens of a text that continues a word, with no space assumed before it."""
@@ -215,6 +220,29 @@ class Text:
     def _normalise(self, prepared: str) -> str:
         return str(self._processor.normalize(prepared))
 
+    def _encode(self, prepared: str, place: int) -> list[int]:
+        ids = list(self._processor.encode(prepared, out_type=int))
+        if self._has_unused:
+            self._find_unused(prepared, ids)
+        return ids
+
+    def _find_unused(self, prepared: str, ids: list[int]) -> None:
+        """Replace, in the tokens of a text, each unknown run that is spelt as an unused token by
+        that token, as programs do that look pieces up in a table of their own (Marian)."""
+        if self.unknown not in ids:
+            return
+        written = self._processor.encode(prepared, out_type=str)
+        for place, piece in enumerate(written):
+            if ids[place] == self.unknown:
+                known = self._processor.piece_to_id(piece)
+                if self._processor.is_unused(known):
+                    ids[place] = known
+
+    @cached_property
+    def _has_unused(self) -> bool:
+        """True if text is not cut into some tokens, as in models of other programs."""
+        return any(map(self._processor.is_unused, range(self.size)))
+
     def _by_part(self, prepared: str, cut: Callable[[str, int], list[int]]) -> list[int]:
         """Return the tokens of a text. SentencePiece reads U+2581 as a space: in lossless text
         it is written as bytes, and the parts between are ``cut`` one by one."""
@@ -252,7 +280,12 @@ class Text:
         ids = {
             processor.id_to_piece(i): i
             for i in range(self.size)
-            if not (processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i))
+            if not (
+                processor.is_control(i)
+                or processor.is_unknown(i)
+                or processor.is_byte(i)
+                or processor.is_unused(i)
+            )
         }
         return Pieces(
             scores={piece: processor.get_score(i) for piece, i in ids.items()},
@@ -268,8 +301,8 @@ _STRANGER = "\ue000"
 """A character for private use, which texts hardly contain."""
 
 
-_TOKEN, _NOTE = 1, 1027
-"""The numbers of the field of each token, and of our own field."""
+_NOTE = 1027
+"""The number of our own field."""
 
 
 def with_note(model: bytes, note: bytes) -> bytes:
@@ -278,11 +311,11 @@ def with_note(model: bytes, note: bytes) -> bytes:
     Raises IndexError if the model is no Protocol Buffers message.
     """
     kept, end = [], 0
-    for number, _, first, last in _fields(model):
+    for number, _, first, last in fields(model):
         if number == _NOTE:
             kept.append(model[end:first])
             end = last
-    return b"".join([*kept, model[end:], _varint(_NOTE << 3 | 2), _varint(len(note)), note])
+    return b"".join([*kept, model[end:], field_bytes(_NOTE, note)])
 
 
 def note_in(model: bytes) -> tuple[bytes | None, int]:
@@ -291,64 +324,8 @@ def note_in(model: bytes) -> tuple[bytes | None, int]:
     Raises IndexError as ``with_note`` does.
     """
     note, tokens = None, 0
-    for number, begin, _, last in _fields(model):
+    for number, begin, _, last in fields(model):
         if number == _NOTE:
             note = model[begin:last]
-        tokens += number == _TOKEN
+        tokens += number == TOKEN
     return note, tokens
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the top-level fields of a Protocol Buffers message.
-
-    Each is (number, begin of content, begin of field, end). Raises IndexError if the message is
-    damaged.
-    """
-    place = 0
-    while place < len(message):
-        first = place
-        if message[place] == _TOKEN << 3 | 2 and message[place + 1 : place + 2] < b"\x80":
-            # Nearly all of a large file are tokens, of less than 128 bytes each.
-            begin = place + 2
-            place = begin + message[place + 1]
-            if place > len(message):
-                raise IndexError("cut off")
-            yield _TOKEN, begin, first, place
-            continue
-        tag, place = _read_varint(message, place)
-        begin = place
-        match tag & 7:
-            case 0:
-                _, place = _read_varint(message, place)
-            case 1:
-                place += 8
-            case 2:
-                length, begin = _read_varint(message, place)
-                place = begin + length
-            case 5:
-                place += 4
-            case _:
-                raise IndexError("unknown wire type")
-        if place > len(message):
-            raise IndexError("cut off")
-        yield tag >> 3, begin, first, place
-
-
-def _read_varint(message: bytes, place: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):  # 64 bits at most
-        byte = message[place]
-        value |= (byte & 127) << shift
-        place += 1
-        if byte < 128:
-            return value, place
-    raise IndexError("a number without an end")
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -92,7 +92,7 @@ class HeldWeights:
     def read(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array] | None:
         """The weights by name, if they are whole, finite and of those shapes; None if not."""
         try:
-            file = TensorFile(self._path, "F32", self._file)
+            file = TensorFile(self._path, ("F32",), self._file)
             if file.shapes != shapes:
                 return None
             named = {name: file.read(name) for name in shapes}
@@ -114,7 +114,7 @@ class HeldWeights:
                 "is looked at would be two models: open the run again (and put other weights into "
                 "a run by renaming a file, not by writing into it)"
             )
-        file = TensorFile(self._path, "F32", self._file)
+        file = TensorFile(self._path, ("F32",), self._file)
         return {name: file.read(name) for name in file.shapes}
 
     @property

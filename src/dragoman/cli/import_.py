@@ -1,0 +1,49 @@
+"""``dragoman import`` makes a run of a model of another program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from dragoman.base.errors import DragomanError
+from dragoman.console.options import argument, arguments
+
+
+@arguments
+class ImportArguments:
+    """The arguments and options of ``dragoman import``."""
+
+    model: Path = argument("FOLDER_OR_ZIP")
+    """The folder of a model, or a ZIP file of it: a Marian model of Hugging Face (OPUS-MT), or a
+    Transformer of CTranslate2 (argos, quickmt)."""
+    to: Path | None = None
+    """The folder of the new run."""
+    languages: str | None = None
+    """The languages, source before target, such as ar-en. Default: those that the model or the name
+    of its folder tells."""
+
+
+def import_(args: ImportArguments) -> None:
+    """Make a run of a model of another program.
+
+    The run has the weights, the vocabularies and the search settings of that model, and all that
+    works on a run works on it: translate, evaluate, serve, look, and train --from. Nothing in the
+    model's files is executed. docs/import.md lists what can be imported, and what is exact.
+
+    Example:
+
+      dragoman import opus-mt-en-de --to runs/en-de
+    """
+    from dragoman.interop.folder import import_model
+    from dragoman.runs.run import refuse_occupied
+
+    if args.to is None:
+        raise DragomanError("name the folder of the new run: --to RUN")
+    refuse_occupied(args.to)
+    pair = None if args.languages is None else tuple(args.languages.split("-"))
+    if pair is not None and (len(pair) != 2 or not all(pair)):
+        raise DragomanError(f"--languages {args.languages}: name two, such as ar-en")
+    for line in import_model(args.model, args.to, pair):
+        typer.echo(line, err=True)
+    typer.echo(f"{args.to} is a run now: dragoman translate {args.to} FILE")

@@ -1,0 +1,1 @@
+"""Models of other programs, as runs of this one. Each program has a file of its own."""

@@ -1,0 +1,144 @@
+"""Files of weights that are ZIP archives: ``.npz``, and ``pytorch_model.bin``.
+
+Both programs store their members as they are, so every byte of memory that is taken stands in the
+file. A packed member, which could be a bomb, is refused. Nothing in a file is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.base.errors import RunError
+from dragoman.base.reading import open_regular
+from dragoman.base.tensor_file import from_halves
+
+Array = npt.NDArray[Any]
+
+_MOST_MEMBERS = 20_000
+_MOST_HEADER = 4096
+_TYPES = {"<f4": "<f4", "<f2": "<f2", "<f8": "<f8", "|i1": "|i1", "|u1": "|u1"}
+"""The types of numpy that an ``.npz`` file of weights may have."""
+
+
+class Weights(Protocol):
+    """An open file of weights, whose directory has been checked."""
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The shape of each tensor, by its name."""
+        ...
+
+    def read(self, name: str) -> Array:
+        """The numbers of a tensor. Errors: ``RunError`` if they are cut short."""
+        ...
+
+
+class StoredZip:
+    """The members of a ZIP archive that are stored as they are. Errors: ``RunError``."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except (
+            zipfile.BadZipFile,
+            ValueError,
+            OSError,
+            struct.error,
+            NotImplementedError,
+        ) as error:
+            raise RunError(f"{path} is damaged or cut short ({error})") from None
+        every = self._zip.infolist()
+        if len(every) > _MOST_MEMBERS:
+            raise self.damaged(f"it has {len(every):,} members; {_MOST_MEMBERS:,} is the most")
+        self.members = {one.filename: one for one in every}
+        size = sum(one.file_size for one in every)
+        if len(self.members) != len(every) or size > file.seek(0, 2):
+            raise self.damaged("its members lie over each other")
+        for one in every:
+            if one.compress_type != zipfile.ZIP_STORED or one.flag_bits & 1:
+                raise self.damaged(f"member {one.filename[:80]!r} is packed or encrypted")
+
+    def read(self, name: str, begin: int = 0, count: int | None = None) -> bytes:
+        """``count`` bytes of a member from ``begin`` on; all of them if it is None."""
+        try:
+            with self._zip.open(self.members[name]) as member:
+                member.seek(begin)
+                content = member.read(-1 if count is None else count)
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError, struct.error) as error:
+            raise self.damaged(f"member {name[:80]!r}: {error}") from None
+        if count is not None and len(content) != count:
+            raise self.damaged(f"member {name[:80]!r} is cut short")
+        return content
+
+    def damaged(self, what: str) -> RunError:
+        """The error for a file in which something is wrong."""
+        return RunError(f"{self.path} is damaged, or no file of weights ({what})")
+
+
+class NpzWeights:
+    """The arrays of an ``.npz`` file: numbers alone, no objects."""
+
+    def __init__(self, archive: StoredZip) -> None:
+        self._archive = archive
+        self._places = {
+            name.removesuffix(".npy"): self._place(name)
+            for name in archive.members
+            if name.endswith(".npy")
+        }
+        self.shapes: Mapping[str, tuple[int, ...]] = {
+            name: shape for name, (shape, _, _) in self._places.items()
+        }
+
+    def read(self, name: str) -> Array:
+        """The numbers of an array; floats as fp32."""
+        shape, kind, begin = self._places[name]
+        count = math.prod(shape) * np.dtype(kind).itemsize
+        content = self._archive.read(f"{name}.npy", begin, count)
+        array = np.frombuffer(content, kind).reshape(shape)
+        return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+    def _place(self, name: str) -> tuple[tuple[int, ...], str, int]:
+        """The shape and type of an array, and where its numbers begin."""
+        archive = self._archive
+        begin = archive.read(name, 0, min(_MOST_HEADER, archive.members[name].file_size))
+        version = begin[6:7]
+        if begin[:6] != b"\x93NUMPY" or version not in (b"\x01", b"\x02"):
+            raise archive.damaged(f"{name[:80]!r} is no array of numpy")
+        wide = 2 if version == b"\x01" else 4
+        after = 8 + wide + int.from_bytes(begin[8 : 8 + wide], "little")
+        try:
+            header = ast.literal_eval(begin[8 + wide : after].decode("latin-1").strip())
+            shape, kind = tuple(header["shape"]), _TYPES[header["descr"]]
+            in_order = header["fortran_order"] is False or len(shape) < 2
+        except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
+            raise archive.damaged(f"{name[:80]!r} has no shape, or is not of numbers") from None
+        sound = all(type(size) is int and 0 <= size < 2**40 for size in shape)
+        size = math.prod(shape) * np.dtype(kind).itemsize if sound and len(shape) <= 8 else -1
+        if not in_order or after + size != archive.members[name].file_size:
+            raise archive.damaged(f"{name[:80]!r} does not have the size of its shape")
+        return shape, kind, after
+
+
+@contextmanager
+def open_npz(path: Path) -> Iterator[NpzWeights]:
+    """Open an ``.npz`` file of numbers. Errors: ``RunError`` if it is missing or damaged."""
+    with open_regular(path) as file:
+        yield NpzWeights(StoredZip(path, file))
+
+
+def numbers(content: bytes, kind: str) -> Array:
+    """Numbers of the type ``kind`` (of numpy; "bf16" for bfloat16) as fp32."""
+    if kind == "bf16":
+        return from_halves(np.frombuffer(content, "<u2"))
+    return np.frombuffer(content, kind).astype(np.float32)

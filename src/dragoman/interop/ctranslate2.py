@@ -1,0 +1,445 @@
+"""Transformers as CTranslate2 keeps them, which argos and quickmt use too.
+
+    model.bin                   attributes and weights in fp32, fp16, bf16, int8 or int16
+    config.json                 its special symbols, in newer models
+    source_vocabulary, target_vocabulary, shared_vocabulary (.txt or .json)
+    source.spm, target.spm, sentencepiece.model, ...   beside it, or a folder above
+
+``model.bin``, all numbers little-endian::
+
+    u32 version, text name of the specification, u32 revision, u32 number of variables
+    each variable: text name, u8 rank, u32 sizes, then
+        from version 4: u8 type, u32 bytes; before: u8 bytes of a number, u32 numbers
+        the numbers
+    from version 3: u32 number of aliases, each: text alias, text name
+    text: u16 bytes, and the bytes with a NUL at the end
+
+Integers are a weight times its scale: a scale for each row of int8, one for all of int16.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.base.errors import RunError
+from dragoman.base.reading import open_regular, read_bytes, read_json
+from dragoman.interop.archives import Array, numbers
+from dragoman.interop.model import Imported, Taken, bias_of_rows, of_rows
+from dragoman.interop.vocabulary import (
+    BEGIN,
+    END,
+    MOST_JSON,
+    UNKNOWN,
+    Vocabulary,
+    check_table,
+    from_sentencepiece,
+    from_table_alone,
+    read_table,
+    reads_characters,
+)
+
+PROGRAM = "CTranslate2"
+_OLDEST, _NEWEST = 2, 6
+_MOST_VARIABLES, _MOST_RANK = 100_000, 4
+_TYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", "bf16")
+_WIDTHS = {"<f4": 4, "|i1": 1, "<i2": 2, "<i4": 4, "<f2": 2, "bf16": 2}
+_BY_WIDTH = {4: "<f4", 1: "|i1", 2: "<i2"}
+_ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
+_NULLS = ("<blank>", "<pad>", "<unk>", "<s>", "</s>", "｟mask｠")
+"""Tokens of a vocabulary that no text contains."""
+_HEADS = {"TransformerBase": 8, "TransformerBig": 16}
+"""The heads of models that do not say how many they have."""
+_POSITIONS = 1024
+"""The positions of a table that the model does not bring."""
+
+
+@dataclass(frozen=True)
+class _Variable:
+    shape: tuple[int, ...]
+    kind: str
+    begin: int
+    size: int
+
+
+class ModelBin:
+    """An open ``model.bin``, whose directory has been checked against the size of the file."""
+
+    def __init__(self, path: Path, file: BufferedReader) -> None:
+        self._path, self._file = path, file
+        self._size = file.seek(0, 2)
+        file.seek(0)
+        self.version = self._number("<I")
+        if not _OLDEST <= self.version <= _NEWEST:
+            raise RunError(
+                f"{path} has version {self.version}; {_OLDEST} to {_NEWEST} are read. If it is a "
+                f"model of {PROGRAM}, convert the original again with a newer {PROGRAM}"
+            )
+        self.name, self.revision = self._text(), self._number("<I")
+        count = self._number("<I")
+        if count > _MOST_VARIABLES:
+            raise self._damaged(f"{count:,} variables")
+        self._variables = dict(self._variable() for _ in range(count))
+        aliases = self._number("<I") if self.version >= 3 else 0
+        if aliases > _MOST_VARIABLES:
+            raise self._damaged(f"{aliases:,} aliases")
+        for _ in range(aliases):
+            alias, name = self._text(), self._text()
+            if name not in self._variables:
+                raise self._damaged(f"an alias of {name[:80]!r}, which is not there")
+            self._variables[alias] = self._variables[name]
+        self.shapes: Mapping[str, tuple[int, ...]] = {
+            name: one.shape for name, one in self._variables.items()
+        }
+
+    def read(self, name: str) -> Array:
+        """The numbers of a variable as fp32; integers by their scale."""
+        one = self._variables[name]
+        raw = numbers(self._bytes(one), one.kind).reshape(one.shape)
+        if one.kind not in ("|i1", "<i2"):
+            return raw
+        scale = self._variables.get(f"{name}_scale")
+        rows = one.shape[0] if one.shape else 1
+        if scale is None or math.prod(scale.shape) not in (1, rows):
+            raise self._damaged(f"{name[:80]!r} has integers without their scale")
+        by = numbers(self._bytes(scale), scale.kind)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return raw / by.reshape(-1, *(1,) * (raw.ndim - 1)) if by.size > 1 else raw / by[0]
+
+    def attribute(self, name: str, default: int) -> int:
+        """A whole number that the model says of itself."""
+        one = self._variables.get(name)
+        if one is None:
+            return default
+        if math.prod(one.shape) != 1:
+            raise self._damaged(f"{name} is no number")
+        return int(np.nan_to_num(numbers(self._bytes(one), one.kind)[0]))
+
+    def has(self, begin: str) -> bool:
+        """Return True if a name begins so."""
+        return any(name.startswith(begin) for name in self._variables)
+
+    def layers(self, side: str) -> int:
+        """The number of layers of "encoder" or "decoder"."""
+        count = 0
+        while f"{side}/layer_{count}/ffn/linear_0/weight" in self._variables:
+            count += 1
+        return count
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The names of all variables and aliases."""
+        return iter(self._variables)
+
+    def _variable(self) -> tuple[str, _Variable]:
+        name, rank = self._text(), self._number("<B")
+        if rank > _MOST_RANK:
+            raise self._damaged(f"{name[:80]!r} has {rank} dimensions")
+        shape = tuple(self._number("<I") for _ in range(rank))
+        code, count = self._number("<B"), self._number("<I")
+        if self.version >= 4:
+            kind, size = _TYPES[code] if code < len(_TYPES) else "", count
+        else:
+            kind = _BY_WIDTH.get(code, "")
+            size = code * count
+        begin = self._file.tell()
+        if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self._size:
+            raise self._damaged(f"{name[:80]!r} does not fit into its place")
+        self._file.seek(size, 1)
+        return name, _Variable(shape, kind, begin, size)
+
+    def _bytes(self, one: _Variable) -> bytes:
+        self._file.seek(one.begin)
+        return self._take(one.size)
+
+    def _take(self, count: int) -> bytes:
+        content = self._file.read(count)
+        if len(content) != count:
+            raise self._damaged("it is cut short")
+        return content
+
+    def _number(self, kind: str) -> int:
+        found: int = struct.unpack(kind, self._take(struct.calcsize(kind)))[0]
+        return found
+
+    def _text(self) -> str:
+        return self._take(self._number("<H")).rstrip(b"\0").decode("utf-8", "replace")
+
+    def _damaged(self, what: str) -> RunError:
+        return RunError(f"{self._path} is damaged, or no model of {PROGRAM} ({what})")
+
+
+def is_ctranslate2(folder: Path) -> bool:
+    """Return True for a folder of CTranslate2."""
+    return (folder / "model.bin").is_file()
+
+
+@contextmanager
+def open_weights(folder: Path) -> Iterator[ModelBin]:
+    """Open the weights of a folder. Errors: ``RunError`` if they are damaged."""
+    path = folder / "model.bin"
+    with open_regular(path) as file:
+        yield ModelBin(path, file)
+
+
+def languages_of(folder: Path) -> tuple[str, str] | None:
+    """Return the languages of an argos package, or None."""
+    path = folder.parent / "metadata.json"
+    named = read_json(path) if path.is_file() else {}
+    pair = (named.get("from_code"), named.get("to_code")) if isinstance(named, dict) else ()
+    return pair if len(pair) == 2 and all(isinstance(one, str) for one in pair) else None  # type: ignore[return-value]
+
+
+def take_apart(folder: Path, file: ModelBin) -> Imported:
+    """Read a folder. Errors: ``RunError`` for another architecture, or files that do not agree."""
+    _check_kind(folder, file)
+    config = _config(folder)
+    source_name = _embedding(file)
+    rows, d = _shape(file, source_name, 2)
+    target_rows, _ = _shape(file, "decoder/embeddings/weight", 2)
+    (inner, _) = _shape(file, "encoder/layer_0/ffn/linear_0/weight", 2)
+    said: list[str] = []
+    source, target = _vocabularies(folder, config, (rows, target_rows), said)
+    pre = bool(file.attribute("encoder/pre_norm", 1))
+    activation = file.attribute("encoder/activation", 0)
+    if activation not in _ACTIVATIONS:
+        raise RunError(
+            f"{folder}: activation {activation} of {PROGRAM}; ReLU (0), swish (2) and GELU (3) "
+            "are what can be imported"
+        )
+    tied = "decoder/projection/weight" not in file.shapes
+    heads = _HEADS.get(file.name, 8)
+    model = {
+        "kind": "transformer",
+        "model_dim": d,
+        "ffn_dim": inner,
+        "encoder_layers": file.layers("encoder"),
+        "decoder_layers": file.layers("decoder"),
+        "attention": {"num_heads": file.attribute("encoder/num_heads", heads)},
+        "norm": "pre" if pre else "post",
+        "tie": "target" if tied else "none",
+        "activation": _ACTIVATIONS[activation],
+        "output_bias": True,
+        "norm_epsilon": float(config.get("layer_norm_epsilon") or 1e-5),
+        "zero_start": bool(file.attribute("decoder/start_from_zero_embedding", 0)),
+        "scale_embeddings": bool(file.attribute("encoder/scale_embeddings", 1)),
+        "attend_unknown": bool(config.get("add_source_eos", False)),
+        "positions": {"kind": "learned", "maximum": _positions(file)},
+    }
+    weights = {
+        "source_embedding.weight": Taken(source_name, (rows, d), of_rows(source)),
+        "target_embedding.weight": Taken(
+            "decoder/embeddings/weight", (target_rows, d), of_rows(target)
+        ),
+        **_ends(file, model, target, target_rows),
+        **_layers(model),
+    }
+    if file.layers("encoder") * file.layers("decoder") == 0:
+        raise RunError(f"{folder} has no layers of an encoder and a decoder")
+    return Imported(PROGRAM, model, source, target, weights, {"beam": 2, "penalty": "marian",
+                    "length_penalty": 1.0}, said)  # fmt: skip
+
+
+def _check_kind(folder: Path, file: ModelBin) -> None:
+    """Refuse what is no encoder and decoder of the paper's kind."""
+    if not file.name.startswith("Transformer") or file.name.startswith("TransformerDecoder"):
+        raise RunError(
+            f"{folder} is a {file.name[:80]} of {PROGRAM}; a Transformer with encoder and decoder "
+            "is what can be imported"
+        )
+    odd = {
+        "relative_position_keys": "relative positions",
+        "relative_attention_bias": "relative positions (T5)",
+        "linear_0_noact/weight": "gated layers (GLU)",
+        "layernorm_embedding/gamma": "normed embeddings",
+        "rotary_dim": "rotary positions",
+        "q_norm/gamma": "normed queries",
+        "weight_zero": "weights of 4 bits",
+    }
+    for name in file.names:
+        for ending, what in odd.items():
+            if name.endswith(ending):
+                raise RunError(f"{folder} has {what}, which no model here has ({name[:80]})")
+    if file.has("encoder/embeddings_1/"):
+        raise RunError(f"{folder} reads several features of a word; a model here reads tokens")
+
+
+def _shape(file: ModelBin, name: str, rank: int) -> tuple[int, ...]:
+    shape = file.shapes.get(name)
+    if shape is None or len(shape) != rank or 0 in shape:
+        raise RunError(f"the model of {PROGRAM} lacks {name}, or it has another shape")
+    return shape
+
+
+def _embedding(file: ModelBin) -> str:
+    names = ("encoder/embeddings/weight", "encoder/embeddings_0/weight")
+    return next((name for name in names if name in file.shapes), names[0])
+
+
+def _positions(file: ModelBin) -> int:
+    table = file.shapes.get("encoder/position_encodings/encodings")
+    return table[0] if table else _POSITIONS
+
+
+def counted_from_one(count: int, width: int) -> Array:
+    """(count, width): sines and then cosines of the positions from 1, by which OpenNMT-tf and
+    CTranslate2 tell places where the model brings no table."""
+    half = width // 2
+    steps = np.exp(np.arange(half) * -(math.log(1e4) / max(1, half - 1)))
+    angles = np.arange(1, count + 1)[:, None] * steps
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
+
+
+def _ends(
+    file: ModelBin, model: Mapping[str, Any], target: Vocabulary, rows: int
+) -> dict[str, Taken]:
+    """The weights outside of the layers: positions, last norms and output."""
+    d, made = model["model_dim"], dict[str, Taken]()
+    count = model["positions"]["maximum"]
+    for side, ours in (("encoder", "source"), ("decoder", "target")):
+        name = f"{side}/position_encodings/encodings"
+        brought = name in file.shapes
+        made[f"{ours}_positions.table"] = Taken(
+            name if brought else "",
+            (count, d),
+            (lambda x: x) if brought else (lambda x: counted_from_one(*x.shape)),
+        )
+        if model["norm"] == "pre":
+            made |= _norm(f"{side}_norm", f"{side}/layer_norm", d)
+    bias = "decoder/projection/bias"
+    made["output_bias"] = Taken(bias if bias in file.shapes else "", (rows,), bias_of_rows(target))
+    if model["tie"] == "none":
+        made["output.weight"] = Taken("decoder/projection/weight", (rows, d), of_rows(target))
+    return made
+
+
+def _norm(ours: str, theirs: str, width: int) -> dict[str, Taken]:
+    return {
+        f"{ours}.weight": Taken(f"{theirs}/gamma", (width,)),
+        f"{ours}.bias": Taken(f"{theirs}/beta", (width,)),
+    }
+
+
+def _layers(model: Mapping[str, Any]) -> dict[str, Taken]:
+    """The weights of all layers, by our names."""
+    d, inner = model["model_dim"], model["ffn_dim"]
+    made: dict[str, Taken] = {}
+
+    def linear(ours: str, theirs: str, out: int, into: int, part: int = 0, parts: int = 1) -> None:
+        """A layer, which is one of several that stand below each other in one matrix."""
+        rows = slice(part * out, (part + 1) * out)
+        made[f"{ours}.weight"] = Taken(f"{theirs}/weight", (parts * out, into), lambda x: x[rows])
+        made[f"{ours}.bias"] = Taken(f"{theirs}/bias", (parts * out,), lambda x: x[rows])
+
+    for side in ("encoder", "decoder"):
+        own = "attention" if side == "encoder" else "self_attention"
+        for number in range(model[f"{side}_layers"]):
+            ours, theirs = f"{side}.{number}.", f"{side}/layer_{number}/"
+            for place, name in enumerate(("query", "key", "value")):
+                linear(f"{ours}{own}.{name}", f"{theirs}self_attention/linear_0", d, d, place, 3)
+            linear(f"{ours}{own}.output", f"{theirs}self_attention/linear_1", d, d)
+            made |= _norm(f"{ours}{own}_norm", f"{theirs}self_attention/layer_norm", d)
+            if side == "decoder":
+                cross = f"{ours}cross_attention"
+                linear(f"{cross}.query", f"{theirs}attention/linear_0", d, d)
+                linear(f"{cross}.key", f"{theirs}attention/linear_1", d, d, 0, 2)
+                linear(f"{cross}.value", f"{theirs}attention/linear_1", d, d, 1, 2)
+                linear(f"{cross}.output", f"{theirs}attention/linear_2", d, d)
+                made |= _norm(f"{cross}_norm", f"{theirs}attention/layer_norm", d)
+            linear(f"{ours}feed_forward.inner", f"{theirs}ffn/linear_0", inner, d)
+            linear(f"{ours}feed_forward.outer", f"{theirs}ffn/linear_1", d, inner)
+            made |= _norm(f"{ours}feed_forward_norm", f"{theirs}ffn/layer_norm", d)
+    return made
+
+
+# ---- vocabularies
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    found = read_json(path) if path.is_file() else {}
+    if not isinstance(found, dict) or found.get("add_source_bos"):
+        raise RunError(f"{path}: a source that begins with a symbol cannot be imported")
+    if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
+        raise RunError(f"{path}: layer_norm_epsilon is no number")
+    return found
+
+
+def _table(folder: Path, side: str) -> tuple[list[str], Path]:
+    for name in (f"{side}_vocabulary", "shared_vocabulary"):
+        if (path := folder / f"{name}.json").is_file():
+            return read_table(path), path
+        if (path := folder / f"{name}.txt").is_file():
+            content = read_bytes(path, MOST_JSON).decode("utf-8", "replace")
+            return check_table(content.removesuffix("\n").split("\n"), path), path
+    raise RunError(f"{folder} has no {side}_vocabulary.txt, .json or shared_vocabulary of those")
+
+
+def _vocabularies(
+    folder: Path, config: Mapping[str, Any], rows: tuple[int, int], said: list[str]
+) -> list[Vocabulary]:
+    made = []
+    for side, count in zip(("source", "target"), rows, strict=True):
+        table, path = _table(folder, side)
+        if (unknown := config.get("unk_token", UNKNOWN)) not in table:
+            table.append(unknown)
+        if len(table) != count:
+            raise RunError(
+                f"{path} has {len(table):,} tokens, and the model {count:,}: they are of different "
+                "models"
+            )
+        specials = _specials(table, side, config, path)
+        spm = _tokenizer(folder, side)
+        if spm is not None:
+            made.append(from_sentencepiece(spm, table, specials, side == "source"))
+            continue
+        made.append(from_table_alone(table, specials, _NULLS, path))
+        how = "characters" if reads_characters(table, specials, _NULLS) else "what spaces separate"
+        said.append(f"there is no tokenizer for the {side}: its tokens are {how}")
+    return made
+
+
+def _specials(table: list[str], side: str, config: Mapping[str, Any], path: Path) -> dict[str, int]:
+    """Return the ids in the table of the special symbols, in the order of ours.
+
+    A model that reads no end symbol (``add_source_eos``) masks our symbol 0
+    (``attend_unknown = false``). In a source that is ``</s>`` then, so nothing attends to it, and
+    in a target a symbol that no text has.
+    """
+    end = config.get("eos_token", END)
+    start = config.get("decoder_start_token") if side == "target" else config.get("bos_token")
+    begin = start or BEGIN
+    found = {
+        name: table.index(token) if token in table else -1
+        for name, token in ((UNKNOWN, config.get("unk_token", UNKNOWN)), (BEGIN, begin), (END, end))
+    }
+    if begin == end or (side == "target" and -1 in found.values()):
+        raise RunError(f"{path} has no {begin} or no {end}, or they are one token")
+    if config.get("add_source_eos"):
+        return found
+    if side == "source":
+        return {END: found[END], BEGIN: found[BEGIN], UNKNOWN: found[UNKNOWN]}
+    null = next((token for token in _NULLS if token in table and token not in found), None)
+    return found if null is None else {null: table.index(null), **found}
+
+
+def _tokenizer(folder: Path, side: str) -> Path | None:
+    """The SentencePiece model of a side, in the folder or in the one around it."""
+    short = {"source": "src", "target": "tgt"}[side]
+    names = (f"{side}.spm", f"{short}.spm.model", f"{side}.model", f"{side}.spm.model",
+             "sentencepiece.model", "shared.spm", "spm.model")  # fmt: skip
+    for place in (folder, folder.parent):
+        for name in names:
+            if (path := place / name).is_file():
+                return path
+    if any(folder.glob("*.bpe")) or (folder.parent / "bpe.model").is_file():
+        raise RunError(f"{folder} cuts text by subword-nmt (BPE), which is not read here")
+    return None

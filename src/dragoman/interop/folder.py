@@ -1,0 +1,147 @@
+"""A folder or a ZIP file with the model of another program: which program's it is, its languages,
+and why others are refused."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from dragoman.base.errors import RunError
+from dragoman.interop import ctranslate2, huggingface
+from dragoman.interop.model import write_run
+
+_PROGRAMS = (
+    (ctranslate2.is_ctranslate2, ctranslate2),
+    (huggingface.is_huggingface, huggingface),
+)
+"""A check of a folder, and the program that its model is of."""
+_REFUSED = {
+    "dict.*.txt": "fairseq. Convert it with ct2-fairseq-converter, and import that",
+    "*.pt": "PyTorch, as fairseq and JoeyNMT write it: a pickle that may hold code. Convert it "
+    "with CTranslate2 if that reads it, and import that",
+    "*.ckpt": "JoeyNMT or Lightning: a pickle that may hold code",
+    "saved_model.pb": "TensorFlow: a graph, and no weights with names",
+    "*.index": "TensorFlow. Convert it with CTranslate2, and import that",
+    "tf_model.h5": "TensorFlow. Load it in transformers with from_tf=True and save it again",
+    "*.npz": "Marian, whose own files are not read yet. Convert it with transformers "
+    "(convert_marian_to_pytorch), and import that",
+    "*.gguf": "llama.cpp, a decoder alone",
+}
+"""Files of programs whose models are not read, and what to do."""
+_MOST_MEMBERS, _MOST_BYTES = 2_000, 16 << 30
+_SWELLS = 200
+"""The most times that a member may grow when it is unpacked. Weights hardly do."""
+_CODE = "[a-z]{2,3}(?:_[A-Za-z]+)?"
+_NAMED = re.compile(f"^(?:opus-?mt.*-|translate-|quickmt-)?({_CODE})[-_]({_CODE})(?:-?[0-9._]*)$")
+
+
+def import_model(given: Path, to: Path, languages: tuple[str, str] | None) -> list[str]:
+    """Write the model in a folder or ZIP file as a run. Return messages for people.
+
+    Errors: ``RunError`` for what cannot be imported; ``FileError`` if the run cannot be written.
+    """
+    with _unpacked(given) as folder:
+        program = _program_of(folder)
+        named = languages or program.languages_of(folder) or _languages_in(given)
+        said = []
+        if named is None:
+            said.append(
+                "warning: the languages are not known, so the run has none (und): sentences are "
+                "cut as in English. Name them: --languages ar-en"
+            )
+        with program.open_weights(folder) as file:
+            found = program.take_apart(folder, file)
+            write_run(found, file, named or ("und", "und"), to)
+    return [*said, *found.said]
+
+
+def _program_of(folder: Path) -> Any:
+    for is_of_it, program in _PROGRAMS:
+        if is_of_it(folder):
+            return program
+    for pattern, what in _REFUSED.items():
+        if (path := next(folder.glob(pattern), None)) is not None:
+            raise RunError(f"{path} is of {what}")
+    raise RunError(
+        f"{folder} has neither config.json nor model.bin: name the folder with the files of a "
+        "Marian model of Hugging Face, or of a Transformer of CTranslate2"
+    )
+
+
+def _languages_in(path: Path) -> tuple[str, str] | None:
+    """The languages that a name such as opus-mt-en-de ends with."""
+    found = _NAMED.search(path.resolve().name.removesuffix(".zip").removesuffix(".argosmodel"))
+    return (found[1], found[2]) if found else None
+
+
+@contextmanager
+def _unpacked(given: Path) -> Iterator[Path]:
+    """The folder with the model's files: ``given``, a folder in it, or an unpacked archive."""
+    if given.is_dir():
+        yield _inner(given)
+        return
+    if not given.is_file():
+        raise RunError(f"{given} does not exist: name the folder or the ZIP file of a model")
+    if not zipfile.is_zipfile(given):
+        raise RunError(f"{given} is no folder and no ZIP file: name the folder that it is in")
+    temporary = Path(tempfile.mkdtemp(prefix="dragoman-import-"))
+    try:
+        _unpack(given, temporary)
+        yield _inner(temporary)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _inner(folder: Path) -> Path:
+    """The folder of the model's own files, at most two folders below: ``model`` in a package of
+    argos."""
+    for _ in range(2):
+        inside = [path for path in folder.iterdir() if not path.name.startswith(".")]
+        if (folder / "model" / "model.bin").is_file():
+            return folder / "model"
+        if len(inside) != 1 or not inside[0].is_dir():
+            break
+        folder = inside[0]
+    return folder
+
+
+def _unpack(given: Path, into: Path) -> None:
+    """Unpack an archive. Errors: ``RunError`` for one that is damaged or a bomb."""
+    try:
+        with zipfile.ZipFile(given) as archive:
+            members = [one for one in archive.infolist() if not one.is_dir()]
+            if len(members) > _MOST_MEMBERS:
+                raise RunError(f"{given} has {len(members):,} members: it is no model")
+            room = min(_MOST_BYTES, shutil.disk_usage(into).free)
+            if sum(one.file_size for one in members) > room:
+                raise RunError(f"{given} would have more than {room:,} bytes when unpacked")
+            for one in members:
+                _unpack_member(archive, one, given, into)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError,
+            NotImplementedError, RuntimeError) as error:  # fmt: skip
+        raise RunError(f"{given} is damaged or cut short ({str(error)[:200]})") from None
+
+
+def _unpack_member(archive: zipfile.ZipFile, one: zipfile.ZipInfo, given: Path, into: Path) -> None:
+    name = one.filename.replace("\\", "/")
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in parts or len(parts) > 8:
+        raise RunError(f"{given}, member {one.filename[:80]!r}: its name leads out of the archive")
+    if one.file_size > (1 << 20) + _SWELLS * one.compress_size:
+        raise RunError(f"{given}, member {one.filename[:80]!r}: it is packed as a bomb is")
+    path = into.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    left = one.file_size
+    with archive.open(one) as packed, path.open("xb") as file:
+        while block := packed.read(1 << 20):
+            left -= len(block)
+            if left < 0:
+                raise RunError(f"{given}, member {name[:80]!r}: it holds more than it says")
+            file.write(block)

@@ -1,0 +1,291 @@
+"""Marian models as Hugging Face keeps them (``MarianMTModel``), which OPUS-MT's are.
+
+    config.json                 sizes
+    model.safetensors           weights in fp32, F16 or BF16; or pytorch_model.bin
+    vocab.json                  token -> id, of both sides; target_vocab.json: that of the target
+    source.spm target.spm       what cuts a text into tokens
+    generation_config.json      beam and length penalty
+
+Its positions are sines in the first half of a row and cosines in the second, with the paper's
+frequencies. Ours alternate. So every row of width d_model has its columns in our order here, which
+changes no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.base.errors import RunError
+from dragoman.base.reading import read_json
+from dragoman.base.tensor_file import open_tensors
+from dragoman.interop.archives import Weights
+from dragoman.interop.model import Imported, Taken, bias_of_rows, of_rows
+from dragoman.interop.pickled import open_pickled
+from dragoman.interop.vocabulary import BEGIN, END, UNKNOWN, from_sentencepiece, read_table
+
+PROGRAM = "Hugging Face"
+_ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
+_MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm")
+_PAD = "<pad>"
+_MOST_SPARE = 128
+"""The most rows that a model has beyond its vocabulary, to make its size a round number."""
+_EPSILON = 1e-5
+"""That of torch's layer norm, which MarianMTModel uses."""
+
+
+def is_huggingface(folder: Path) -> bool:
+    """Return True for a folder of Hugging Face's transformers."""
+    config = folder / "config.json"
+    return config.is_file() and not (folder / "model.bin").is_file()
+
+
+@contextmanager
+def open_weights(folder: Path) -> Iterator[Weights]:
+    """Open the weights of a folder. Errors: ``RunError`` if there are none that can be read."""
+    if (path := folder / "model.safetensors").is_file():
+        with open_tensors(path, "F32", "F16", "BF16") as file:
+            yield file
+    elif (path := folder / "pytorch_model.bin").is_file():
+        with open_pickled(path) as pickled:
+            yield pickled
+    else:
+        several = any(folder.glob("*.index.json"))
+        raise RunError(
+            f"{folder} has its weights in several files, and they are read from one: load the "
+            "model in transformers and save it with max_shard_size"
+            if several
+            else f"{folder} has no model.safetensors and no pytorch_model.bin: are they still to "
+            "be downloaded?"
+        )
+
+
+def languages_of(folder: Path) -> tuple[str, str] | None:
+    """Return the languages that the tokenizer names, or None."""
+    path = folder / "tokenizer_config.json"
+    named = read_json(path) if path.is_file() else {}
+    pair = [named.get(f"{side}_lang") for side in ("source", "target")] if named else []
+    return tuple(pair) if len(pair) == 2 and all(isinstance(one, str) for one in pair) else None  # type: ignore[return-value]
+
+
+def take_apart(folder: Path, file: Weights) -> Imported:
+    """Read a folder. Errors: ``RunError`` for another architecture, or files that do not agree."""
+    config = _Config(folder / "config.json")
+    vocabularies = _vocabularies(folder, config)
+    shared = config.truth("share_encoder_decoder_embeddings", True)
+    d, rows = config.count("d_model"), (config.rows, config.target_rows)
+    tie = config.truth("tie_word_embeddings", True)
+    model = {
+        "kind": "transformer",
+        "model_dim": d,
+        "ffn_dim": config.same("encoder_ffn_dim", "decoder_ffn_dim"),
+        "encoder_layers": config.count("encoder_layers"),
+        "decoder_layers": config.count("decoder_layers"),
+        "attention": {
+            "num_heads": config.same("encoder_attention_heads", "decoder_attention_heads")
+        },
+        "dropout": config.number("dropout", 0.1),
+        "norm": "post",
+        "tie": "target" if tie else "none",
+        "activation": config.activation,
+        "output_bias": True,
+        "norm_epsilon": _EPSILON,
+        "scale_embeddings": config.truth("scale_embedding", False),
+    }
+    order = columns(d)
+    embeddings = _embeddings(file, shared)
+    source, target = vocabularies
+    weights = {
+        "source_embedding.weight": Taken(
+            embeddings[0], (rows[0], d), lambda x: of_rows(source)(x)[:, order]
+        ),
+        "target_embedding.weight": Taken(
+            embeddings[1], (rows[1], d), lambda x: of_rows(target)(x)[:, order]
+        ),
+        "output_bias": Taken("final_logits_bias", (1, rows[1]), bias_of_rows(target)),
+        **_layers(model, order),
+    }
+    if not tie:
+        weights["output.weight"] = Taken(
+            "lm_head.weight", (rows[1], d), lambda x: of_rows(target)(x)[:, order]
+        )
+    return Imported(PROGRAM, model, source, target, weights, config.search(folder))
+
+
+def columns(width: int) -> Any:
+    """(D,) for each of our columns, that of a row of sines and then cosines."""
+    half = (width + 1) // 2
+    order = np.empty(width, np.int64)
+    order[0::2] = np.arange(half)
+    order[1::2] = np.arange(half, width)
+    return order
+
+
+def _embeddings(file: Weights, shared: bool) -> tuple[str, str]:
+    own = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
+    if shared and "model.shared.weight" in file.shapes:
+        return "model.shared.weight", "model.shared.weight"
+    if shared:
+        first = next((name for name in own if name in file.shapes), own[0])
+        return first, first
+    return own
+
+
+def _layers(model: Mapping[str, Any], order: Any) -> dict[str, Taken]:
+    """The weights of all layers, by our names."""
+    d, inner = model["model_dim"], model["ffn_dim"]
+    made: dict[str, Taken] = {}
+
+    def linear(ours: str, theirs: str, out: int, into: int) -> None:
+        """A layer that reads or writes rows of the model, or both sides of which are inner."""
+        reads, writes = ours.split(".")[-1] != "outer", ours.split(".")[-1] in ("outer", "output")
+        reads = reads and not writes
+        made[f"{ours}.weight"] = Taken(
+            f"{theirs}.weight", (out, into), lambda x: x[:, order] if reads else x[order]
+        )
+        made[f"{ours}.bias"] = Taken(
+            f"{theirs}.bias", (out,), (lambda x: x[order]) if writes else (lambda x: x)
+        )
+
+    def norm(ours: str, theirs: str) -> None:
+        for name in ("weight", "bias"):
+            made[f"{ours}_norm.{name}"] = Taken(
+                f"{theirs}_layer_norm.{name}", (d,), lambda x: x[order]
+            )
+
+    for side, attentions in (
+        ("encoder", {"attention": "self_attn"}),
+        ("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
+    ):
+        for number in range(model[f"{side}_layers"]):
+            ours, theirs = f"{side}.{number}.", f"model.{side}.layers.{number}."
+            for name, other in attentions.items():
+                for part in ("query", "key", "value"):
+                    linear(f"{ours}{name}.{part}", f"{theirs}{other}.{part[0]}_proj", d, d)
+                linear(f"{ours}{name}.output", f"{theirs}{other}.out_proj", d, d)
+                norm(ours + name, theirs + other)
+            linear(f"{ours}feed_forward.inner", f"{theirs}fc1", inner, d)
+            linear(f"{ours}feed_forward.outer", f"{theirs}fc2", d, inner)
+            norm(f"{ours}feed_forward", f"{theirs}final")
+    return made
+
+
+class _Config:
+    """``config.json``, each value checked when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values = read_json(path)
+        kind = self.values.get("model_type") if isinstance(self.values, dict) else None
+        if kind != "marian":
+            raise RunError(
+                f"{path} is of a model of type {kind!r}, and marian is what can be imported of "
+                f"{PROGRAM}{_REASONS.get(str(kind), '')}"
+            )
+        on = [name for name in _MUST_BE_OFF if self.truth(name, False)]
+        if on or not self.truth("static_position_embeddings", True):
+            what = on[0] if on else "static_position_embeddings"
+            raise RunError(f"{path}: {what} is set in a way that MarianMTModel does not compute")
+
+    def count(self, name: str, least: int = 1) -> int:
+        value = self.values.get(name)
+        if type(value) is not int or not least <= value < 10**6:
+            raise RunError(f"{self.path}: {name} is {value!r:.80}, and a number is expected")
+        return value
+
+    def same(self, one: str, other: str) -> int:
+        if self.count(one) != self.count(other):
+            raise RunError(
+                f"{self.path}: {one} {self.count(one)} and {other} {self.count(other)} differ: "
+                "a model here has one of both"
+            )
+        return self.count(one)
+
+    def number(self, name: str, default: float) -> float:
+        value = self.values.get(name, default)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise RunError(f"{self.path}: {name} is {value!r:.80}, and 0 to 1 is expected")
+        return float(value)
+
+    def truth(self, name: str, default: bool) -> bool:
+        value = self.values.get(name, default)
+        if type(value) is not bool:
+            raise RunError(f"{self.path}: {name} is {value!r:.80}, and true or false is expected")
+        return value
+
+    @property
+    def rows(self) -> int:
+        return self.count("vocab_size")
+
+    @property
+    def target_rows(self) -> int:
+        given = self.values.get("decoder_vocab_size") is not None
+        return self.count("decoder_vocab_size") if given else self.rows
+
+    @property
+    def activation(self) -> str:
+        name = self.values.get("activation_function", "gelu")
+        if name not in _ACTIVATIONS:
+            raise RunError(
+                f"{self.path}: activation_function {name!r:.80}; {', '.join(_ACTIVATIONS)} are "
+                "what can be imported"
+            )
+        return _ACTIVATIONS[name]
+
+    def search(self, folder: Path) -> dict[str, Any]:
+        """Beam and length penalty. A score is divided by length^α there."""
+        path = folder / "generation_config.json"
+        values = {**self.values, **(read_json(path) if path.is_file() else {})}
+        beam, alpha = values.get("num_beams", 1), values.get("length_penalty", 1.0)
+        if type(beam) is not int or not 1 <= beam <= 4096 or type(alpha) not in (int, float):
+            raise RunError(f"{path}: num_beams or length_penalty is no number in its range")
+        return {"beam": beam, "length_penalty": float(alpha), "penalty": "marian"}
+
+
+_REASONS = {
+    "t5": ": T5 has relative positions and norms without bias, which no model here has",
+    "mt5": ": mT5 has relative positions and norms without bias, which no model here has",
+    "m2m_100": ": NLLB and M2M-100 have one vocabulary for 200 languages and a licence that "
+    "forbids commercial use of NLLB",
+    "bart": ": BART learns its positions and norms its embeddings",
+    "mbart": ": mBART learns its positions and norms its embeddings",
+}
+"""The reasons why other models are refused, by their types."""
+
+
+def _vocabularies(folder: Path, config: _Config) -> Any:
+    for name in ("vocab.json", "source.spm", "target.spm"):
+        if not (folder / name).is_file():
+            bpe = any(folder.glob("*.bpe"))
+            raise RunError(
+                f"{folder} has no {name}"
+                + (": it cuts text by subword-nmt (BPE), which is not read here" if bpe else "")
+            )
+    own = folder / "target_vocab.json"
+    made = []
+    for side, path, rows in (
+        ("source", folder / "vocab.json", config.rows),
+        ("target", own if own.is_file() else folder / "vocab.json", config.target_rows),
+    ):
+        table = read_table(path)
+        if not len(table) <= rows <= len(table) + _MOST_SPARE:
+            raise RunError(
+                f"{path} has {len(table):,} tokens, and config.json {rows:,}: they are of "
+                "different models"
+            )
+        table += [f"<spare-{number}>" for number in range(len(table), rows)]
+        # The decoder begins with <pad>, which is our <s>.
+        start = config.count("decoder_start_token_id", 0)
+        if side == "source" and own.is_file():
+            start = table.index(_PAD) if _PAD in table else -1
+        if not (UNKNOWN in table and END in table and start < len(table)):
+            raise RunError(f"{path} has no {UNKNOWN}, no {END} or no token {start} to begin with")
+        specials = {UNKNOWN: table.index(UNKNOWN), BEGIN: start, END: table.index(END)}
+        if len(set(specials.values())) != 3:
+            raise RunError(f"{config.path}: decoder_start_token_id {start} is <unk> or </s>")
+        made.append(from_sentencepiece(folder / f"{side}.spm", table, specials, side == "source"))
+    return made

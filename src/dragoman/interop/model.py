@@ -1,0 +1,171 @@
+"""A model of another program, taken apart, and its run folder.
+
+``Imported`` is what the file of each program makes: settings, vocabularies, and for each of our
+weights where it stands in the other file. Every shape is compared with the settings before memory
+is taken for a weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dragoman.base.atomic import creating_folder
+from dragoman.base.errors import RunError
+from dragoman.base.tensor_file import require_finite
+from dragoman.forms.sides import Forms
+from dragoman.forms.text_form import TextForm
+from dragoman.interop.archives import Array, Weights
+from dragoman.interop.vocabulary import Vocabulary
+from dragoman.runs.model import hollow_model
+from dragoman.runs.run import RECIPE, WEIGHTS
+from dragoman.tasks.catalogue import Recipe
+from dragoman.training.weights import save_weights
+
+Change = Callable[[Array], Array]
+
+
+def _same(array: Array) -> Array:
+    return array
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The place of a weight in the other file: its name and shape there, and what is made of it.
+    No name: it is made of zeros of that shape."""
+
+    name: str
+    shape: tuple[int, ...]
+    change: Change = _same
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model of another program, ready to be written as a run."""
+
+    program: str
+    """The name of the program, as messages and the recipe have it."""
+    model: Mapping[str, Any]
+    """The section ``model`` of the recipe."""
+    source: Vocabulary
+    target: Vocabulary
+    weights: Mapping[str, Taken]
+    """Our name of each weight -> its place in the other file."""
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """The section ``search`` of the recipe."""
+    said: Sequence[str] = ()
+    """Messages for people about the import."""
+
+
+def write_run(found: Imported, file: Weights, languages: tuple[str, str], folder: Path) -> None:
+    """Write a run folder, whole or not at all. Errors: ``RunError`` for weights that are missing,
+    have another shape or are not finite; ``FileError`` if the folder cannot be written."""
+    recipe = _recipe(found, languages, folder)
+    forms = Forms(*(
+        TextForm(one.text, language)
+        for one, language in zip((found.source, found.target), languages, strict=True)
+    ))  # fmt: skip
+    expected = {
+        name: tuple(value.shape)
+        for name, value in hollow_model(recipe, *forms).state_dict().items()
+    }
+    assert expected.keys() == found.weights.keys(), sorted(expected.keys() ^ found.weights.keys())
+    _check(found, file)
+    with creating_folder(folder) as temporary:
+        forms.source.save(temporary / "source.model")
+        forms.target.save(temporary / "target.model")
+        tensors = dict(_read(found, file, expected))
+        save_weights(temporary / WEIGHTS, tensors, {"weights": f"of {found.program}"})
+        recipe.save(temporary / RECIPE)
+
+
+def _recipe(found: Imported, languages: tuple[str, str], folder: Path) -> Recipe:
+    text = found.source.text.settings.model_dump(mode="json")
+    size = max(found.source.text.size, found.target.text.size, 8)
+    return Recipe.parse(
+        {
+            "name": folder.name,
+            "languages": {"source": languages[0], "target": languages[1]},
+            "text": {**text, "vocabulary": size},
+            "model": {**found.model},
+            "search": {**found.search},
+        },
+        where=f"the model of {found.program}",
+    )
+
+
+def _check(found: Imported, file: Weights) -> None:
+    """Compare the shapes of a file with those that the settings ask for."""
+    for one in found.weights.values():
+        if not one.name:
+            continue
+        there = file.shapes.get(one.name)
+        if there is None:
+            raise RunError(
+                f"the weights of {found.program} lack {one.name}: the file is of another model "
+                "than its settings"
+            )
+        if there != one.shape:
+            raise RunError(
+                f"{one.name} has the shape {_sizes(there)}, and the settings beside it ask for "
+                f"{_sizes(one.shape)}: the file is of another model, or was cut"
+            )
+
+
+def _read(
+    found: Imported, file: Weights, expected: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, one in found.weights.items():
+        given = file.read(one.name) if one.name else np.zeros(one.shape, np.float32)
+        made = np.array(one.change(given), np.float32, order="C")
+        if made.shape != expected[name]:
+            raise RunError(
+                f"{one.name or name} becomes {name} of shape {_sizes(made.shape)}, and a model of "
+                f"these settings has {_sizes(expected[name])}"
+            )
+        require_finite(one.name, made)
+        yield name, torch.from_numpy(made)
+
+
+def _sizes(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape)) or f"{prod(shape)} number"
+
+
+def of_rows(vocabulary: Vocabulary) -> Change:
+    """The rows of an embedding in the order of our ids."""
+    rows = np.array(vocabulary.rows)
+
+    def change(table: Array) -> Array:
+        made: Array = table[np.maximum(rows, 0)]
+        made[rows < 0] = 0
+        return made
+
+    return change
+
+
+NEVER = -1e9
+"""The output bias of a token that the other model lacks, and no search may write."""
+UNLIKELY = -30.0
+"""The logit, below that of ``<unk>``, of a token that the other model reads as ``<unk>``. It adds
+1e-13 to the probability of that, and a loss that a training can bear."""
+
+
+def bias_of_rows(vocabulary: Vocabulary) -> Change:
+    """The output biases in the order of our ids, from (V,) or (1, V)."""
+    rows = np.array(vocabulary.rows)
+
+    def change(bias: Array) -> Array:
+        flat = bias.reshape(-1).astype(np.float32)
+        made: Array = flat[np.maximum(rows, 0)]
+        made[rows < 0] = NEVER
+        if vocabulary.strangers:
+            made[-vocabulary.strangers :] += UNLIKELY
+        return made
+
+    return change
