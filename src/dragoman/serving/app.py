@@ -39,12 +39,12 @@ IN_THREAD = 16_384
 """In bytes: a thread compresses larger answers, which takes longer than half a millisecond."""
 
 ABOUT = (
-    "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
-    "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
-    "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse, "
-    "to tag words. Recordings are transcribed, and pictures painted, for OpenAI's clients. Every "
-    'error is `{"error": "…", "code": "…", "values": {…}}`, or in OpenAI\'s shape, and says what '
-    "to do."
+    "Translation by models that were trained here. The server has the endpoints of "
+    "LibreTranslate, for its clients, and its own under `/v1`, which also return what the model "
+    "knows about its translation. Other endpoints continue texts, label them, fill in blanks, "
+    "parse and tag words. Transcription and painting work with OpenAI's clients. Every error is "
+    '`{"error": "…", "code": "…", "values": {…}}`, or in '
+    "OpenAI's shape, and says what to do."
 )
 
 
@@ -75,7 +75,7 @@ def create_app(
 
     app = FastAPI(
         title="dragoman",
-        summary="A translator over runs of your own",
+        summary="A translator for your own runs",
         description=ABOUT,
         version=version("dragoman"),
         lifespan=lifespan,
@@ -89,7 +89,7 @@ def create_app(
             {"name": "LibreTranslate", "description": "Works with LibreTranslate's clients."},
             {"name": "OpenAI", "description": "Works with OpenAI's clients."},
             {"name": "dragoman", "description": "Our own."},
-            {"name": "operation", "description": "For those who run the server."},
+            {"name": "operation", "description": "For operators of the server."},
         ],
     )
     app.state.service, app.state.tasks = service, tasks

@@ -75,20 +75,18 @@ def endpoints(service: Service) -> Endpoints:
         look, and which head."""
         return await answered(request, client, Inspector.attention)
 
-    @routes.answers("/look/word", WordRequest, WordAnswer, "What became of one word")
+    @routes.answers("/look/word", WordRequest, WordAnswer, "Follow one word through the layers")
     async def word(request: WordRequest, client: str) -> bytes:
         """Where it looked in every layer and head, who looked at it, and its rows of numbers from
         the embedding to the last layer."""
         return await answered(request, client, Inspector.word)
 
-    @routes.answers("/look/cell", CellRequest, CellAnswer, "One weight of one head, opened")
+    @routes.answers("/look/cell", CellRequest, CellAnswer, "Show how one weight is computed")
     async def cell(request: CellRequest, client: str) -> bytes:
         """The query, the key, their product, and what the value adds to the row that looks."""
         return await answered(request, client, Inspector.cell)
 
-    @routes.answers(
-        "/look/heads", LookRequest, HeadsAnswer, "What each head is good for in a translation"
-    )
+    @routes.answers("/look/heads", LookRequest, HeadsAnswer, "Measure how much each head matters")
     async def heads(request: LookRequest, client: str) -> bytes:
         """By how much the probability of the translation falls without each of them."""
         return await answered(request, client, Inspector.heads)

@@ -227,7 +227,7 @@ def told_of(tasks: ServedTasks) -> type[ServerInfo]:
     """``ServerInfo`` with the tasks of this server in its schema."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
     about = Field(
-        description=f"What it does, and so where it is asked: {where}.",
+        description=f"The task of the run, which determines its endpoint: {where}.",
         json_schema_extra={"enum": list(dict.fromkeys(kind.task for kind in tasks.runs))},
     )
     of_run = create_model("RunInfo", __base__=RunInfo, __doc__=RunInfo.__doc__, task=(str, about))
@@ -243,7 +243,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/v1/info",
-        summary="What this server has and allows",
+        summary="Describe this server and its limits",
         tags=["dragoman"],
         responses={200: {"model": told_of(tasks)}},
     )
@@ -280,7 +280,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/v1/runs/{name}",
-        summary="How a run was trained, and how good it is",
+        summary="Describe how a run was trained and its scores",
         tags=["dragoman"],
         responses={
             200: {"model": RunView},
@@ -294,7 +294,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
             of_run = partial(view_of, served.run, name, served.source, served.target)
             return await service.rendered(http, lambda: of_run().model_dump_json().encode())
 
-    @routes.get("/health", summary="Whether the process lives", tags=["operation"])
+    @routes.get("/health", summary="Check that the process is alive", tags=["operation"])
     async def health(http: Request) -> Health:
         """Answers as long as the server can answer anything."""
         await service.probed(http)
@@ -302,7 +302,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
 
     @routes.get(
         "/ready",
-        summary="Whether requests are taken",
+        summary="Check that the server accepts requests",
         tags=["operation"],
         responses={503: {"model": Readiness, "description": "Not now"}},
     )

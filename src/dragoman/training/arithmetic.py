@@ -96,8 +96,8 @@ def repeated(
         return _nearest(ways, way.kernels, way.precision).on(way.threads), None
     if gpu != state.gpu:
         return _nearest(ways, ways[0].kernels, str(state.precision)), (
-            f"this run was begun on {state.gpu or 'a CPU'} and goes on on {gpu or 'a CPU'}: its "
-            "weights will differ from what they would have been"
+            f"this run was begun on {state.gpu or 'a CPU'} and is resumed on {gpu or 'a CPU'}, "
+            "so its weights will differ"
         )
     if gpu:
         return _nearest(ways, PLAIN, str(state.precision)), None
@@ -106,8 +106,8 @@ def repeated(
     threads, warning = _threads(found.threads, state, ranks)
     if warning is None and found.kernels != level:
         warning = (
-            f"this run was begun with {state.kernels} kernels and goes on with {found.kernels} "
-            "ones: its weights will differ in the last digits from what they would have been"
+            f"this run was begun with {state.kernels} kernels and is resumed with {found.kernels} "
+            "kernels, so its weights will differ in the last digits from what they would have been"
         )
     return found.on(threads), warning
 
@@ -130,9 +130,8 @@ def _threads(here: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | 
     if (state.threads, state.processes) == (here, ranks.size):
         return here, None
     return here, (
-        f"this run was begun on {state.processes} x {state.threads} threads and goes "
-        f"on with {ranks.size} x {here}: its weights will differ in the last "
-        "digits from what they would have been"
+        f"this run was begun on {state.processes} x {state.threads} threads and is resumed on "
+        f"{ranks.size} x {here}, so its weights will differ in the last digits"
     )
 
 

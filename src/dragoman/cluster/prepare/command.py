@@ -80,7 +80,7 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     if command.share.number == 0:
         return
     if store.stat(FILE) is not None:
-        say(f"{to} is prepared already: nothing to do")
+        say(f"{to} is prepared already. There is nothing to do")
         return
     _do(command, Fingerprints(to, plan))
     _do(command, PartReading(to, plan))

@@ -77,7 +77,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     408: error_of("The request did not arrive in time"),
     413: error_of("The request is too large"),
     415: error_of("The body must be JSON"),
-    421: error_of("The server does not go by the name in the header Host"),
+    421: error_of("The server does not accept the name in the header Host"),
     429: error_of("Too many requests; see the header Retry-After"),
     500: error_of("The server failed"),
     503: error_of("The server is shutting down"),

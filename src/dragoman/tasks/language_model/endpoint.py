@@ -36,7 +36,7 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.streams(
         ServedLanguageModel,
-        "Go on with a text",
+        "Continue a text",
         "The text; with `stream` the events start, text, done and error",
     )
     async def write(
@@ -76,7 +76,10 @@ def endpoints(service: Service) -> Endpoints:
         return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=found))
 
     @routes.answers(
-        "/continuations", ContinuationsRequest, ContinuationsAnswer, "What could come in a text"
+        "/continuations",
+        ContinuationsRequest,
+        ContinuationsAnswer,
+        "Predict the next words of a text",
     )
     async def continuations(request: ContinuationsRequest, client: str) -> bytes:
         """The most probable words after a text, or in place of one of its words, with how the model
@@ -87,7 +90,7 @@ def endpoints(service: Service) -> Endpoints:
         if request.count > most:
             raise Refusal(
                 "too_many_choices",
-                f"count: {request.count} were asked for; this server gives {most} at most.",
+                f"count: {request.count} were requested; this server returns at most {most}.",
                 asked=request.count,
                 most=most,
             )

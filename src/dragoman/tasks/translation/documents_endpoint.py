@@ -129,7 +129,7 @@ class KeptDocuments:
         if key not in self._kept:
             raise Refusal(
                 "no_such_document",
-                "There is no such document: it has been downloaded, has waited for ten minutes, or "
+                "There is no such document. It was downloaded, is older than ten minutes, or "
                 "made room for others. Translate it again.",
             )
         return self._kept[key]
@@ -171,7 +171,7 @@ def endpoints(service: Service) -> Endpoints:
         answer is server-sent events: `progress`, with how many of how many texts are translated,
         and `done`, with the address."""
         if media_type(http) != PARTS:
-            told = "A document is sent as multipart/form-data, its field is file"
+            told = "Send a document as multipart/form-data, in the field file"
             raise Refusal("bad_form", f"{told}.", problem=told)
         async with AsyncExitStack() as held:
             received = service.receive(http, DocumentRequest)

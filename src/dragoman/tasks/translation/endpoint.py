@@ -49,7 +49,7 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.streams(
         ServedTranslator,
-        "Translate, and tell what the model knows of its translation",
+        "Translate, and return what the model knows about its translation",
         "The translations; with `stream` the events start, draft, sentence, warnings, done and "
         "error",
     )

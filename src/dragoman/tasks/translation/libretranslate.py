@@ -133,7 +133,7 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(
         "/languages",
-        summary="Languages that can be translated",
+        summary="List the languages that can be translated",
         responses={200: {"model": list[Language]}},
     )
     async def languages(http: Request) -> Response:
@@ -160,7 +160,7 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.get(
         "/frontend/settings",
-        summary="What a client should know of this server",
+        summary="Describe this server to a client",
         responses={200: {"model": FrontendSettings}},
     )
     async def frontend_settings(http: Request) -> Response:
