@@ -156,7 +156,7 @@ def test_a_tree_is_looked_into(folders: dict[str, Path]) -> None:
     [
         ("blanks", {"text": "___ " * 33}, "fills 32 at once"),
         ("blanks", {"text": " "}, "no text to look at"),
-        ("blanks", {"text": "word " * 200}, "tokens are read at most"),
+        ("blanks", {"text": "word " * 200}, "tokens at most are read"),
         ("blanks", {"text": "a ___", "compare": [5, 6]}, "has 1 tokens"),
         ("blanks", {"text": "a ___", "given": [5]}, "writes nothing"),
         ("labels", {"text": "a dog", "sentence": 1}, "as one"),

@@ -52,7 +52,7 @@ def test_more_than_it_can_write_is_refused(translator: Translator) -> None:
 
 
 def test_a_pair_that_is_too_long_is_not_scored(translator: Translator) -> None:
-    with pytest.raises(DataError, match=f"line 1: .* {POSITIONS - 1} tokens are scored at once"):
+    with pytest.raises(DataError, match=f"line 1: .* {POSITIONS - 1} tokens at most are scored"):
         translator.score([(LINE, "Der Mann.")])
 
 

@@ -123,7 +123,7 @@ def measured(model: Toy, folder: Path | None = None, **settings: Any) -> fastest
 
 @pytest.fixture(autouse=True)
 def unforced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever runs the tests may force one set of kernels, which leaves nothing to choose."""
+    """Whoever runs the tests may force one set of kernels, which leaves has only one value."""
     forced = os.environ.get("DRAGOMAN_NATIVE", "auto") != "auto"
     if forced:
         monkeypatch.delenv("DRAGOMAN_NATIVE")
@@ -252,7 +252,7 @@ def test_settings_and_the_environment_go_on_forcing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("DRAGOMAN_MEASURE", "auto")
     assert measures()
     monkeypatch.setenv("DRAGOMAN_MEASURE", "never")
-    with pytest.raises(DragomanError, match="allowed are auto, off"):
+    with pytest.raises(DragomanError, match="is not one of auto, off"):
         measures()
 
 

@@ -45,8 +45,8 @@ def test_a_wording_that_was_mended_stays_away(wording: str) -> None:
 
 
 NOTICE = (
-    "The demo corpus is synthetic: a small grammar wrote it. Its scores say that the machinery "
-    "works, nothing about real text."
+    "The demo corpus is synthetic: a small grammar generated it. High scores only show that the "
+    "program works; they say nothing about real text."
 )
 SAID = {
     f"This run has hardly learned to translate: {below(BLEU, 10.0, 3.25, None)}. About 7 more "

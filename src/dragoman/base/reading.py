@@ -60,7 +60,7 @@ def read_bytes(path: Path, most: int) -> bytes:
         except OSError as error:
             raise RunError(f"cannot read {path}: {error.strerror}") from error
     if len(content) > most:
-        raise RunError(f"{path} has more than the {most:,} bytes that such a file may have")
+        raise RunError(f"{path} has more than the {most:,} bytes that are allowed in such a file")
     return content
 
 
@@ -74,7 +74,7 @@ def parse_json(text: bytes | str, where: str, most: int = MAX_JSON) -> Any:
     """The content of JSON text of at most ``most`` bytes, half characters replaced
     (``whole_characters``); messages call it ``where``. Errors: ``RunError``."""
     if len(text) > most:
-        raise RunError(f"{where} has more than the {most:,} bytes that it may have")
+        raise RunError(f"{where} has more than the {most:,} bytes that are allowed")
     try:
         return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:
@@ -110,7 +110,7 @@ def whole_characters(value: Any) -> Any:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -125,6 +125,6 @@ def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{name}, line {begins}: it is no CSV ({error})") from None
+            raise DataError(f"{name}, line {begins}: it is not valid CSV ({error})") from None
         if row:
             yield begins, row

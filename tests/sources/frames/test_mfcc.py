@@ -45,9 +45,9 @@ def test_damaged_feature_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no feature file of 13 coefficients"):
         read_features(path)
     feature_file(path, [[0.0] * 13, [math.nan] * 13])
-    with pytest.raises(DataError, match="frame 1 holds what is not a number"):
+    with pytest.raises(DataError, match="frame 1 contains a value that is not a number"):
         read_features(path)
-    with pytest.raises(DataError, match=r"goes with source\.features"):
+    with pytest.raises(DataError, match=r"Use it with source\.features"):
         FramesForm(FramesSource()).rows(str(path))
     with pytest.raises(DataError, match="does not exist"):
         read_features(tmp_path / "none.mfc")
@@ -57,5 +57,5 @@ def test_damaged_feature_files(tmp_path: Path) -> None:
     "more", [{"rate": 8_000}, {"bands": 40}, {"window_ms": 20.0}, {"hop_ms": 5.0}]
 )
 def test_what_is_fixed_cannot_be_set(more: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="cannot be set for features"):
+    with pytest.raises(ValueError, match="has no effect with features"):
         FramesSource(features="mfcc", **more)  # type: ignore[arg-type]

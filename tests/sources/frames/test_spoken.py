@@ -135,7 +135,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert spoken(listing, **keys) == named()
     told(listing, r"line 1: no text at 'duration'", **(keys | {"target_key": "duration"}))
     listing.write_text("[1]\n")
-    told(listing, r"line 1: it is no object of JSON", **keys)
+    told(listing, r"line 1: it is not a JSON object", **keys)
 
 
 def kaldi(root: Path) -> Path:
@@ -154,7 +154,7 @@ def test_a_data_folder_of_kaldi(tmp_path: Path) -> None:
     assert spoken(data, group_key="utt2spk") == named()
     for file, more, why in (
         ("text", "u7 nobody\n", r"text, line 4: u7 has no recording in wav\.scp"),
-        ("text", "u1 again\n", r"text, line 4: u1 stands in line 2 already"),
+        ("text", "u1 again\n", r"text, line 4: u1 is already in line 2"),
         ("wav.scp", "u3 wav/0.wav\n", r"wav\.scp, line 4: u3 has no line in .*text"),
         ("wav.scp", "u3 sph2pipe x.sph |\n", r"line 4: u3 is what a command writes"),
         ("segments", "u0 r 0 1\n", r"segments cuts recordings, and is not read"),
@@ -172,7 +172,7 @@ def test_a_data_folder_of_kaldi(tmp_path: Path) -> None:
 def test_what_holds_no_recordings_with_texts(tmp_path: Path) -> None:
     clips(tmp_path / "a")
     assert layout_of(tmp_path) is None
-    told(tmp_path, "has no recordings with what is said in them")
+    told(tmp_path, "has no recordings with transcripts")
     told(tmp_path / "none", "none does not exist")
 
 

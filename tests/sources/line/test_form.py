@@ -97,7 +97,7 @@ def test_a_text_that_nobody_sees_is_not_drawn() -> None:
         drawn("a", 24, settings)
     except DataError:
         pytest.skip("the font DejaVu Sans is not installed")
-    with pytest.raises(DataError, match=r"'\\u200b' has no letter that can be seen"):
+    with pytest.raises(DataError, match=r"'\\u200b' has no visible letter"):
         drawn("\u200b", 24, settings)
 
 

@@ -204,8 +204,8 @@ def test_boxes_are_drawn_in_the_terminal(learned: Path, dragoman: Dragoman) -> N
     ("words", "told"),
     [
         (("none.png",), "does not exist"),
-        (("--threshold", 2, "x.png"), "a score is between 0 and 1"),
-        (("-",), "pictures are not read from standard input"),
+        (("--threshold", 2, "x.png"), "use a score between 0 and 1"),
+        (("-",), "pictures cannot be read from standard input"),
     ],
 )
 def test_the_verb_tells_mistakes_in_one_line(
@@ -235,17 +235,17 @@ def test_mistakes_are_told_in_one_line(learned: Path, tmp_path: Path) -> None:
     one.write_text(json.dumps(about))
     whole = {**about, "annotations": [{**about["annotations"][0], "image_id": 1.0}]}
     (tmp_path / "one" / "float.json").write_text(json.dumps(whole))
-    with pytest.raises(DataError, match=r"annotation 1: image_id is 1\.0: write a whole number"):
+    with pytest.raises(DataError, match=r"annotation 1: image_id is 1\.0. Write a whole number"):
         list(read_coco(tmp_path / "one" / "float.json"))
     (tmp_path / "one" / "float.json").write_text(json.dumps({**about, "annotations": []}))
     report = DetectionEvaluation()(Run.open(learned / "run"), [tmp_path / "one" / "float.json"])
-    assert "None of these pictures has a box" in report.table() and report.scores == {}
-    with pytest.raises(DataError, match="one category, 'lamp': there is nothing to tell apart"):
+    assert "These pictures have no boxes" in report.table() and report.scores == {}
+    with pytest.raises(DataError, match=r"one category, 'lamp'. Give pictures with two"):
         recipe_of([str(one)], task="detection")
     (tmp_path / "words.txt").write_text("a\n")
     with pytest.raises(RecipeError, match="boxes in COCO's format: give one JSON file"):
         recipe_of([str(tmp_path / "words.txt")], task="detection")
-    with pytest.raises(RecipeError, match="--texts is for texts that stand alone"):
+    with pytest.raises(RecipeError, match="--texts works only with --task language-model"):
         recipe_of([str(one)], task="detection", texts="file")
     with pytest.raises(DragomanError, match=r"boxes\.most = 9 takes 46 symbols"):
         recipe_of(

@@ -289,7 +289,7 @@ def test_an_end_that_could_come_is_told_as_such() -> None:
         ("/v1/look", {"text": "x" * 900, "run": "letters"}, 400, "800 can be looked at"),
         ("/v1/look", {"text": "Der", "sentence": 1, "run": "letters"}, 400, "as one"),
         ("/v1/look", {"text": "a", "run": "echo", "given": [99999]}, 400, "given must be below"),
-        ("/v1/look", {"text": "a", "run": "echo", "given": [2]}, 400, "without its end"),
+        ("/v1/look", {"text": "a", "run": "echo", "given": [2]}, 400, "is a whole output"),
     ],
 )
 def test_errors_are_clear(

@@ -328,8 +328,11 @@ def test_a_text_by_itself_gets_a_recipe(texts: Path, tmp_path: Path) -> None:
     for wrong, words in (
         ({"task": "poetry"}, "no such task"),
         ({"task": "translation", "base": "demo-letters"}, "demo-letters is of a language-model"),
-        ({"texts": "file"}, "--texts is for texts that stand alone"),
-        ({"task": "language-model", "languages": "en-de"}, "have one, such as en"),
+        ({"texts": "file"}, "--texts works only with --task language-model"),
+        (
+            {"task": "language-model", "languages": "en-de"},
+            "have one language. Use a form such as en",
+        ),
     ):
         with pytest.raises(RecipeError, match=words):
             recipe_of([str(whole)], **wrong)
@@ -373,7 +376,7 @@ def test_documents_longer_than_the_context_are_learned_whole(
             nll -= float(torch.log_softmax(logits.detach(), 0)[wanted])
         assert found.nll == pytest.approx(nll, rel=1e-4)
     assert carried.nll != pytest.approx(alone.nll, rel=1e-3)
-    with pytest.raises(DragomanError, match="window and stride can be set"):
+    with pytest.raises(DragomanError, match="Set only window and stride"):
         LanguageModelEvaluation()(run, [part], changes=["beam=3"])
     with pytest.raises(RecipeError, match="greater than the window of 24"):
         LanguageModelEvaluation()(run, [part], changes=["stride=25"])

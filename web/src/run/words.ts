@@ -204,7 +204,7 @@ const NAMED: Record<string, string> = {
   "BLEU, lower-cased Moses tokens": "BLEU, 소문자 Moses 토큰",
   "the demo's test set": "데모의 테스트 데이터",
   "the held-out test set": "따로 떼어 둔 테스트 데이터",
-  "The demo corpus is synthetic: a small grammar wrote it. Its scores say that the machinery works, nothing about real text.":
+  "The demo corpus is synthetic: a small grammar generated it. High scores only show that the program works; they say nothing about real text.":
     "데모 말뭉치는 작은 문법으로 만든 합성 데이터입니다. 점수는 프로그램이 제대로 작동한다는 뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다.",
   "It knows some 300 words and a few kinds of sentences.":
     "아는 단어가 300개 남짓이고, 문장의 종류도 몇 가지뿐입니다.",
