@@ -232,7 +232,7 @@ def check_marks(texts: Sequence[str]) -> None:
         raise Refusal(
             "too_many_marks",
             f"The request has {marks:,} combining marks in a row; this server takes {MAX_MARKS}. "
-            "No writing needs so many: leave them out.",
+            "No writing system needs this many. Leave them out.",
             marks=marks,
             most=MAX_MARKS,
         )
