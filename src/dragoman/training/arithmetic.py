@@ -107,7 +107,8 @@ def repeated(
     if warning is None and nearest.kernels != level:
         warning = (
             f"this run was begun with {state.kernels} kernels and is resumed with "
-            f"{nearest.kernels} kernels, so its weights will differ in the last digits from what they would have been"
+            f"{nearest.kernels} kernels, so its weights will differ in the last digits "
+            "from what they would have been"
         )
     return nearest.on(threads), warning
 
