@@ -57,6 +57,7 @@ class Toy(nn.Module):
         self.inner = Linear(WIDTH, 2 * WIDTH, hidden=True)
         self.outer = Linear(2 * WIDTH, WIDTH, hidden=True)
         self.dropout = Dropout(rate)
+        self.output_bias = None
 
     def encode(self, source: Sequences) -> Memory:
         return Memory(self.embedding(source.values), source.layout)
