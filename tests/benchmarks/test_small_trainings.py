@@ -1,4 +1,4 @@
-"""Trainings of ``benchmarks/small_trainings.py``, and what is asked of them."""
+"""Trainings of ``benchmarks/small_trainings.py``, and what Send the request to them."""
 
 from __future__ import annotations
 

@@ -182,10 +182,10 @@ def test_real_processes_write_what_one_process_writes(
     ("arguments", "told"),
     [
         (["--on", "local"], "--to FOLDER"),
-        (["--on", "mars", "--to", "out"], "--on mars: give local"),
+        (["--on", "mars", "--to", "out"], "--on mars: use local"),
         (["--part", "9/3", "--to", "out"], "--part 9/3"),
         (["--on", "local", "--to", "out", "--lines", "0"], "--lines 0"),
-        (["--on", "local", "--to", "out", "--warn"], "--warn has no place in parts"),
+        (["--on", "local", "--to", "out", "--warn"], "--warn does not work with --on"),
         (["--on", "local", "--to", "out", "--field", "a,b"], "--field a,b: give one name"),
         (["--on", "local", "--to", "out", "--into", ""], "give one name"),
         (["--on", "local", "--to", "out", "--set", "beam_size=0"], "beam_size"),
@@ -204,7 +204,7 @@ def test_what_is_asked_for_wrongly_is_told_and_nothing_is_written(
 
 def test_standard_input_has_no_parts(runs: Callable[[str], Path], dragoman: Dragoman) -> None:
     said = dragoman("translate", runs("translate"), "--on", "local", "--to", "out", stdin=b"a\n")
-    assert said.code == 1 and "not standard input" in said.err
+    assert said.code == 1 and "cannot read standard input" in said.err
 
 
 @pytest.mark.parametrize("verb", ["classify", "tag", "fill", "parse"])
@@ -228,4 +228,4 @@ def test_another_run_is_refused(
     assert dragoman("translate", runs("translate"), *arguments).code == 0
     other = untrained_run(tmp_path, *SMALL, "model.dropout=0.2")
     said = dragoman("translate", other, *arguments)
-    assert said.code == 1 and "computes something else" in said.err
+    assert said.code == 1 and "would compute something else" in said.err

@@ -76,7 +76,7 @@ def test_a_folder_of_recordings_becomes_a_run(
     names = f"{one}\n{files / 'falling'}\n".encode()  # a file and a folder, as arguments have them
     assert dragoman("classify", run, stdin=names).out == found.out
     for arguments, stdin, told in (
-        ((), one.read_bytes(), "standard input is read as names of files, one a line, and has"),
+        ((), one.read_bytes(), "standard input is not a list of file names"),
         ((), b"\n", "the name of a file is empty"),
         ((one, ""), b"", "the name of a file is empty"),
     ):
@@ -136,7 +136,7 @@ def test_pictures_become_a_run(dragoman: Dragoman, tmp_path: Path) -> None:
     assert said.code == 0, said.err
     refused = dragoman("classify", tmp_path / "run", "-", stdin=b"x")
     assert refused.code == 1, refused.out
-    assert refused.err.startswith("error: pictures are not read from standard input"), refused.err
+    assert refused.err.startswith("error: pictures cannot be read from standard input"), refused.err
     found = dragoman("classify", tmp_path / "run", f"{pictures}#3")
     assert found.code == 0 and found.out.startswith(f"{pictures}#3\t"), found.err
     measured = dragoman("evaluate", tmp_path / "run", pictures)
@@ -177,7 +177,7 @@ def test_a_folder_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path) 
     for given, told in (
         (tmp_path / "nothing", "is a folder without pictures (.bmp, "),
         (tmp_path / "none.png", "none.png does not exist"),
-        (tmp_path / "text.png", "no picture that can be read (PNG, "),
+        (tmp_path / "text.png", "not a supported picture (PNG, "),
     ):
         refused = dragoman("classify", run, given)
         assert refused.code == 1 and told in refused.err, refused.err
@@ -213,7 +213,7 @@ def test_a_list_of_pictures_becomes_a_run(dragoman: Dragoman, tmp_path: Path, en
     assert "line 1: " in said.err and "Image File does not exist. Is it the name of a" in said.err
     listing.write_text(f"{made('Image File', 'Class')}\n")
     said = dragoman("train", listing, "--task", "classification", "--to", tmp_path / "b", *SMALL)
-    assert said.code == 1 and (ending != "csv" or "a list of recordings or pictures?" in said.err)
+    assert said.code == 1 and (ending != "csv" or "a list of recordings or pictures" in said.err)
 
 
 def test_a_rare_label_of_a_folder_is_not_taken_for_a_column(
@@ -226,8 +226,8 @@ def test_a_rare_label_of_a_folder_is_not_taken_for_a_column(
     few = ("--set=training.updates=1", "--set=training.validate_every=1")
     train = ("train", photos, "--task", "classification", "--to", tmp_path / "run")
     said = dragoman(*train, *SMALL, *few)
-    assert "'bird' with 1: too few to be learned\n" in said.out + said.err
-    assert "1 training example also stands there with another label" in said.out + said.err
+    assert "'bird' with 1, too few to learn them\n" in said.out + said.err
+    assert "1 training example also occurs with another label" in said.out + said.err
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_rare_label_of_a_folder_is_not_taken_for_a_column(
     [
         ("cut", "3.jpg is damaged or cut off"),
         ("empty", "3.jpg is empty"),
-        ("label", "one label, 'lying': there is nothing to tell apart"),
+        ("label", "one label, 'lying'. Give examples with at least two labels"),
         ("all", "has no recording (.flac, .mp3"),
         ("divided", "photos/train --dev {0}/photos/val --test {0}/photos/test --task class"),
         ("library", "reading pictures needs Pillow: "),
@@ -271,8 +271,8 @@ def test_a_folder_of_pictures_that_cannot_be_learned(
     [
         ((6, 8, 8, 2), "a pixel has one number (grey) or three (colour)"),
         ((6, 8), "holds 1 size of each example; pictures have two"),
-        ((6, 2, 2, 2, 2), "has 5 sizes; at most 4 are read"),
-        (None, "give two IDX files, of pictures and of their labels"),
+        ((6, 2, 2, 2, 2), "has 5 dimensions. At most 4 are allowed"),
+        (None, "Give two IDX files, of pictures and of their labels"),
     ],
 )
 def test_pictures_that_are_none(
@@ -291,7 +291,7 @@ def test_pictures_that_are_none(
     [
         (lambda path: path.write_bytes(b""), "is empty"),
         (lambda path: path.write_bytes(path.read_bytes()[:900]), "cut off"),
-        (lambda path: path.write_bytes(b"text " * 99), "no recording that can be read"),
+        (lambda path: path.write_bytes(b"text " * 99), "not a supported recording"),
         (lambda path: path.write_bytes(b"\0\0\0 ftypM4A " * 99), "Convert it: ffmpeg -i"),
     ],
 )
@@ -344,7 +344,7 @@ def test_a_group_in_both_parts_is_named_with_both_places(
         "train", tones / "train", "--task", "classification", "--groups", "_([a-z]+)_",
         "--to", tmp_path / "run", *SMALL,
     )  # fmt: skip
-    for pattern, why in (("(a", "no regular expression"), ("a", "0 groups in parentheses")):
+    for pattern, why in (("(a", "not a regular expression"), ("a", "0 groups in parentheses")):
         said = dragoman(*asked, "--groups", pattern)
         assert said.code == 1 and f"--groups {pattern}: group_pattern" in said.err, said.err
         assert why in said.err
@@ -362,7 +362,7 @@ def test_a_group_in_both_parts_is_named_with_both_places(
             shutil.copy(file, tmp_path / side / file.parent.name / name)
     said = dragoman(*asked, "--groups", "(?i)_([a-z]+)_", "--dev", tmp_path / "dev",
                     "--test", tmp_path / "both")  # fmt: skip
-    told = "both, line 1: the group 'zoe' is in test and in dev (dev, line 1). Move all of it"
+    told = "both, line 1: the group 'zoe' is in test and in dev (dev, line 1). Move the whole group"
     assert said.code == 1 and told in said.err, said.err
     assert not (tmp_path / "run").exists()
     said = dragoman(*asked, "--set=training.updates=2", "--set=training.validate_every=2")
@@ -373,7 +373,7 @@ def test_a_group_in_both_parts_is_named_with_both_places(
     shutil.copy(next((tones / "test" / "rising").iterdir()), tmp_path / "new" / "rising" / "a.wav")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "new")
     assert measured.code == 0 and "1 recording, 2 labels" in measured.out, measured.err
-    with pytest.raises(DragomanError, match="is measured on a folder as it has learned from, and"):
+    with pytest.raises(DragomanError, match="is measured on a folder, as it was trained on, but"):
         corpus_like(Run.open(tmp_path / "run"), [tmp_path / "new"] * 2)
 
 
@@ -443,7 +443,7 @@ def test_recordings_are_read_by_several_runs_together(
     recipe.write_text(recipe.read_text().replace("hop_ms = 10.0", "hop_ms = 5.0"))
     refused = dragoman("translate", hearing, one, "--ensemble", tmp_path / "finer")
     assert refused.code == 1 and "hop_ms = 5.0" in refused.err, refused.err
-    assert "needs the same section [source]" in refused.err
+    assert "Use runs with the same section [source]" in refused.err
 
 
 def test_what_is_heard_is_measured_in_wrong_words(dragoman: Dragoman, hearing: Path) -> None:

@@ -270,7 +270,7 @@ def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path
         assert "100.00" in said.out
     for options, why in (
         ((), "two systems or more: run"),
-        (("--test", "luck"), "it is bootstrap or"),
+        (("--test", "luck"), "use bootstrap or"),
     ):
         said = dragoman("compare", tiny_run, *options)
         assert said.code == 1 and why in said.err
@@ -342,10 +342,10 @@ def test_examples_that_are_too_few_are_told_before_the_training(
     (tmp_path / "my.de").write_text("Der Hund schläft.\n", encoding="utf-8")
     ask = ("train", tmp_path / "my.en", tmp_path / "my.de", "--set", "training.updates=1")
     said = dragoman(*ask, "--to", tmp_path / "run", *SET, "--set", "text.vocabulary=300")
-    told = "warning: 1 pair to train on: so few only teach a model to repeat them, not to translate"
+    told = "warning: 1 pair to train on: with this few, a model learns to repeat them"
     assert said.code == 0 and said.out.count(told) == 1, said.err
     tuned = dragoman(*ask, "--from", tmp_path / "run", "--to", tmp_path / "tuned")
-    assert tuned.code == 0 and "so few" not in tuned.out, tuned.err
+    assert tuned.code == 0 and "this few" not in tuned.out, tuned.err
 
 
 def test_a_file_in_another_encoding_is_refused_with_the_command_that_converts_it(
@@ -398,14 +398,14 @@ def test_forms_that_are_not_read_are_told_how_to_become_one(
     for verb in (("train",), ("data", "show")):
         said = dragoman(*verb, file)
         assert said.code == 1
-        assert said.err.startswith(f"error: {file}: .{ending} is not read here")
+        assert said.err.startswith(f"error: {file}: .{ending} files cannot be read here")
         assert ".tsv" in said.err and "TOML" not in said.err
 
 
 def test_unknown_languages_are_asked_for(dragoman: Dragoman, tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("a\ta\n" * 9, encoding="utf-8")
     said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run")
-    assert said.code == 1 and "--languages SOURCE-TARGET names them" in said.out
+    assert said.code == 1 and "Set them with --languages SOURCE-TARGET" in said.out
     said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run", "--languages", "en-de")
     assert "--languages" not in said.out
 
@@ -425,7 +425,7 @@ def test_one_file_of_text_is_not_taken_for_a_recipe(
 ) -> None:
     for verb in (("train",), ("data", "show")):
         said = dragoman(*verb, parallel_text[0])
-        assert said.code == 1 and "name the file of its translations too" in said.err
+        assert said.code == 1 and "give the file of its translations too" in said.err
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -557,7 +557,7 @@ def test_a_run_that_is_there_is_said_before_anything_is_measured(
 
     monkeypatch.setattr("dragoman.sizing.budget.size_in", measure)
     said = dragoman("train", *parallel_text, "--to", tiny_run, "--minutes", 1)
-    assert said.code == 1 and "is a run already" in said.err
+    assert said.code == 1 and "is already a run" in said.err
 
 
 @pytest.mark.parametrize("task", ["translation", "language-model"])
@@ -576,7 +576,7 @@ def test_a_run_of_the_same_name_is_said_before_anything_is_read(
 
     monkeypatch.setattr("dragoman.data.files.corpora._open", read)
     said = dragoman(*ask)
-    assert said.code == 1 and f"runs/{name} is a run already" in said.err
+    assert said.code == 1 and f"runs/{name} is already a run" in said.err
 
 
 def test_ctrl_c_is_the_reason_whatever_fails_while_things_are_tidied_up(

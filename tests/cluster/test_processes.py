@@ -133,7 +133,9 @@ def test_a_process_with_threads_is_not_copied(monkeypatch: pytest.MonkeyPatch) -
 def test_a_line_that_kills_processes_costs_three_and_the_rest_is_done(tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{line}\n" for line in [*LINES[:10], DEADLY, *LINES[10:]]))
-    with pytest.raises(DragomanError, match=r"part-00002\.txt.*its process was ended.*memory"):
+    with pytest.raises(
+        DragomanError, match=r"part-00002\.txt.*the system ended its process.*memory"
+    ):
         run(wanted(asked([source]), tmp_path / "out", on="local:2"))
     assert len(list((tmp_path / "out").glob("part-*"))) == 10
 
@@ -183,7 +185,7 @@ def test_killed_workers_are_replaced(source: Path, tmp_path: Path) -> None:
         os.kill(worker, signal.SIGKILL)
     told, _ = driver.communicate(timeout=60)
     assert driver.returncode == 0, told
-    assert "a worker is lost: its process was ended" in told
+    assert "a worker was lost: the system ended its process" in told
     assert joined(to).decode() == source.read_text().upper()
 
 

@@ -53,7 +53,7 @@ def test_actors_do_what_one_process_does_and_killed_ones_are_replaced(tmp_path: 
         driver.kill()
     assert driver.returncode == 0, told
     assert joined(to).decode() == source.read_text().upper()
-    assert "1 worker was replaced" in told and "a worker is lost: The actor died" in told
+    assert "1 worker was replaced" in told and "a worker was lost: The actor died" in told
     assert len(list((to / "_dragoman" / "parts").iterdir())) == 40
 
 

@@ -66,7 +66,7 @@ def test_a_file_that_is_read_is_not_written_over(
     same.hardlink_to(mine)
     for to in (mine, same):
         said = dragoman(verb, runs[verb], *MORE.get(verb, ()), mine, "--to", to)
-        assert said.code == 1 and f"{to} is read, and would be lost" in said.err
+        assert said.code == 1 and f"{to} is an input file" in said.err
     assert mine.read_text(encoding="utf-8") == f"{TEXT[verb]}\n"
 
 
@@ -213,7 +213,7 @@ def test_a_folder_in_the_place_of_a_file_is_refused_before_the_work(
         files, option = files * 2, "--output"
     said = dragoman(verb, runs.get(verb, runs["translate"]), *files, option, tmp_path / "folder")
     assert said.code == 1 and said.out == ""
-    assert "folder: it is a folder. Name a file" in said.err and "int8" not in said.err
+    assert "folder: it is a folder. Use a file" in said.err and "int8" not in said.err
     assert "translating" not in said.err
 
 
@@ -226,7 +226,7 @@ def test_what_is_no_file_is_said(
     for given, words in (("pipe", "is not a regular file"), ("folder", "folder is a folder")):
         for verb in (("train",), ("data", "show")):
             said = dragoman(*verb, given)
-            assert said.code == 1 and words in said.err and "nor a recipe" not in said.err
+            assert said.code == 1 and words in said.err and "nor an included recipe" not in said.err
     said = dragoman("write", runs["write"], "pipe", "--longest", "2")
     assert "pipe is a pipe or a device, but its name is taken as text" in said.err
 

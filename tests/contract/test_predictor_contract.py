@@ -20,7 +20,7 @@ from dragoman.tasks.catalogue import RUNTIMES, Run
 from dragoman.tasks.transcription.transcriber import Transcriber
 
 UNREADABLE = {
-    "masked": {"no blank": "'no blank'", "dog ___ " * 9000: "take a part"},
+    "masked": {"no blank": "'no blank'", "dog ___ " * 9000: "Give a part"},
     "parsing": {" \t": "no tree", "dog " * 9000: "line 2 has 9,001 tokens"},
     "painting": {" ": "is empty", "red " * 9000: "'red red"},
     "language-model": {"dog " * 9000: "shorten"},

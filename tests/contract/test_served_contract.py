@@ -56,7 +56,7 @@ class Cell(NamedTuple):
 
 
 def field_of(kind: type[ServedRun]) -> str:
-    """The field of what is asked of a kind."""
+    """The field of what Send the request to a kind."""
     if kind.takes_files:
         return "file"
     return next(name for name in ("text", "prompt") if name in kind.sent.model_fields)
@@ -117,7 +117,11 @@ def wrong(cell: Cell) -> Iterator[tuple[dict[str, Any], str, str]]:
     if fields[field].default != "":
         yield cell.named, "missing_field", f"missing {field}"
     if cell.kind is not ServedTranslator:
-        yield {field: cell.given, chooser: "echo"}, "other_task", "is asked of /v1/translate"
+        yield (
+            {field: cell.given, chooser: "echo"},
+            "other_task",
+            "Send the request to /v1/translate",
+        )
     for name in {"beam", "top", "n_best"} & fields.keys():
         yield {field: cell.given, name: 0}, "bad_field", name
     if "beam" in fields:
@@ -194,7 +198,7 @@ def test_who_asks_another_endpoint_is_led_to_its_own(cell: Cell) -> None:
                 begun = [{}, {"prefix": "x"}] if kind is ServedTranslator else [{}]
                 for more in begun:
                     answer = await client.post(kind.path, json=asked | more)
-                    assert f"is asked of {cell.kind.path}" in error_of(answer, "other_task")
+                    assert f"Send the request to {cell.kind.path}" in error_of(answer, "other_task")
 
     asyncio.run(check())
 

@@ -208,7 +208,7 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FileError, match=r"No space left on device\..* Make room"):
+    with pytest.raises(FileError, match=r"No space left on device\..* Free some space"):
         fetch(download(server.address), tmp_path)
     assert names(tmp_path) == []
 

@@ -139,7 +139,7 @@ def test_a_key_decides_it_and_nothing_else(text: Text, texts: list[Tokens]) -> N
 
 
 def test_shares_that_do_not_fit_together_are_refused() -> None:
-    with pytest.raises(ValidationError, match="together at most 1"):
+    with pytest.raises(ValidationError, match="Together they must be at most 1"):
         MaskingSettings(hidden=0.8, replaced=0.3)
 
 

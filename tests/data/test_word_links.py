@@ -39,5 +39,5 @@ def test_links_that_lead_out_of_the_file_are_refused(
 ) -> None:
     arrays = (np.array(numbers, np.int32) for numbers in (offsets, source, target))
     WordLinks(*arrays).save(tmp_path / "links", "key")
-    with pytest.raises(RunError, match=r"links is damaged.*delete it"):
+    with pytest.raises(RunError, match=r"links is damaged.*Delete it"):
         WordLinks.load(tmp_path / "links", "key", 2)

@@ -259,7 +259,7 @@ def shell(shelf: Path, tmp_path: Path) -> Path:
 def take_runs(text: str, shelf: Path, here: Path) -> None:
     """The runs that a command reads, where no command before it has made them."""
     made = set(re.findall(r"--to (?:runs/)([\w-]+)", text))
-    if text.startswith("dragoman train "):  # which refuses a folder that is a run already
+    if text.startswith("dragoman train "):  # which refuses a folder that is already a run
         begun = set(re.findall(r"--from runs/([\w-]+)", text))
         for run in (run for run in (here / "runs").iterdir() if run.name not in begun):
             shutil.rmtree(run)

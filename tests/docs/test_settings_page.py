@@ -117,7 +117,7 @@ def test_a_limit_that_is_off_stays_off(tmp_path: Path) -> None:
     recipe.save(tmp_path / "recipe.toml")
     cleaning = Recipe.load(tmp_path / "recipe.toml").data.cleaning
     assert (cleaning.max_length, cleaning.max_length_ratio) == (0, 0)
-    with pytest.raises(RecipeError, match="0 switches the filter off"):
+    with pytest.raises(RecipeError, match="Set 0 to switch this filter off"):
         Recipe.load("demo", ["data.cleaning.max_length_ratio=0.5"])
 
 

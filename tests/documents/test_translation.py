@@ -90,16 +90,16 @@ def test_from_the_shell(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> N
     empty.write_text("<p></p>", encoding="utf-8")
     other = tmp_path / "c.html"
     for arguments, told in (
-        ((page,), "say where its translation goes"),
+        ((page,), "Set a file for its translation"),
         ((page, "--to", page), "not overwritten"),
         ((page, "--to", to), f"remove it first: rm {to}"),
         (("The dog.", "--to", to), f"remove it first: rm {to}"),
         ((empty, "--to", other), "empty.html has no text to translate"),
-        ((page, "--to", to, "--scores"), "--scores is for lines"),
+        ((page, "--to", to, "--scores"), "--scores works only with lines"),
         ((page, "--to", tmp_path / "no" / "b.html"), "no folder"),
-        (("The dog.", "--final"), "--final is for a document"),
-        (("The dog.", "--columns", "2"), "--columns is for a document"),
-        ((page, "--to", other, "--columns", "2"), "--columns is for a table"),
+        (("The dog.", "--final"), "--final works only with documents"),
+        (("The dog.", "--columns", "2"), "--columns works only with documents"),
+        ((page, "--to", other, "--columns", "2"), "--columns works only with a table"),
     ):
         said = dragoman("translate", tiny_run, *arguments)
         assert said.code == 1 and told in said.err and "Traceback" not in said.err, said.err
@@ -146,7 +146,7 @@ def test_a_folder(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> None:
     said = dragoman("translate", tiny_run, folder, "--to", to)
     assert said.code == 1 and "pdftotext" in said.err and not (to / "c.pdf").exists()
     said = dragoman("translate", tiny_run, folder, "--to", folder / "de")
-    assert said.code == 1 and "lie in each other" in said.err
+    assert said.code == 1 and "are inside each other" in said.err
 
 
 def test_new_messages_are_fuzzy_unless_they_are_final(tiny_run: Path, tmp_path: Path) -> None:

@@ -101,26 +101,26 @@ def test_who_cannot_translate_together_is_told(
     folder.mkdir()
     other = untrained_run(folder, "text.vocabulary=320", "model.model_dim=32")
     said = dragoman("translate", transformer, "--ensemble", other, "The dog sleeps.")
-    assert said.code == 1 and "writes with another vocabulary" in said.err, said.err
+    assert said.code == 1 and "have different target vocabularies" in said.err, said.err
     assert "320 and 300 tokens" in said.err and not said.out
     said = dragoman("translate", transformer, "--ensemble", tmp_path / "no", "The dog sleeps.")
     assert said.code == 1 and "there is no run folder" in said.err
     said = dragoman("translate", transformer, "--ensemble", transformer, "--shortlist", "Hello.")
-    assert said.code == 1 and "a shortlist is of one run" in said.err
+    assert said.code == 1 and "an ensemble cannot use a shortlist" in said.err
     letters = tmp_path / "letters"
     letters.mkdir()
     Recipe.load("demo-letters").save(letters / "recipe.toml")
     said = dragoman("translate", transformer, "--ensemble", letters, "The dog sleeps.")
-    assert said.code == 1 and "of one task" in said.err
+    assert said.code == 1 and "Use runs of the same task" in said.err
     said = dragoman("translate", transformer, other, "The dog sleeps.")
     assert said.code == 1 and "--ensemble" in said.err
 
 
 def test_an_ensemble_has_no_inside(transformer: Path, recurrent: Path) -> None:
     together = dragoman.load(transformer, FP32, ensemble=[recurrent])
-    with pytest.raises(DragomanError, match="no attention of its own"):
+    with pytest.raises(DragomanError, match="has no attention to look at"):
         together("The dog sleeps.", attention=True)
-    with pytest.raises(RunError, match="shortlist is of one run"):
+    with pytest.raises(RunError, match="an ensemble cannot use a shortlist"):
         dragoman.load(transformer, TranslatorSettings(shortlist=True), ensemble=[recurrent])
 
 

@@ -49,7 +49,7 @@ def test_a_text_is_far_too_long_only_where_its_beginning_is_less() -> None:
 
 def test_a_masked_model_refuses_it(tmp_path: Path, cut: list[int]) -> None:
     filler = Filler(Run.open(untrained_run(tmp_path, *SMALL, recipe_name="demo-masked")))
-    reads = "1,023 tokens are read at most: take a part of it"
+    reads = "1,023 tokens at most are read. Give a part of it"
     cut.clear()
     with pytest.raises(DragomanError) as far:
         filler("The ___ sleeps. " * (FAR // 16))
@@ -86,7 +86,7 @@ def test_a_pair_that_is_scored_is_refused_when_those_before_it_were_scored(
         with pytest.raises(DataError) as refused:
             next(scored)
         assert str(refused.value).startswith(
-            f"line 2: the {side} has 4,000,000 characters, and 2,000 tokens are scored at once"
+            f"line 2: the {side} has 4,000,000 characters, and 2,000 tokens at most are scored"
         )
         assert max(cut) < 100
     with pytest.raises(DataError, match=r"line 1: the source has [\d,]+ tokens, and 2,000 tokens"):
@@ -101,7 +101,9 @@ def test_a_pair_has_no_more_tokens_than_the_model_has_positions(tmp_path: Path) 
         text = "x" * length  # a token, or several, for each letter
         (values,) = translator.engine.source.values([text])
         if len(values) > most:
-            with pytest.raises(DataError, match=f"has {len(values)} tokens, and 19 tokens are"):
+            with pytest.raises(
+                DataError, match=f"has {len(values)} tokens, and 19 tokens at most are"
+            ):
                 translator.score([(text, "A")])
             break
         (found,) = translator.score([(text, text)])

@@ -45,7 +45,7 @@ def test_no_recipe_is_made_to_change_a_beam(monkeypatch: pytest.MonkeyPatch) -> 
     ("changes", "told"),
     [
         (["sampling.tmperature=1"], "unknown key 'search.sampling.tmperature'; did you mean"),
-        (["beam=3", "n_best=4"], "search: n_best 4 is greater than beam 3: widen the beam"),
+        (["beam=3", "n_best=4"], "search: n_best 4 is greater than beam 3. Raise beam"),
         (["beam=a"], "search.beam: Input should be a valid integer"),
     ],
 )

@@ -147,7 +147,7 @@ def test_all_pages_of_a_book_count_together(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.undo()
     size = sum(len(one) for name, one in members(data).items() if name[-4:] != ".css")
     monkeypatch.setattr(epub, "MOST_BYTES", size - len("application/epub+zip") - 1)
-    assert "more than is read" in told(data)
+    assert "unpacked file is too large" in told(data)
 
 
 def test_the_table_of_contents_of_an_archive_is_read_as_often_for_many_members_as_for_few(
@@ -188,7 +188,7 @@ def test_bad_books_are_told_in_one_line() -> None:
     assert "no member 'EPUB/gone.opf'" in told(
         book(1, **{"META-INF/container.xml": "<c><rootfile full-path='EPUB/gone.opf'/></c>"})
     )
-    assert "names no page" in told(book(1, **{PACKAGE: "<package/>"}))
+    assert "lists no page" in told(book(1, **{PACKAGE: "<package/>"}))
     assert f"{PACKAGE}, line 1" in told(book(1, **{PACKAGE: "<package>"}))
     (note,) = read_document(book(1, **{"META-INF/signatures.xml": "<s/>"}), "a.epub").notes
     assert "signature" in note

@@ -147,7 +147,7 @@ def test_what_is_no_form_of_icu_is_kept_and_told(message: str) -> None:
     assert [unit.text for unit in document.units] == ["a word"]
     assert document.join(upper(document), GERMAN) == data.replace(b"a word", b"A WORD")
     (note,) = document.notes
-    assert note == "a.json: 1 message with plural or select forms that are no ICU stays as written"
+    assert note == "a.json: 1 message with invalid ICU plural or select forms stays as written"
 
 
 @pytest.mark.parametrize("answer", ["l'", "{", "a } b", "#", "'", "''", "'{", "x, plural, {"])

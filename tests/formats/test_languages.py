@@ -64,7 +64,7 @@ def test_a_file_that_binds_is_refused_for_other_languages(made: object) -> None:
         if fits:
             assert fitted(document, "en", "de") == (document, [])
         else:
-            with pytest.raises(BadDocument, match=r"a\.xlf, line 1: .* choose a run"):
+            with pytest.raises(BadDocument, match=r"a\.xlf, line 1: .* Use a run"):
                 fitted(document, "en", "de")
         # The source may be left open: then the target alone is compared.
         if target == "de":

@@ -179,9 +179,9 @@ def test_a_sentence_gets_rules_of_its_own_words() -> None:
     assert form.rules("a b c", 6).longest == 6
     with pytest.raises(DataError, match="an empty line has no tree"):
         form.rules("  ")
-    with pytest.raises(DataError, match="a tree of 6 symbols at least, and this model writes 5"):
+    with pytest.raises(DataError, match="a tree of 6 symbols at least, but this model writes 5"):
         form.rules("a b c d", 5)
-    with pytest.raises(DataError, match="one tree is wanted on a line, not 2"):
+    with pytest.raises(DataError, match="a line must have one tree, not 2"):
         form.tokens(["(S (NN a)) (S (NN b))"])
     with pytest.raises(DataError, match="never closed"):
         form.tokens(["(S (NN a)"])

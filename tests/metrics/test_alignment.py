@@ -106,6 +106,6 @@ def test_links_that_are_no_file_or_far_too_long_are_refused_in_a_line(tmp_path: 
     with pytest.raises(DataError, match=r"/dev/zero has more than the [\d,]+ bytes"):
         read_gold(Path("/dev/zero"))
     (tmp_path / "long").write_text("x" * 100_000)
-    with pytest.raises(DataError, match="is no link") as found:
+    with pytest.raises(DataError, match="is not a link") as found:
         read_gold(tmp_path / "long")
     assert len(str(found.value)) < 300 + len(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Weights that were packed before: the same bits, and never those of a file that is not whole."""
+"""Weights that were packed before: the same bits, and never those of a file that is cut off."""
 
 from __future__ import annotations
 
@@ -401,7 +401,7 @@ def test_what_was_written_over_is_not_read_again(
     other = weights_file(tmp_path / "other", settings, seed=1).read_bytes()
     time.sleep(0.02)
     weights.write_bytes(other)
-    with pytest.raises(RunError, match=r"written over while it was in use.*open the run again"):
+    with pytest.raises(RunError, match=r"overwritten while it was in use.*Open the run again"):
         held.read_again()
 
 

@@ -48,5 +48,5 @@ def test_patches_that_are_not_read_change_nothing() -> None:
 
 
 def test_convolutions_halve_until_a_patch_is_one_place() -> None:
-    with pytest.raises(ValidationError, match=r"set patch to 2, 4, 8, 16 or 32 \(it is 7\)"):
+    with pytest.raises(ValidationError, match=r"2, 4, 8, 16 or 32 pixels, not 7"):
         PictureSource(patch=7, stem="convolutions")

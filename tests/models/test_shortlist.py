@@ -44,7 +44,7 @@ def test_a_table_that_is_no_list_is_refused(tmp_path: Path) -> None:
     for name in ("always", "offsets", "candidates"):
         array = getattr(sound, name)
         replace(sound, **{name: array[:, None]}).save(path, "key")
-        with pytest.raises(RunError, match=r"it is no list.*learn it again"):
+        with pytest.raises(RunError, match=r"it is not a list.*[Ll]earn it again"):
             Shortlist.load(path, "key", 100, 200, 2)
     sound.save(path, "key")
     assert Shortlist.load(path, "key", 100, 200, 2) is not None

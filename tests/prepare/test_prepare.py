@@ -198,7 +198,7 @@ def test_it_is_the_same_where_workers_die(
     workers = inline(2, lambda part: next(calls) % 4 == 3)
     told = run(recipe, tmp_path / "out")
     check(tmp_path / "out", expected)
-    assert told.count("a worker is lost") > 5 and len(workers.given) > 25
+    assert told.count("a worker was lost") > 5 and len(workers.given) > 25
 
 
 def test_shares_do_all_together(
@@ -348,7 +348,7 @@ def test_a_training_from_what_is_not_whole_tells_what_to_do(
     chosen, _ = recipe_of([str(out)])
     told = (out / "prepared.json").read_bytes()
     (out / "prepared.json").unlink()
-    with pytest.raises(DragomanError, match=r"holds no prepared text.*or go on"):
+    with pytest.raises(DragomanError, match=r"has no prepared text.*or continue"):
         recipe_of([str(out)])
     (out / "prepared.json").write_bytes(told)
     os.truncate(out / "tokens" / "00000.source.tokens", 4)

@@ -151,7 +151,7 @@ def test_a_text_without_a_group_is_in_none(tmp_path: Path) -> None:
     learn_vocabularies(recipe, tmp_path, lambda _: None)
     said = list[str]()
     assert len(prepare(recipe, tmp_path, said.append).dev) == 2
-    assert "2 groups by group_column = 3: each stands on one side of the split" in said
+    assert "2 groups by group_column = 3; each is in only one part of the split" in said
     dev.write_text("one\teins\t\ntwo\tzwei\tBen.\n")  # a split takes both for one
     with pytest.raises(DataError, match=r"^dev.tsv, line 2: the group 'Ben.' is in dev and in tra"):
         prepare(recipe, tmp_path, said.append)

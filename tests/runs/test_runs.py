@@ -229,7 +229,7 @@ def test_json_lines_with_other_keys(dragoman: Dragoman, tmp_path: Path) -> None:
     assert said.code == 0, said.err
     assert "40" in said.out
     said = dragoman("train", path, path, "--keys", "a", "b", "--to", tmp_path / "run")
-    assert said.code == 1 and "--keys goes with" in said.err
+    assert said.code == 1 and "--keys works only with" in said.err
 
 
 def test_what_cannot_be_written_is_told_in_a_line(
@@ -272,7 +272,7 @@ def test_comparing_needs_two_that_exist(dragoman: Dragoman, tiny_run: Path, tmp_
 
 def test_text_is_told_from_a_recipe(dragoman: Dragoman, parallel_text: tuple[Path, Path]) -> None:
     said = dragoman("train", parallel_text[0])
-    assert said.code == 1 and "name the file of its translations too" in said.err
+    assert said.code == 1 and "give the file of its translations too" in said.err
 
 
 def test_validation_leaves_out_what_training_would(
@@ -397,8 +397,8 @@ def test_a_half_made_run_is_removed_but_never_what_was_there(
     for name, error, told in (
         ("new", DataError, "larger than this text supports"),
         ("empty", DataError, "larger than this text supports"),
-        ("old", RunError, "old is no run and holds other things, such as notes.txt"),
-        ("file", RunError, "file is a file; a run is a folder"),
+        ("old", RunError, "old is not a run and contains other files, such as notes.txt"),
+        ("file", RunError, "file is a file. Set a folder"),
     ):
         with pytest.raises(error, match=told):
             train(recipe, tmp_path / name, say=lambda _: None, display=False, measure=False)
@@ -457,7 +457,7 @@ def test_a_run_that_was_moved_says_which_line_names_its_text(
         said = dragoman(verb, run)
         assert said.code == 1
         told = " ".join(said.err.split())
-        assert f"{run / 'recipe.toml'}, under data.train, as {line}" in told
+        assert f"{run / 'recipe.toml'} sets it under data.train, as {line}" in told
     there = os.path.relpath(parallel_text[0], run), os.path.relpath(parallel_text[1], run)
     for side, path in zip(("source", "target"), there, strict=True):
         old = next(line for line in written.splitlines() if line.startswith(f'{side} = "../'))
@@ -485,7 +485,7 @@ def test_the_text_of_a_moved_run_is_given_again_and_held_to_its_fingerprint(
         file.write("Mehr.\n")
     before = (moved / "recipe.toml").read_text("utf-8")
     for options, words in (
-        ((), "does not exist. It stands in"),
+        ((), "does not exist."),
         (("--text", tmp_path / "nowhere"), "nowhere does not exist"),
         (("--text", other), "is not the text that"),
     ):
@@ -545,7 +545,7 @@ def test_links_dev_and_test_files_of_a_moved_run_are_found_too(
         assert said.code == 0, said.err
     # What is not given is named, and so are links that have changed.
     said = dragoman("resume", run, "--text", new / "dev", "--text", new / "test")
-    assert said.code == 1 and "begun with my.links, and no file of that name" in said.err
+    assert said.code == 1 and "begun with my.links, but --text has no file of that name" in said.err
     (new / "train" / "my.links").rename(new / "hidden")
     shutil.copytree(new, old)
     said = dragoman("resume", run)
@@ -588,5 +588,5 @@ def test_a_file_in_place_of_a_run_is_told_where_runs_are(tiny_run: Path, tmp_pat
     with pytest.raises(RunError, match=f"a run is a folder, such as {re.escape(str(tiny_run))}"):
         Run.open(tiny_run / "recipe.toml")
     (tmp_path / "my.en").write_text("The dog.\n", encoding="utf-8")
-    with pytest.raises(RunError, match=r"a run is a folder, which dragoman train or demo makes"):
+    with pytest.raises(RunError, match=r"a run is a folder, which dragoman train or demo creates"):
         Run.open(tmp_path / "my.en")

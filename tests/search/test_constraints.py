@@ -197,7 +197,7 @@ def test_all_together_as_in_the_textbook(seed: int) -> None:
         ({"beam": 0}, "greater than or equal to 1"),
         ({"n_best": 5}, "n_best 5 is greater than beam 4"),
         ({"min_length": 5, "max_length": 4}, "min_length 5 is greater than max_length 4"),
-        ({"alternatives": True, "sampling": {}}, "leave sampling out"),
+        ({"alternatives": True, "sampling": {}}, "Leave sampling out"),
         ({"length_penalty": -1}, "greater than or equal to 0"),
         ({"beams": 4}, "Extra inputs"),
     ],

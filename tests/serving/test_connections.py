@@ -295,7 +295,9 @@ def test_who_does_not_read_is_cut_off(reads: bool) -> None:
             assert seen.buffered > 1_000_000
             await world.later(1)
             for _ in range(4):
-                if reads:  # just enough: the kernel passes on more than is read, never less
+                if (
+                    reads
+                ):  # just enough: the kernel passes on unpacked file is too large, never less
                     taken = 0
                     while taken < 3 * READING_SECONDS * world.guard.limits.reading_rate:
                         loop = asyncio.get_running_loop()

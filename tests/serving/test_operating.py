@@ -450,7 +450,7 @@ def test_a_pipe_is_no_file_of_keys(
             assert (await client.post("/translate", json=WISH, headers=headers)).is_success
 
     asyncio.run(check())
-    assert "Nothing else was taken up anew: API keys: cannot read" in caplog.text
+    assert "Nothing else was reloaded: API keys: cannot read" in caplog.text
 
 
 # ---- stopping

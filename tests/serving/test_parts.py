@@ -174,7 +174,7 @@ def test_keys_that_can_be_guessed_are_refused(tmp_path: object) -> None:
     with pytest.raises(DataError, match="line 3"):
         ApiKeys.load(path, LimitSettings())
     path.write_text("# none\n")
-    with pytest.raises(DataError, match="holds no API key"):
+    with pytest.raises(DataError, match="contains no API key"):
         ApiKeys.load(path, LimitSettings())
 
 

@@ -360,7 +360,7 @@ def test_who_has_no_key_is_limited_and_not_read(tmp_path: Path) -> None:
                 (await client.get("/v1/figures")).status_code,
             ]
             assert codes == [403] * 3
-            # The next is refused before its body: this one is no JSON.
+            # The next is refused before its body: this one is not JSON.
             assert (await client.post("/translate", content=b"{")).status_code == 429
             assert (await client.get("/v1/figures", headers=guess)).status_code == 429
             # Neither another address nor who has a key is held back.

@@ -117,7 +117,7 @@ def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
         await until(lambda: own.places.taken == 3)
         others = [asyncio.ensure_future(own.do(f"client {n}", work("other"))) for n in range(3)]
         await asyncio.sleep(0)
-        with pytest.raises(Refusal, match="Others wait"):
+        with pytest.raises(Refusal, match="Other clients"):
             await own.do("Cid", work("one too many"))
         gate.set()
         await asyncio.gather(of_ada[1], of_ada[3], of_bob, *others)

@@ -129,7 +129,7 @@ def test_labelled_recordings_of_unknown_speakers_are_told(tmp_path: Path) -> Non
     for groups, is_told in ((None, True), ("(anna.)", False)):
         said: list[str] = []
         recipe_of([str(tmp_path / "clips")], task="classification", groups=groups, say=said.append)
-        assert any("nothing tells who speaks" in line for line in said) == is_told, said
+        assert any("the speakers are not known" in line for line in said) == is_told, said
 
 
 def test_two_files_beside_one_and_one_beside_two(files: Path) -> None:
@@ -159,9 +159,9 @@ def test_what_does_not_fit_is_said(files: Path) -> None:
         ),
         ("parsing", "train.mrg", ("none.mrg",), "none.mrg does not exist"),
         ("parsing", "train.mrg", ("empty.mrg",), "empty.mrg is empty"),
-        ("parsing", "train.mrg", ("blank.mrg",), "there are no trees in it"),
+        ("parsing", "train.mrg", ("blank.mrg",), "it contains no trees"),
         ("parsing", "train.mrg", ("dev.txt",), "dev.txt, line 1: "),
-        ("classification", "train.tsv", ("bad.tsv",), "bad.tsv, line 1: no tab"),
+        ("classification", "train.tsv", ("bad.tsv",), "bad.tsv, line 1: there is no tab"),
         (None, "train.pairs.tsv", ("dev.txt",), "dev.txt: one file for both sides must be"),
     ):
         named = [str(files / name) for name in dev]
@@ -175,7 +175,7 @@ def test_columns_are_of_one_table(tmp_path: Path) -> None:
     for name in names:
         Path(name).write_text("a b c\n" * 9, encoding="utf-8")
     for inputs, task in ((names, "translation"), (names, "classification"), (names[:1], "masked")):
-        with pytest.raises(RecipeError, match="--columns names the columns of source and target"):
+        with pytest.raises(RecipeError, match="--columns sets the columns of source and target"):
             recipe_of(inputs, task=task, columns="1,2")
 
 

@@ -36,7 +36,7 @@ def test_size_channels_and_patch(
 
 def test_a_picture_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "one.png").write_bytes(b"hello")
-    with pytest.raises(DataError, match=r"one\.png is damaged or no picture"):
+    with pytest.raises(DataError, match=r"one\.png is damaged or not a supported picture"):
         source_of_pictures([tmp_path / "one.png"])
 
 

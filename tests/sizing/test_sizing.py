@@ -171,7 +171,7 @@ def test_fine_tuning_takes_model_and_text_from_the_run(
 def test_inputs_that_are_none() -> None:
     with pytest.raises(RecipeError, match="3 inputs"):
         recipe_of(["a", "b", "c"])
-    with pytest.raises(RecipeError, match="--dev goes with files"):
+    with pytest.raises(RecipeError, match="--dev works only with files"):
         recipe_of(["demo"], dev=("a", "b"))
 
 
@@ -232,7 +232,7 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
         assert widths[0] == TABLE[0].model_dim
         assert size == row  # with time enough
         assert len(said) >= 3 and "width 128, 2+2 layers" in said[0]
-        assert said[0].endswith("Even the smaller one will learn little")
+        assert said[0].endswith("Even this model will learn little")
         # No speed is told, as the run's own is measured later. The minutes that are told do.
         assert not any("tokens/s" in line for line in said)
         told = [int(found[1]) for line in said if (found := re.search(r"--minutes (\d+)", line))]
@@ -294,7 +294,7 @@ def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path)
     recipe, _ = recipe_of([str(text)], task="language-model", minutes=0.05, say=said.append)
     assert (recipe.model.model_dim, recipe.text.kind) == (192, "bpe"), "words, as many allow them"
     (sized,) = [line for line in said if "width" in line]
-    assert "width 192, 4 layers" in sized and "this text can teach: width 256" in sized
+    assert "width 192, 4 layers" in sized and "enough for a larger model: width 256" in sized
     said.clear()
     masked, _ = recipe_of([str(text)], task="masked", minutes=0.05, say=said.append)
     assert masked.plan.tokens_per_update == 1_024 and "updates of 1,024 tokens" in " ".join(said)

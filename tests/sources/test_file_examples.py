@@ -46,7 +46,7 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
         with pytest.raises(DataError, match=told):
             list(read_pairs(folders(tmp_path / name)))
     write_wav(tmp_path / "lone.wav", tone(400, 0.2))
-    with pytest.raises(DataError, match="beside the folders of labels"):
+    with pytest.raises(DataError, match="next to the folders of labels"):
         list(read_pairs(folders(tmp_path)))
 
 
@@ -55,7 +55,9 @@ def test_what_is_left_out_of_a_folder_with_both_kinds_is_told(tmp_path: Path) ->
     assert passed_over(root) == ""
     (root / "rising" / "cover.JPG").write_bytes(b"x")
     told = passed_over(root)
-    assert "has 6 recordings and 1 picture, and a model reads one kind: the pictures" in told
+    assert (
+        "has 6 recordings and 1 picture, but a model reads only one kind, so the pictures" in told
+    )
     said: list[str] = []
     recipe_of([str(root)], task="classification", say=said.append)
     assert [line for line in said if "are left out" in line] == [f"warning: {told}"]
@@ -163,7 +165,7 @@ def test_columns_and_keys_tell_groups_of_texts_too(tmp_path: Path) -> None:
     assert [pair.group for pair in found] == ["anna", "ben"]
     (pair,) = read_pairs(CorpusSettings(source=str(lines), group_key="by.speaker"))
     assert pair.group == "anna"
-    with pytest.raises(DataError, match="column 4 is wanted"):
+    with pytest.raises(DataError, match="no column 4"):
         list(read_pairs(CorpusSettings(source=str(tabbed), group_column=4)))
 
 
@@ -178,9 +180,9 @@ def test_a_list_names_files_from_where_it_lies(tmp_path: Path) -> None:
         ("clips/none.wav\tx", "line 5: .*none.wav does not exist"),
         ("clips\tx", "line 5: .*clips is a folder"),
         (" \tx", "line 5: the name of the file is empty"),
-        (f"{names[1]}\tx", "line 5: .* stands in line 2 already"),
-        (f"clips/../{names[1]}\tx", "line 5: .* stands in line 2 already"),
-        (f"{tmp_path / names[1]}\tx", "line 5: .* stands in line 2 already"),
+        (f"{names[1]}\tx", "line 5: .* is already in line 2"),
+        (f"clips/../{names[1]}\tx", "line 5: .* is already in line 2"),
+        (f"{tmp_path / names[1]}\tx", "line 5: .* is already in line 2"),
         ("x" * 300 + "\tx", "line 5: .* cannot be read: File name too long"),
         ("list.tsv/a.wav\tx", "line 5: .* cannot be read: Not a directory"),
     ):
@@ -214,7 +216,7 @@ def test_a_pipe_in_a_list_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["_(zzz)?", "_(z*)"])
 def test_a_pattern_that_finds_an_empty_group_tells_none(tmp_path: Path, pattern: str) -> None:
     root = write_tones(tmp_path, 2)
-    with pytest.raises(DataError, match=r"line 1: .*finds nothing in 'falling_ada_0.wav'"):
+    with pytest.raises(DataError, match=r"line 1: .*does not match 'falling_ada_0.wav'"):
         list(read_pairs(folders(root, group_pattern=pattern)))
 
 
@@ -224,7 +226,7 @@ def test_a_pattern_that_finds_an_empty_group_tells_none(tmp_path: Path, pattern:
         ({"source": "a.jsonl", "group_column": 3}, "group_column is for tab-separated files"),
         ({"source": "a.csv", "group_column": 3}, "group_column is for tab-separated files"),
         ({"source": "a", "format": "folders", "group_column": 3}, "group_column is for"),
-        ({"source": "a.tsv", "group_key": "by"}, "group_key is for JSON Lines, and a.tsv is none"),
+        ({"source": "a.tsv", "group_key": "by"}, "group_key is for JSON Lines, which a.tsv is not"),
         ({"source": "a.jsonl", "target": "b.jsonl", "group_key": "by"}, "group_key is for"),
     ],
 )
@@ -299,7 +301,7 @@ def test_pictures_and_labels_of_idx_files(tmp_path: Path) -> None:
     ("more", "told"),
     [
         ({"group_pattern": "(a)(b)"}, "2 groups in parentheses"),
-        ({"group_pattern": "(a"}, "no regular expression"),
+        ({"group_pattern": "(a"}, "not a regular expression"),
         ({"group_pattern": "(a)", "group_column": 3}, "give one of"),
     ],
 )

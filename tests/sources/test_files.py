@@ -68,7 +68,7 @@ def test_a_missing_an_empty_and_a_foreign_file(tmp_path: Path) -> None:
     (tmp_path / "empty.wav").touch()
     assert "is empty" in refused(tmp_path / "empty.wav")
     (tmp_path / "text.wav").write_text("no sound at all " * 20)
-    assert "no recording" in refused(tmp_path / "text.wav")
+    assert "not a supported recording" in refused(tmp_path / "text.wav")
     assert "is a folder" in refused(tmp_path)
 
 
@@ -111,7 +111,7 @@ def test_pages_that_are_none(tmp_path: Path, ending: str) -> None:
     damaged = bytearray(content)
     damaged[-1] ^= 1
     path.write_bytes(damaged)
-    assert f"the page at byte {last:,} is not what its checksum says" in refused(path)
+    assert f"the page at byte {last:,} has a wrong checksum" in refused(path)
 
 
 def test_tags_of_mp3_are_not_given_to_its_decoder(capfd: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +151,7 @@ def test_a_foreign_kind_names_the_command_that_converts(
     path = tmp_path / f"a b{ending}"
     path.write_bytes(start + bytes(500))
     told = refused(path)
-    assert f"is {kind}, which is not read" in told
+    assert f"is {kind}, not " in told
     assert f"ffmpeg -i '{path}' '{path.with_suffix('.wav')}'" in told
     monkeypatch.chdir(tmp_path)
     path.rename("-y.mp3")
@@ -161,7 +161,7 @@ def test_a_foreign_kind_names_the_command_that_converts(
 def test_a_file_that_libsndfile_could_read_is_not_opened(tmp_path: Path) -> None:
     for kind in ("VOC", "W64", "NIST", "PAF"):
         soundfile.write(tmp_path / "a.wav", tone(400, 0.5), RATE, format=kind, subtype="PCM_16")
-        assert "no recording that can be read" in refused(tmp_path / "a.wav"), kind
+        assert "not a supported recording" in refused(tmp_path / "a.wav"), kind
 
 
 def test_headers_that_lie(tmp_path: Path) -> None:
@@ -169,13 +169,13 @@ def test_headers_that_lie(tmp_path: Path) -> None:
     content = path.read_bytes()
     for at, size, value, told in (
         (24, 4, 0, ""),  # samples a second
-        (24, 4, 999, "999 samples a second"),
+        (24, 4, 999, "999 samples/s"),
         (24, 4, 2_000_000_000, ""),
         (22, 2, 0, ""),  # channels
         (22, 2, 9_999, ""),
         (34, 2, 77, ""),  # bits a sample
         (20, 2, 4_242, ""),  # how they are packed
-        (4, 4, 1_000_000, "its header promises 1,000,008 bytes"),
+        (4, 4, 1_000_000, "of 1,000,008 bytes"),
     ):
         lied = bytearray(content)
         lied[at : at + size] = value.to_bytes(size, "little")
@@ -377,10 +377,10 @@ def test_pictures_of_a_file(tmp_path: Path) -> None:
             "cut off",
         ),
         (gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 9) + bytes(10), mtime=0), "damaged"),
-        (gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 3, 9), mtime=0), "header has 16 bytes"),
+        (gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 3, 9), mtime=0), "header needs 16 bytes"),
         (gzip.compress(struct.pack(">BBBBII", 0, 0, 8, 2, 2**31, 3), mtime=0), "more than 4 GiB"),
-        (struct.pack(">BBBBI", 0, 0, 8, 3, 9), "header has 16 bytes, and there are 8"),
-        (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 0, 5), "holds nothing: its header says"),
+        (struct.pack(">BBBBI", 0, 0, 8, 3, 9), "header needs 16 bytes and has 8"),
+        (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 0, 5), "is empty: its header says"),
         (struct.pack(">BBBBIII", 0, 0, 8, 3, 0, 2**32 - 1, 2**32 - 1), "0 x 4294967295 x"),
         (struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1), "cut off"),
     ],
@@ -411,10 +411,10 @@ def test_no_more_is_unpacked_than_the_header_says(tmp_path: Path) -> None:
 def test_a_picture_that_there_is_not(tmp_path: Path) -> None:
     pictures, labels = write_bars(tmp_path, 5)
     for raw, told in (
-        (f"{pictures}#5", "has 5 pictures, the first of them number 0: there is no number 5"),
-        (f"{pictures}#{'9' * 5_000}", "there is no number 9999999999999999999…"),
-        (f"{pictures}#٣", "names no picture"),
-        (str(pictures), "names no picture"),
+        (f"{pictures}#5", "has 5 pictures, numbered from 0. There is no number 5"),
+        (f"{pictures}#{'9' * 5_000}", "There is no number 9999999999999999999…"),
+        (f"{pictures}#٣", "does not name a picture"),
+        (str(pictures), "does not name a picture"),
         (f"{tmp_path / 'no.idx'}#0", "does not exist"),
         (f"{labels}#0", "pictures have two"),
     ):

@@ -95,10 +95,10 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("a/1.png", bytes(40 << 20))
-    with pytest.raises(DataError, match="packed so small"):
+    with pytest.raises(DataError, match="too much for a picture"):
         form.rows(f"{bomb}#a/1.png")
     (tmp_path / "no.zip").write_bytes(b"no archive")
-    with pytest.raises(DataError, match=r"no\.zip is damaged or no ZIP file"):
+    with pytest.raises(DataError, match=r"no\.zip is damaged or not a ZIP file"):
         pairs_of(tmp_path / "no.zip")
     whole = archive.read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[: len(whole) // 2])
@@ -117,5 +117,5 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "flat.zip", "w") as made:
         made.writestr("1.png", b"x")
         made.writestr("a/2.png", b"x")
-    with pytest.raises(DataError, match="beside the folders of labels"):
+    with pytest.raises(DataError, match="next to the folders of labels"):
         pairs_of(tmp_path / "flat.zip")

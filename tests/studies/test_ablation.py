@@ -88,7 +88,7 @@ def test_what_a_recipe_cannot_have_is_said() -> None:
         "the paper's 1 head, d_k 512, scaled to it, is the same as the recipe as it is"
     )
     odd = rows_of(Recipe.load("demo", ["model.model_dim=132", "model.ffn_dim=64"]))
-    assert "no multiple of num_heads" in next(row.cannot for row in odd if row.name == "heads-8")
+    assert "not a multiple of num_heads" in next(row.cannot for row in odd if row.name == "heads-8")
 
 
 def test_a_row_is_measured_on_the_same_dev_examples() -> None:
@@ -185,7 +185,7 @@ def test_a_row_that_fails_is_a_row(recipe: Path, tmp_path: Path) -> None:
     # A plan of rows that this program does not know is said.
     plan = json.loads((folder / "ablation.json").read_text(encoding="utf-8"))
     (folder / "ablation.json").write_text(json.dumps({**plan, "rows": ["base", "x"]}))
-    with pytest.raises(DragomanError, match="there is no row 'x'"):
+    with pytest.raises(DragomanError, match="this recipe has no row 'x'"):
         _ = Ablation.open(folder).trainings
 
 

@@ -62,7 +62,7 @@ def test_a_run_of_another_task_is_told_what_is_compared(tmp_path: Path) -> None:
         tmp_path, "model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
         recipe_name="demo-trees",
     )  # fmt: skip
-    words = "is a parser: what is compared are runs that all translate, label, tag or parse"
+    words = "is a parser. Compare runs that all translate, label, tag or parse"
     with pytest.raises(RunError, match=words):
         compare(ComparisonRequest([run, run]))
 
@@ -114,7 +114,7 @@ def test_systems_that_have_hardly_learned_are_not_told_apart(
         "a model that has begun to learn"
         for run, value in zip(runs, bleu, strict=True) if value is not None and value < 5
     ]  # fmt: skip
-    told += ["no difference between systems that have hardly learned is marked"]
+    told += ["differences between systems that have hardly learned are not marked"]
     # Of runs that were not trained it is not known either what they have learned from.
     assert [line for line in found.warnings if "is not known" not in line] == told
     assert "run-a: 2,090 updates, 20,900 target tokens\n" in table

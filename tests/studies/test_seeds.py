@@ -29,7 +29,7 @@ def test_several_seeds_are_several_runs_and_one_system(
     weights = [(group / f"seed-{n}" / "model.safetensors").read_bytes() for n in (3, 1)]
     assert weights[0] != weights[1]
     said = dragoman("train", *parallel_text, "--to", group, "--seeds", "5", *settings)
-    assert said.code == 1 and "holds runs already" in said.err
+    assert said.code == 1 and "already contains runs" in said.err
     # Seeds that were not begun are trained by resume; those that are done stay as they are.
     (group / "seeds.json").write_text('{"seeds": [3, 1, 2]}', encoding="utf-8")
     said = dragoman("resume", group)
@@ -42,7 +42,7 @@ def test_several_seeds_are_several_runs_and_one_system(
     assert [len(system["runs"]) for system in found["systems"]] == [3, 1]
     one, other = found["metrics"]["BLEU"]["systems"]
     assert len(one["runs"]) == 3 and one["deviation"] is not None and other["deviation"] is None
-    for wrong, told in (("1,x", "with commas"), ("1,1", "twice")):
+    for wrong, told in (("1,x", "separated by commas"), ("1,1", "twice")):
         said = dragoman("train", *parallel_text, "--to", tmp_path / "x", "--seeds", wrong)
         assert said.code == 1 and told in said.err
 

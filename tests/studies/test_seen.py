@@ -67,7 +67,7 @@ def test_texts_that_a_run_has_learned_from_are_counted(
     assert not [one for one in found["warnings"] if one.startswith("less has")]
     assert found["unseen"]["sentences"] == len(test) - seen
     table = dragoman("compare", less.folder, more.folder, "--samples", "20").out
-    assert f"warning: {words}" in table and "none of them has learned from:" in table
+    assert f"warning: {words}" in table and "none of them was trained on:" in table
     # The same figures as on a file of what is left.
     again = dragoman("compare", less.folder, less.folder, "--samples", "20", "--json")
     assert json.loads(again.out)["unseen"] is None and "has learned from" not in again.out

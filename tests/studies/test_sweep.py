@@ -76,7 +76,7 @@ def test_trials_differ() -> None:
     dropout = parse_over("model.dropout=0.1,0.2,0.3")  # 0.1 is the recipe's own
     drawn = draw([dropout], demo_recipe(), 3, 1)
     assert sorted(drawn) == [(), ("model.dropout=0.2",), ("model.dropout=0.3",)]
-    with pytest.raises(DragomanError, match="ask for 3"):
+    with pytest.raises(DragomanError, match="--trials 3"):
         draw([dropout], demo_recipe(), 4, 1)
 
 
@@ -96,23 +96,26 @@ def test_what_is_usual_suits_the_kind() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("seed=1,2", "all trials share"),
-        ("data.split.dev=0.1,0.2", "the text that is learned and measured, which all trials share"),
-        ("data.cleaning.max_length=40,80", "all trials share"),
+        ("seed=1,2", "must be the same in all trials"),
+        (
+            "data.split.dev=0.1,0.2",
+            "the text that is learned and measured, which must be the same in all trials",
+        ),
+        ("data.cleaning.max_length=40,80", "must be the same in all trials"),
         ("evaluation.dev_sentences=10,20", "how trials are measured"),
         ("evaluation.dev_beam=1,4", "how trials are measured"),
         ("training.patience=1,2", "the length of a training"),
         ("training.validate_every=100,200", "how often dev is looked at"),
         ("plan.max_target=20,200", "which of the dev examples are measured"),
         ("model.dropout", "section.key=VALUES"),
-        ("model.dropout=0.1", "nothing to choose"),
+        ("model.dropout=0.1", "has only one value"),
         ("model.dropout=0.1,0.1", "twice"),
         ("model.dropout=0.3..0.1", "empty range"),
         ("model.dropout=0..0.3:log", "above 0"),
-        ("model.dropout=a..b", "no range of numbers"),
+        ("model.dropout=a..b", "is not a range"),
         ("model.dropuot=0.1,0.2", "did you mean 'dropout'"),
-        ("model.attention.num_heads=3,5", "no multiple of num_heads"),
-        ("training.updates=100,200", "all trials share"),
+        ("model.attention.num_heads=3,5", "not a multiple of num_heads"),
+        ("training.updates=100,200", "must be the same in all trials"),
         ("training.schedule.factor=1,2", "training.schedule.peak"),
     ],
 )
@@ -271,7 +274,7 @@ def test_a_folder_with_something_else_is_left_alone(
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("Dear", encoding="utf-8")
-    for folder, told in ((tmp_path / "full", "letter.txt"), (tiny_run, "is a run already")):
+    for folder, told in ((tmp_path / "full", "letter.txt"), (tiny_run, "is already a run")):
         said = dragoman("sweep", recipe, "--to", folder)
         assert said.code == 1 and told in said.err
         assert not (folder / "sweep.json").exists()

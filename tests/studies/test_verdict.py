@@ -20,7 +20,7 @@ def curve(*values: float, minutes: float = 1.0) -> tuple[CurvePoint, ...]:
         (39.0, 36.0, 0.001, "The Transformer won: base (a Transformer) has the highest BLEU, 39.0"),
         (36.0, 39.0, 0.001, "The Transformer lost: lstm (an LSTM with attention) has the highest"),
         (38.9, 39.0, 0.4, "The Transformer did not win: lstm (an LSTM with attention)"),
-        (39.0, 38.9, 0.4, "The Transformer is ahead, but not surely of all: base"),
+        (39.0, 38.9, 0.4, "The Transformer is ahead, but not significantly ahead of all: base"),
     ],
 )
 def test_who_won_is_who_has_more(transformer: float, lstm: float, p: float, begins: str) -> None:
@@ -44,7 +44,7 @@ def test_one_rival_that_may_be_as_good_is_enough_for_doubt() -> None:
             Standing("conv", "convolutional", 38.8, 0.3),
         ]
     )
-    assert first.startswith("The Transformer is ahead, but not surely")
+    assert first.startswith("The Transformer is ahead, but not significantly")
     assert "conv (a convolutional model) has 38.8, 0.2 less (p = 0.300, which may be luck)" in first
 
 

@@ -291,7 +291,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), replacing_file(path) as temporary:
         temporary.write_text(str(1 / 0))
     with (
-        pytest.raises(FileError, match=r"No space left.*disk is full.*untouched"),
+        pytest.raises(FileError, match=r"No space left.*disk is full.*unchanged"),
         replacing_file(path) as temporary,
     ):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -233,7 +233,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(
     assert process.exitcode == 1
     if when == "while saving":  # else the words do not fit on the disk either
         assert "File too large. The disk is full" in said(run)
-        assert "untouched" in said(run) and "Traceback" not in said(run)
+        assert "unchanged" in said(run) and "Traceback" not in said(run)
     assert tensors(run) == before
     assert not any(run.folder.rglob(".writing-*"))
     done = [r for r in records(finished(longer)) if r["kind"] == "update"]
@@ -285,7 +285,7 @@ def test_a_file_of_a_checkpoint_that_is_not_as_it_was_ends_the_resume(
         Checkpoints(copied.folder / "training").latest()
     told = str(caught.value)
     assert f"{folder / name}.safetensors is {what}" in told
-    assert "begin anew" in told and f"dragoman train FILES --from {copied.folder}" in told
+    assert "start at random" in told and f"dragoman train FILES --from {copied.folder}" in told
     # What a kill left between two checkpoints is a way out.
     shutil.copytree(folder, folder.with_name("checkpoint-00000004-0"))
     with pytest.raises(RunError, match=f"Remove {folder}: dragoman resume {copied.folder} then"):
@@ -361,7 +361,7 @@ def test_damaged_states_are_told_in_words(copied: ToyRun) -> None:
         return re.sub('"format": [0-9]+', f'"format": {number}', whole)
 
     for damaged in (whole[:-7], of_format(0), whole.replace('"steps": ', '"steps": -')):
-        assert "is damaged" in told(damaged) and "begin anew" in told(damaged)
+        assert "is damaged" in told(damaged) and "start at random" in told(damaged)
     assert "newer version" in told(of_format(99))
     assert "before 0.1.0" in told(of_format(3))
     assert "dragoman train FILES --from RUN" in told(of_format(3))
@@ -369,7 +369,7 @@ def test_damaged_states_are_told_in_words(copied: ToyRun) -> None:
     with pytest.raises(RunError, match=r"state\.json is missing, so training cannot go on"):
         Checkpoints(copied.folder / "training").latest()
     shutil.rmtree(path.parent)
-    with pytest.raises(RunError, match="holds no checkpoint"):
+    with pytest.raises(RunError, match="has no checkpoint"):
         Checkpoints(copied.folder / "training").latest()
 
 

@@ -115,7 +115,7 @@ def test_what_a_slider_says_is_in_the_command_of_a_figure(
         (["schedule", "--set", "warmup=many"], "write SLIDER=VALUE"),
         (["schedule", "--set", "colour=1"], "no slider 'colour'; it has:"),
         (["schedule", "--set", "warmup=3"], "warmup of schedule is one of"),
-        (["--list", "--set", "warmup=4000"], "goes with the NAME of one figure"),
+        (["--list", "--set", "warmup=4000"], "works only with the NAME of one figure"),
     ],
 )
 def test_a_slider_that_cannot_be_is_said(dragoman: Dragoman, given: list[str], said: str) -> None:

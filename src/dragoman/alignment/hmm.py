@@ -167,7 +167,7 @@ class Hmm:
             or not ((lexicon >= 0) & (lexicon < 1.001)).all()
             or not ((jumps > 0) & (jumps < np.inf)).all()
         ):
-            raise ValueError("these are no tables of an HMM")
+            raise ValueError("the tables are not those of an HMM")
         nothing = np.zeros(0)
         counts = np.zeros(0, np.int64)
         made = cls(Dictionary(keys, lexicon, nothing, counts), sources, targets, len(jumps) // 2)
@@ -328,7 +328,7 @@ class StatisticalAligner:
                     for name, sized in (("forward", sizes), ("backward", sizes[::-1]))
                 )
             except (KeyError, ValueError):
-                raise RunError(f"{path} is damaged (it holds no aligner): delete it") from None
+                raise RunError(f"{path} is damaged: it contains no aligner. Delete it") from None
         return cls(forward, backward)
 
     def improve(self, groups: Sequence[tuple[Tokens, Tokens]]) -> None:

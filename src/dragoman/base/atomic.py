@@ -130,8 +130,8 @@ def _explain(path: Path, error: OSError | SafetensorError) -> str:
             free = "its free space is not known"
         lines.append(f"The disk is full or a quota is used up ({free}).")
     lines.append(
-        "What was there before is untouched. Make room or mend the cause, then give the command "
-        "again (for a training: dragoman resume)."
+        "The old file is unchanged. Free some space or correct the problem, then run the "
+        "command again (for a training: dragoman resume)."
     )
     return " ".join(lines)
 
@@ -142,11 +142,10 @@ def check_is_file(path: Path) -> None:
     /dev/stdout too where it leads to a file: it would not be that file that is replaced.
     """
     if path.is_dir():
-        raise FileError(f"cannot write {path}: it is a folder. Name a file, such as {path}/output")
+        raise FileError(f"cannot write {path}: it is a folder. Use a file, such as {path}/output")
     if path.parent == _DEVICES or (path.exists() and not path.is_file()):
         raise FileError(
-            f"cannot write {path}: it is a device or a pipe, and a file would take its place. Name "
-            "a file"
+            f"cannot write {path}: it is a device or a pipe, which a file would replace. Use a file"
         )
 
 

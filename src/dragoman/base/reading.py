@@ -60,7 +60,7 @@ def read_bytes(path: Path, most: int) -> bytes:
         except OSError as error:
             raise RunError(f"cannot read {path}: {error.strerror}") from error
     if len(content) > most:
-        raise RunError(f"{path} has more than the {most:,} bytes that such a file may have")
+        raise RunError(f"{path} has more than the {most:,} bytes that are allowed in such a file")
     return content
 
 
@@ -73,7 +73,7 @@ def parse_json(text: bytes | str, where: str) -> Any:
     """The content of JSON text, half characters replaced (``whole_characters``); messages call it
     ``where``. Errors: ``RunError``."""
     if len(text) > MAX_JSON:
-        raise RunError(f"{where} has more than the {MAX_JSON:,} bytes that it may have")
+        raise RunError(f"{where} has more than the {MAX_JSON:,} bytes that are allowed")
     try:
         return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:
@@ -109,7 +109,7 @@ def whole_characters(value: Any) -> Any:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -124,6 +124,6 @@ def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(f"{name}, line {begins}: it is no CSV ({error})") from None
+            raise DataError(f"{name}, line {begins}: it is not valid CSV ({error})") from None
         if row:
             yield begins, row

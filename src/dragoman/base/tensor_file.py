@@ -48,7 +48,7 @@ class TensorFile:
             raise self._damaged(f"a header of {length:,} bytes")
         header = parse_json(self._take(length), f"{path}: its header")
         if not isinstance(header, dict):
-            raise self._damaged("its header holds no names")
+            raise self._damaged("its header is not a JSON object of names")
         self._first = 8 + length
         self.metadata: Mapping[str, str] = header.pop(_METADATA, None) or {}
         """The texts that the file's header holds about it."""
@@ -93,11 +93,11 @@ class TensorFile:
             raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {kind}")
         shape, offsets = entry["shape"], entry["data_offsets"]
         if not _is_counts(shape, 0, 8) or not _is_counts(offsets, 2, 2):
-            raise self._damaged(f"{name!r} has no shape or no place")
+            raise self._damaged(f"{name!r} has no shape or no offsets")
         if 0 in shape and shape != [0]:
             raise self._damaged(f"{name!r} is empty")
         if offsets[1] - offsets[0] != math.prod(shape) * self._type.itemsize:
-            raise self._damaged(f"{name!r} does not fill its place")
+            raise self._damaged(f"{name!r} has offsets that do not match its shape")
         return offsets[0], offsets[1]
 
     def _damaged(self, what: str) -> RunError:
@@ -115,7 +115,7 @@ def require_finite(name: str, array: npt.NDArray[np.float32]) -> None:
     """Errors: ``RunError`` if it holds a number that is not finite."""
     with np.errstate(all="ignore"):  # a sum is quick, and not finite if one number is not
         if not np.isfinite(array.sum()) and not np.isfinite(array).all():
-            raise RunError(f"{name} holds numbers that are not finite: these weights are damaged")
+            raise RunError(f"{name} is damaged: it contains numbers that are not finite")
 
 
 def _is_counts(value: object, least: int, most: int) -> bool:

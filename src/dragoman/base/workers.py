@@ -67,6 +67,6 @@ def _begin(begin: Callable[..., object], given: tuple[Any, ...]) -> None:
 
 def _end_with_parent() -> None:
     parent = parent_process()
-    assert parent is not None, "a worker has been started by another process"
+    assert parent is not None, "another process has started the worker"
     parent.join()
     os._exit(1)

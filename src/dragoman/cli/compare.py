@@ -79,14 +79,14 @@ def compare(args: CompareArguments) -> None:
     prepare_process()
     log_to_stderr(verbose=args.verbose)
     if args.to is not None and args.to.suffix != ".html":
-        raise DragomanError(f"--to {args.to}: the report is a page, and its name ends in .html")
+        raise DragomanError(f"--to {args.to}: a report is a web page; use a name in .html")
     if args.to is not None and not args.to.parent.is_dir():
         raise DragomanError(f"--to {args.to}: there is no folder {args.to.parent}")
     for path in args.systems if args.to is not None else ():
         if path.is_file():
             raise DragomanError(
-                f"{path} is a file of translations, and a report (--to) is about runs, their "
-                "training and their speed: leave one of the two out"
+                f"{path} is a file of translations, but a report (--to) compares only runs. "
+                "Leave out --to, or give run folders"
             )
     test = chosen_test(args.test)
     asked = ComparisonRequest(
@@ -94,7 +94,7 @@ def compare(args: CompareArguments) -> None:
     )
     if not _are_compared_by_texts(args.systems):
         if args.to is not None:
-            raise DragomanError("--to is a report of runs that translate: leave it out")
+            raise DragomanError("--to works only with runs that translate. Leave it out")
         compared = compare_runs(asked)
     else:
         if args.to is not None:
@@ -138,8 +138,8 @@ def _are_compared_by_texts(paths: Sequence[Path]) -> bool:
     if task.name in NOT_COMPARED:
         who, test = NOT_COMPARED[task.name]
         raise DragomanError(
-            f"{who} are not compared by a test of significance: measure each on the same pictures "
-            f"(dragoman evaluate RUN {test})"
+            f"{who} have no significance test. Measure each run on the same pictures (dragoman "
+            f"evaluate RUN {test})"
         )
     return runtime_of(task).parts().compared is None
 
@@ -151,6 +151,6 @@ def _check_reads_text(paths: Sequence[Path]) -> None:
     for run in (runs_of(path)[0] for path in paths if path.is_dir()):
         if run.task.reads_files:
             raise RunError(
-                f"--to is a report of runs that read text, and {run.folder} reads "
+                f"--to writes a report about runs that read text, but {run.folder} reads "
                 f"{run.task.noun}: leave it out"
             )

@@ -69,12 +69,12 @@ def demo(args: DemoArguments) -> None:
         console = Console(highlight=False, width=100)
     known = demos()
     if args.task not in known:
-        raise RecipeError(f"--task {args.task}: the demo is one of {', '.join(known)}")
+        raise RecipeError(f"--task {args.task}: choose one of {', '.join(known)}")
     chosen = known[args.task]
     recipe: Recipe = catalogue.Recipe.load(chosen.recipe, args.set_)
     to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
     if to.exists() and not _is_demo(to):
-        raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
+        raise RunError(f"{to} exists and is not a demo. Choose another folder: --to FOLDER")
     if chosen.files is None:
         console.print(NOTICE, style="bold")
     else:

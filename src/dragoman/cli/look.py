@@ -73,7 +73,7 @@ def look(args: LookArguments) -> None:
     from dragoman.tasks import catalogue
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
-        raise DragomanError(f"--to {args.to}: write .html, .svg or .csv")
+        raise DragomanError(f"--to {args.to}: use a name that ends in .html, .svg or .csv")
     opened = catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
     if not opened.task.reads_files:
         tell_of_file(args.sentence, "Give one of its sentences")
@@ -144,7 +144,7 @@ def figure(args: FigureArguments) -> None:
     if args.sentence is not None and not args.sentence.strip():
         raise DragomanError("--sentence is empty")
     if args.set_ and (args.list_ or args.all_ is not None):
-        raise DragomanError("--set goes with the NAME of one figure; leave it out here")
+        raise DragomanError("--set works only with the NAME of one figure. Leave it out")
     if args.list_:
         _list()
     elif args.all_ is not None:
@@ -174,10 +174,10 @@ def _write_one(name: str, args: FigureArguments) -> None:
     from dragoman.pictures.figure import csv_files, figure_png, figure_svg
 
     if args.sentence is not None and not needs_run(name):
-        raise DragomanError(f"{name} shows no sentence; leave --sentence out")
+        raise DragomanError(f"{name} shows no sentence. Leave out --sentence")
     path = args.to or Path(f"{name}.svg")
     if path.suffix not in (".svg", ".png"):
-        raise DragomanError(f"--to {path}: a figure is written as .svg or .png")
+        raise DragomanError(f"--to {path}: use a name that ends in .svg or .png")
     subject = _subject(args.run, args.sentence) if needs_run(name) else None
     made = make_figure(name, subject, checked(name, subject, _sliders(args.set_)))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +194,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
         typer.echo(f"{note.english}\n")
     typer.echo(f"From: {made.source.english}.")
     if made.run:
-        typer.echo(f"Looks into the run {made.run} ({args.run}).")
+        typer.echo(f"These figures look into the run {made.run} ({args.run}).")
     typer.echo(f"Written: {', '.join(map(str, written))}")
 
 

@@ -50,13 +50,13 @@ def prepare(args: PrepareArguments) -> None:
     from dragoman.tasks import catalogue
 
     if args.to is None:
-        raise DragomanError("name the folder or bucket for the prepared text: --to FOLDER")
+        raise DragomanError("set the folder or bucket for the prepared text: --to FOLDER")
     if Path(args.recipe).is_dir() or (
         Path(args.recipe).is_file() and Path(args.recipe).suffix != ".toml"
     ):
         raise DragomanError(
-            f"{args.recipe} is no recipe (.toml). Text is prepared by a recipe that names it under "
-            "data.train: docs/recipes.md"
+            f"{args.recipe} is not a recipe (.toml). To prepare text, give a recipe that lists "
+            "it under data.train (docs/recipes.md)"
         )
     log_to_stderr(args.quiet)
     recipe = catalogue.Recipe.load(args.recipe, args.set_)

@@ -63,8 +63,8 @@ def score(args: ScoreArguments) -> None:
     run = catalogue.Run.open(args.run)
     if run.task.has_head:
         raise DragomanError(
-            f"{args.run} scores no text: how probable each of its answers is, dragoman "
-            f"{run.task.verbs[0][0]} {args.run} --all says"
+            f"{args.run} does not score texts. To see the probability of each of its answers: "
+            f"dragoman {run.task.verbs[0][0]} {args.run} --all"
         )
     is_alone = len(run.task.sides) == 1
     if is_alone and args.target is not None:
@@ -77,7 +77,7 @@ def score(args: ScoreArguments) -> None:
         in_parts(verb, args, run, language, reads=1 if is_alone else 2)
         return
     if args.to is not None and args.words:
-        raise DragomanError("--words draws on a terminal: leave --to out")
+        raise DragomanError("--words prints to the terminal. Leave out --to")
     if is_alone:
         _score_texts(args, run)
     else:
@@ -89,11 +89,9 @@ def _score_pairs(args: ScoreArguments, run: Run) -> None:
     from dragoman.data.files.corpus_settings import CorpusSettings
 
     if args.target is None:
-        raise DragomanError(
-            f"{args.run} translates: give two files, the sources and their translations"
-        )
+        raise DragomanError(f"{args.run} is a translator. Give two files, sources and translations")
     if args.words:
-        raise DragomanError(f"--words is of runs that read no source, and {args.run} translates")
+        raise DragomanError(f"--words works only with language models. {args.run} is a translator")
     pairs = read_pairs(CorpusSettings(source=args.source, target=args.target, format="lines"))
     first = next(pairs)
     given = ((pair.source, pair.target) for pair in chain([first], pairs))
@@ -106,7 +104,7 @@ def _score_texts(args: ScoreArguments, run: Run) -> None:
     texts = (text for text in read_like(run, Path(args.source)) if text.strip())
     first = next(texts, None)
     if first is None:
-        raise DragomanError(f"{args.source} holds nothing but spaces")
+        raise DragomanError(f"{args.source} contains no text, only spaces")
     given = chain([first], texts)
     if args.words:
         _show_words(run, given)

@@ -100,15 +100,15 @@ def train(args: TrainArguments) -> None:
     sides = recipe.spec.texts
     unknown = [side for side in sides if getattr(recipe.languages, side) == "und"]
     if unknown and len(sides) == 1:
-        say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")
+        say(f"The language of the text is not known. Set it with --set languages.{sides[0]}=CODE")
     elif unknown:
         read = languages_read(recipe)
         say(
             "The languages are not known (scores and the ends of sentences depend on them). "
             + (
-                f"They read as --languages {read}"
+                f"They appear to be --languages {read}"
                 if read
-                else "--languages SOURCE-TARGET names them"
+                else "Set them with --languages SOURCE-TARGET"
             )
         )
     folder = args.to or Path("runs") / recipe.name
@@ -152,7 +152,7 @@ def resume(args: ResumeArguments) -> None:
 
     log_to_stderr()
     if args.text and args.run.is_dir() and not (args.run / RECIPE).is_file():
-        raise typer.BadParameter("--text is for one run: resume each with it")
+        raise typer.BadParameter("--text works with only one run. Resume each run by itself")
     if _is_several(args.run):
         return
     group = seeds_in(args.run)
@@ -235,7 +235,7 @@ def average(args: AverageArguments) -> None:
     path, used = average_run(args.run, args.last, args.to)
     typer.echo(f"{path} now holds the mean of updates {', '.join(f'{u:,}' for u in used)}")
     if args.to is None:
-        typer.echo(f"How good it is: {command('evaluate', args.run)}")
+        typer.echo(f"To measure it: {command('evaluate', args.run)}")
 
 
 def finish_run(folder: Path, outcome: Outcome) -> None:
@@ -256,7 +256,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     else:
         files = runtime.test_files(run.recipe)
         typer.echo(
-            f"The run has no {run.task.noun} to be measured on. Others do it: "
+            f"The run has no {run.task.noun} to be measured on. Give some: "
             + command("evaluate", folder, *files)
         )
     found = verdict(run)

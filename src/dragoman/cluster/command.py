@@ -56,8 +56,7 @@ def share_of(given: str | None) -> Share:
     found = _SHARE.match(given)
     if found is None or int(found[1]) > int(found[2]):
         raise DragomanError(
-            f"--part {given}: give a number and how many there are, from 1/500 to 500/500; 0/500 "
-            "makes the plan alone"
+            f"--part {given}: use PART/PARTS, such as 1/500 to 500/500. 0/500 only creates the plan"
         )
     return Share(int(found[1]), int(found[2]))
 
@@ -66,7 +65,7 @@ def place_of(given: str | None) -> Place:
     """Parse ``--on local:4``; None means one process. Errors: ``DragomanError``."""
     found = _PLACE.match(given or "local:1")
     if found is None:
-        raise DragomanError(f"--on {given}: give local, local:4, ray or ray:40")
+        raise DragomanError(f"--on {given}: use local, local:4, ray or ray:40")
     return found[1], int(found[2]) if found[2] else None
 
 
@@ -123,14 +122,14 @@ def run(
     listed = standing(job)
     bad = was_done(job, listed)
     if bad is not None:
-        say(f"all {plural(total, 'part stands', 'parts stand')} already: nothing to do")
+        say(f"all {plural(total, 'part is', 'parts are')} complete already. There is nothing to do")
         _tell_bad(job, bad, say)
         return
     of_share = range(share.number - 1, total, share.of)
     mine = [number for number in of_share if number not in listed]
     if mine:
         if len(mine) < len(of_share):
-            say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} stand already")
+            say(f"{len(of_share) - len(mine):,} of {plural(len(of_share), 'part')} are complete")
         try:
             command.drive(job, mine, of_share, mixed=mixed, seen=seen)
         except DragomanError:
@@ -143,21 +142,21 @@ def run(
     if own:
         count, names = plural(len(own), "part is", "parts are"), shortened(", ".join(own), _SHOWN)
         raise DragomanError(
-            f"{count} missing in {command.to}, though all were written: {names}. Something has "
-            "removed them. The same command makes them again"
+            f"{count} missing in {command.to}, although all were written: {names}. Run the same "
+            "command to create them again"
         )
     if lacking:
         count = plural(len(lacking), "part", "parts")
-        say(f"the parts of {command.part} stand; {count} of other shares are missing yet")
+        say(f"the parts of {command.part} are complete; {count} of other shares are still missing")
         return
     _tell_bad(job, finish(job), say)
     store.sweep()
-    say(f"all {plural(total, 'part stands', 'parts stand')}: {command.to}")
+    say(f"all {plural(total, 'part is', 'parts are')} complete: {command.to}")
 
 
 def _tell_bad(job: Job, bad: int, say: Callable[[str], None]) -> None:
     if bad:
         say(
-            f"{plural(bad, 'line was', 'lines were')} not read as they should be: "
+            f"{plural(bad, 'line was', 'lines were')} not read correctly: "
             f"{job.store.place(BAD_LINES)}"
         )

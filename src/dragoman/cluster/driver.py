@@ -106,8 +106,8 @@ class Driver:
             work, given_up = self._work, sorted(self._given_up.items())
             named = [f"{work.name(n)} ({work.place(n)}: {how})" for n, how in given_up]
             raise DragomanError(
-                f"{plural(len(named), 'part was', 'parts were')} given up, and all others stand: "
-                f"{'; '.join(named)}. The same command tries them again"
+                f"{plural(len(named), 'part was', 'parts were')} given up; all others are "
+                f"complete: {'; '.join(named)}. Run the same command to try them again"
             )
 
     def _tell(self) -> None:
@@ -119,7 +119,7 @@ class Driver:
         if self._died:
             told += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
         if self._stood:
-            told += f"; {plural(self._stood, 'part', 'parts')} somebody else did meanwhile"
+            told += f"; {plural(self._stood, 'part', 'parts')} completed by other machines"
         progress.say(told)
 
     # ---- workers
@@ -179,9 +179,9 @@ class Driver:
                 self._stop(begun)  # a new worker will compute as agreed
                 return
             raise DragomanError(
-                f"parts of {self._work.to} were computed in {agreed.words}, and here it would be "
-                f"{way.words}: in rare ties the output may differ. Work on machines that are "
-                "alike, or allow both: --mixed"
+                f"parts of {self._work.to} were computed in {agreed.words}, but this machine "
+                f"uses {way.words}. Rarely, outputs may differ. Use identical machines, or allow "
+                "both with --mixed"
             )
         if not any(other.is_open for other in self._workers):
             logger.debug(description)
@@ -190,12 +190,12 @@ class Driver:
         self._progress.begin()
 
     def _lose(self, begun: _Begun, error: BaseException) -> None:
-        logger.debug("a worker is lost", exc_info=error)
+        logger.debug("a worker was lost", exc_info=error)
         self._stop(begun)
         self._died += 1
         how = str(error).strip().partition("\n")[0][:300]
         if isinstance(error, BrokenExecutor):
-            how = "its process was ended, as the system does where memory runs out"
+            how = "the system ended its process, perhaps because memory ran out"
         number = begun.part
         if number is None:
             self._starts += 1
@@ -210,7 +210,7 @@ class Driver:
         name = f"{self._work.name(number)} ({self._work.place(number)})"
         if self._tries[number] < TRIES:
             self._waiting.append(number)
-            self._progress.say(f"a worker is lost: {how}. Once more: {name}")
+            self._progress.say(f"a worker was lost: {how}. Trying again: {name}")
         else:
             self._given_up[number] = how
             self._progress.say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")

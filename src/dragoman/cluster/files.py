@@ -89,7 +89,7 @@ def files_of(addresses: Sequence[str]) -> list[File]:
     for address in addresses:
         some = list(_files(address))
         if not some:
-            raise DataError(f"{address} names no file")
+            raise DataError(f"{address} does not name a file")
         found += some
     return found
 
@@ -192,7 +192,7 @@ def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -
                 if plain:
                     yield plain
     if current is not None:
-        raise DataError(f"{name} is not whole: its {compression} data ends too early")
+        raise DataError(f"{name} is cut off: its {compression} data ends too early")
 
 
 def compressed(data: bytes, compression: Compression) -> bytes:
@@ -210,6 +210,6 @@ def _zstandard(name: str) -> Any:
         import zstandard
     except ImportError:
         raise DataError(
-            f"{name} is compressed by zstd, and zstandard is not installed: {install('cluster')}"
+            f"{name} is compressed by zstd, but zstandard is not installed: {install('cluster')}"
         ) from None
     return zstandard

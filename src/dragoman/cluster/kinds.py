@@ -40,15 +40,15 @@ class ParquetRows(InputKind):
             if name not in schema.names:
                 raise DataError(
                     f"{file.place} has no column {name!r}; it has "
-                    f"{', '.join(map(repr, schema.names))}. Name the column: --field NAME"
+                    f"{', '.join(map(repr, schema.names))}. Set the column: --field NAME"
                 )
             if not _is_text(schema.field(name).type):
                 raise DataError(
-                    f"{file.place}: column {name!r} holds {schema.field(name).type}, no texts"
+                    f"{file.place}: column {name!r} is {schema.field(name).type}, not text"
                 )
         if fields.write in schema.names:
             raise DataError(
-                f"{file.place} has a column {fields.write!r} already. Name another: --into NAME"
+                f"{file.place} already has a column {fields.write!r}. Set another: --into NAME"
             )
 
     def cut(self, file: File, lines: int) -> Iterator[Stretch]:
@@ -111,9 +111,7 @@ def _pyarrow(name: str) -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(
-            f"{name} is Parquet, and pyarrow is not installed: {install('parquet')}"
-        ) from None
+        raise DataError(f"{name} is Parquet, which needs pyarrow: {install('parquet')}") from None
     return pyarrow
 
 
@@ -160,6 +158,6 @@ def check_count(parts: int, lines: int) -> None:
     """Errors: ``DataError`` for too many parts."""
     if parts > MOST_PARTS:
         raise DataError(
-            f"{plural(lines, 'line')} in {plural(parts, 'part')}: take more lines for each, so "
-            f"that there are at most {MOST_PARTS:,}: --lines N"
+            f"{plural(lines, 'line')} in {plural(parts, 'part')}. At most {MOST_PARTS:,} are "
+            "allowed. Set more lines for each part: --lines N"
         )

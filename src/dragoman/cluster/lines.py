@@ -181,7 +181,7 @@ def _map(
             rows.append(row)
             outputs.append(output)
     if len(rows) != part.stretches[0].lines:
-        raise InputChanged(f"{part.place}: there are {len(rows):,} lines now")
+        raise InputChanged(f"{part.place} now has {len(rows):,} lines")
     return rows, outputs, bad
 
 
@@ -275,7 +275,7 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
     name = job.name(number)
     stat = job.store.stat(name)
     if stat is None:
-        raise StoreError(f"{job.store.place(name)} is not there any more")
+        raise StoreError(f"{job.store.place(name)} no longer exists")
     # Two workers that did the same part wrote two notes if their outputs differ; a list may be
     # late.
     if len(names) != 1:
@@ -283,8 +283,8 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
     data = job.store.content(names[0])
     if data is None:
         raise StoreError(
-            f"{job.store.place(name)} is no part that was written here: nothing is noted of it in "
-            f"{job.store.place(NOTES)}. Remove it, then give the same command again"
+            f"{job.store.place(name)} is not a part that was written here, because "
+            f"{job.store.place(NOTES)} does not list it. Remove it, then run the same command again"
         )
     try:
         note = PART_NOTES.validate_json(data)
@@ -298,7 +298,7 @@ def _note(job: Job, number: int, names: Sequence[str]) -> PartNote:
 def _damage_message(job: Job, number: int, size: int, noted: int) -> str:
     return (
         f"{job.store.place(job.name(number))} has {plural(size, 'byte')}, and {noted:,} were "
-        "written: it was changed. Remove it, then give the same command again"
+        "written, so it was changed. Remove it, then run the same command again"
     )
 
 

@@ -107,7 +107,7 @@ def stored_plan(
         foreign = next((name for name, _ in store.names("")), None)
         if foreign is not None and not foreign.startswith(f"{NOTES}/"):
             raise StoreError(
-                f"{store.address} holds {foreign}, and no plan: take a folder for it alone"
+                f"{store.address} contains {foreign} and is not a job folder. Use an empty folder"
             )
         check_conditional(store)
         plan = make()
@@ -121,9 +121,9 @@ def stored_plan(
         plan = plans.validate_json(found)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
-            f"{where} is damaged, or of another command "
-            f"({shortened(' '.join(str(error).split()), 200)}). Take another folder, --to, or "
-            "remove it, but only together with all parts beside it"
+            f"{where} is damaged or belongs to another command "
+            f"({shortened(' '.join(str(error).split()), 200)}). Use another folder, --to, or "
+            "remove this one with all of its parts"
         ) from error
     check(plan)
     return plan, False
@@ -139,15 +139,15 @@ def make_plan(asked: Asked) -> PartsPlan:
 def _input_of(files: tuple[File, ...], asked: Asked) -> Input:
     (name, *others), files = zip(*map(kind_of, files), strict=True)
     if any(other != name for other in others):
-        raise DataError(f"{files[0].place} and {files[1].place} are of two kinds")
+        raise DataError(f"{files[0].place} and {files[1].place} have different formats")
     kind = KINDS[name]
     for file in files:
         kind.check(file, asked.fields, asked.language)
     found = cut_together(files, kind, asked.lines)
     if len(files) == 1 and name == "text" and len(asked.fields.read) > 1:
         raise DataError(
-            f"{files[0].place} holds lines of one text each, and two are needed: give the file of "
-            "sources and the file of translations, or one of JSON Lines or Parquet"
+            f"{files[0].place} has one text per line, but two are needed. Give a file of sources "
+            "and a file of translations, or one of JSON Lines or Parquet"
         )
     return Input(files, name, found)
 
@@ -155,13 +155,13 @@ def _input_of(files: tuple[File, ...], asked: Asked) -> Input:
 def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> None:
     """Errors: ``RunError`` or ``InputChanged`` if the stored plan differs from the request."""
     made = plan.asked
-    another = "Take another folder for these parts: --to"
+    another = "Use another folder for these parts: --to"
     if made.verb != asked.verb:
-        raise RunError(f"{where} holds the output of {made.verb}, not of {asked.verb}. {another}")
+        raise RunError(f"{where} has the output of {made.verb}, not of {asked.verb}. {another}")
     if sorted(made.runs.values()) != sorted(asked.runs.values()):
         raise RunError(
-            f"{where} was begun with {', '.join(made.runs)} as it was then, and "
-            f"{', '.join(asked.runs)} computes something else. {another}"
+            f"{where} was begun with {', '.join(made.runs)}; now {', '.join(asked.runs)} would "
+            f"compute something else. {another}"
         )
     for name in sorted({*made.options, *asked.options}):
         before, now = made.options.get(name), asked.options.get(name)
@@ -176,12 +176,12 @@ def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> Non
     before, now = _files(made), _files(asked)
     if before.keys() != now.keys():
         place = sorted(before.keys() ^ now.keys())[0]
-        how = "is not among the inputs any more" if place in before else "is new"
-        raise InputChanged(f"{place} {how}, and {where} was begun without that. {another}")
+        how = "is no longer among the inputs" if place in before else "is new"
+        raise InputChanged(f"{place} {how}, but {where} was begun without that. {another}")
     for place, stat in now.items():
         if before[place] != stat:
             raise InputChanged(
-                f"{place} has changed since {where} was begun. {another}, or put back what it was"
+                f"{place} has changed since {where} was begun. {another}, or restore the old file"
             )
 
 

@@ -24,7 +24,7 @@ from dragoman.data.files.lines import LONGEST, LOOKED_AT
 
 END = b"\n"
 _UTF8_MARK = b"\xef\xbb\xbf"
-TOO_LONG = f"bytes, and {LONGEST:,} are read as one line"
+TOO_LONG = f"bytes, but a line may have {LONGEST:,}"
 _NOT_UTF8 = "has bytes that are not UTF-8; each is read as U+FFFD"
 _SHOWN = 1 << 20
 """The most bytes of a bad line that are kept in its output."""
@@ -241,18 +241,18 @@ def _row(number: int, line: RawLine, fields: Fields) -> Row:
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Row(number, None, f"is no JSON: {error}", given)
+        return Row(number, None, f"is not JSON: {error}", given)
     if not isinstance(found, dict):
-        return Row(number, None, "is no JSON object", given)
+        return Row(number, None, "is not a JSON object", given)
     texts = []
     for name in fields.read:
         if not isinstance(found.get(name), str):
-            what = "is no text" if name in found else "is missing"
+            what = "is not a text" if name in found else "is missing"
             told = f"its field {name!r} {what}; it has {', '.join(map(repr, found)) or 'none'}"
-            return Row(number, None, f"{told}. Name the field: --field NAME", given)
+            return Row(number, None, f"{told}. Set the field: --field NAME", given)
         texts.append(whole_characters(found[name]))
     if fields.write in found:
-        told = f"has a field {fields.write!r} already. Name another: --into NAME"
+        told = f"already has a field {fields.write!r}. Set another: --into NAME"
         return Row(number, None, told, given)
     return Row(number, tuple(texts), given=given)
 

@@ -39,13 +39,13 @@ class Watch:
         read or written, and for an outbox inside the inbox."""
         self._inbox, self._say, self._do = inbox.rstrip("/") or "/", say, do
         if not is_remote(inbox) and not Path(inbox).is_dir():
-            raise DataError(f"{inbox} is no folder: make it, and put the files there")
+            raise DataError(f"{inbox} is not a folder. Create it and put the files there")
         self._from = whole_address(self._inbox)
         self._to = to = whole_address(outbox)
         if f"{to}/".startswith(f"{self._from}/"):
             raise DataError(
-                f"{outbox} is {inbox} or lies in it, and what is written there would be taken for "
-                "new files: name another --to"
+                f"{outbox} is {inbox} or inside it, so outputs would be read again. Set another "
+                "--to"
             )
         self._store: Store = opened(to)
         check_conditional(self._store)
@@ -130,7 +130,7 @@ class Watch:
                 continue
             whole = os.path.realpath(top)
             if not Path(os.path.realpath(f"{top}/{path}")).is_relative_to(whole):
-                return f"a symbolic link leads out of {top}, and none is followed"
+                return f"symbolic links out of {top} are not followed"
         return None
 
     def _source(self, file: File, folder: Path) -> Path:
@@ -145,7 +145,7 @@ class Watch:
 
     def _check_same(self, file: File) -> None:
         if file.open().stat(file.name) != file.stat or self._leads_out(self._name(file)):
-            raise InputChanged(f"{file.place} has changed while it was read")
+            raise InputChanged(f"{file.place} changed while it was read")
 
     def _set_aside(self, name: str, file: File, reason: str) -> None:
         self._seen.pop(name, None)

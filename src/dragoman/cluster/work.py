@@ -64,9 +64,8 @@ def check_conditional(store: Store) -> None:
     store.remove(name)
     if not refused or stands != b"first":
         raise StoreError(
-            f"{store.address} takes a second write of the same name, so that two workers could "
-            "write one part. It needs conditional writes (If-None-Match): S3, GCS, Azure and "
-            "current MinIO have them"
+            f"{store.address} does not support conditional writes (If-None-Match), so two "
+            "workers could write the same part. Use S3, GCS, Azure or a current MinIO"
         )
 
 

@@ -118,9 +118,7 @@ def actors(number: int | None) -> Workers:
     try:
         import ray
     except ImportError:
-        raise DragomanError(
-            f"Ray is not installed: {install('ray')}. Without it: --on local:4"
-        ) from None
+        raise DragomanError(f"Ray is not installed: {install('ray')}. Or use --on local") from None
     if not ray.is_initialized():
         # This uses the cluster that RAY_ADDRESS names, or starts one on this machine.
         ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)

@@ -72,8 +72,8 @@ def write_files(files: DemoFiles, to: Path, console: Console) -> Path:
     if folder.exists():
         if not (folder / _NOTICE).is_file():
             raise RunError(
-                f"{folder} exists and holds no {files.noun} of a demo; choose another folder: --to "
-                "FOLDER"
+                f"{folder} exists, but was not created by a demo of {files.noun}. Choose another "
+                "folder: --to FOLDER"
             )
         shutil.rmtree(folder)
     console.print(files.notice, style="bold", soft_wrap=True)

@@ -57,7 +57,7 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     if files and others:
         to = command(verb, "RUN", files[0], "--to", "FILE")
         raise DragomanError(
-            f"{files[0]} is a file and {others[0]!r} is not: give files, or text"
+            f"{files[0]} is a file and {others[0]!r} is not: give only files, or only text"
             + (f". To write the output to a file: {to}" if "--to" in options else "")
             + meant
         )
@@ -88,7 +88,7 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
             raise DataError("the name of a file is empty")
         if one == STANDARD_INPUT and source != "frames":
             raise DataError(
-                "pictures are not read from standard input: give files (one called - is ./-)"
+                "pictures cannot be read from standard input. Give files (./- for one called -)"
             )
         if is_idx(one):
             found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
@@ -122,8 +122,8 @@ def _check_is_names(start: bytes, name: str) -> None:
 
     if b"\0" in start:
         raise DataError(
-            f"{name} is read as names of files, one a line, and has a NUL, as in a recording or a "
-            "picture. A recording from standard input: give - in place of its name"
+            f"{name} is not a list of file names: it contains a NUL byte, as recordings and "
+            "pictures do. To read a recording from standard input, use - as its name"
         )
 
 

@@ -156,19 +156,17 @@ def in_parts(
     option = "--on" if args.on is not None else "--part"
     for name in verb.unfit:
         if getattr(args, name):
-            raise DragomanError(f"--{name.strip('_')} has no place in parts: leave out {option}")
+            raise DragomanError(f"--{name.strip('_')} does not work with {option}. Leave one out")
     if args.to is None:
         raise DragomanError(
-            f"{option} writes parts: name the folder or bucket for them: --to FOLDER, or --to "
+            f"{option} writes several files. Set their folder or bucket: --to FOLDER, or --to "
             "s3://bucket/out"
         )
     if not 1 <= args.lines <= 10_000_000:
-        raise DragomanError(f"--lines {args.lines}: from 1 to 10,000,000")
+        raise DragomanError(f"--lines {args.lines}: use a number from 1 to 10,000,000")
     inputs = _inputs(verb, args)
     if not inputs or not all(inputs):
-        raise DragomanError(
-            f"{option} reads files, not standard input: name files, folders or patterns"
-        )
+        raise DragomanError(f"{option} cannot read standard input. Give files, folders or patterns")
     given = _absolute(args)
     runs = type(run)
     asked = _job_request(verb, given, runs, inputs, reads, language, further or {})
@@ -215,7 +213,9 @@ def _job_request(
     columns = [files_of(addresses) for addresses in inputs]
     if len({len(column) for column in columns}) > 1:
         counts = " and ".join(str(len(column)) for column in columns)
-        raise DragomanError(f"there are {counts} files on the two sides; give as many on each")
+        raise DragomanError(
+            f"there are {counts} files on the two sides. Give the same number of files on each side"
+        )
     hashes, options = {}, {"dragoman": version("dragoman"), **further}
     for one in fields(args):
         value = getattr(args, one.name)

@@ -94,7 +94,7 @@ class Failures:
         if self._failed:
             of = "" if self._count is None else f" of {self._count}"
             told = plural(self._failed, noun)
-            raise DragomanError(f"{told}{of} could not be {done}, as told above")
+            raise DragomanError(f"{told}{of} could not be {done}; see the errors above")
 
 
 def progress_line(name: str, unit: str, *, quiet: bool) -> Callable[[float, float], None]:
@@ -127,7 +127,7 @@ def output_to(to: str | Path | None, read: Sequence[str | Path]) -> Iterator[Tex
         return
     to = Path(to)
     if to.is_file() and any(os.path.isfile(one) and os.path.samefile(one, to) for one in read):
-        raise DragomanError(f"{to} is read, and would be lost: name another file with --to")
+        raise DragomanError(f"{to} is an input file. Choose another output file with --to")
     with (
         replacing_file(to) as temporary,
         temporary.open("w", encoding="utf-8", errors=UNREADABLE, newline="\n") as out,
@@ -169,6 +169,6 @@ def refuse_processes(several: str) -> None:
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise DragomanError(
-            f"{several} trained one after another by one process; under torchrun give each run its "
-            "own dragoman train, with its --seed, --set and --to"
+            f"{several} trained one after another by a single process. Under torchrun, start "
+            "dragoman train once for each run, with its --seed, --set and --to"
         )

@@ -116,7 +116,7 @@ def half_of(layout: Layout) -> int:
     """Return how many of the first sequences have about half of all rows: at least one, and not
     all. Raises ValueError if there is only one sequence."""
     if layout.batch < 2:
-        raise ValueError("a batch of one example cannot be split")
+        raise ValueError("a batch with one example cannot be split")
     ends = np.cumsum(layout.lengths)
     return min(int(np.searchsorted(ends, ends[-1] / 2)) + 1, layout.batch - 1)
 

@@ -57,7 +57,7 @@ class CleaningSettings(Settings):
     @classmethod
     def _possible(cls, ratio: float) -> float:
         if 0 < ratio < 1:
-            raise ValueError("every pair has a ratio of at least 1; 0 switches the filter off")
+            raise ValueError("the ratio is always at least 1. Set 0 to switch this filter off")
         return ratio
 
 

@@ -123,9 +123,7 @@ def named_download(name: str) -> Download:
         return DOWNLOADS[name]
     near = difflib.get_close_matches(name, DOWNLOADS, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    raise DataError(
-        f"There is no download named {name!r}.{hint} There are: {', '.join(DOWNLOADS)}."
-    )
+    raise DataError(f"There is no download {name!r}.{hint} There are: {', '.join(DOWNLOADS)}.")
 
 
 def fetch(
@@ -161,8 +159,8 @@ def _fetch_file(
                 progress(file.name, file.size, file.size)
             return path
         raise DataError(
-            f"{path} is there already and is not the file of this download (it has another size or "
-            "SHA-256). Move it away, or choose another folder."
+            f"{path} already exists and is not the file of this download (its size or SHA-256 "
+            "differs). Move it away, or choose another folder."
         )
     content, source = _content(file, origin)
     if len(content) > file.size:
@@ -170,7 +168,7 @@ def _fetch_file(
     if len(content) < file.size:
         raise DataError(
             f"{source} ended after {len(content):,} of {file.size:,} bytes. If the connection "
-            "broke, the same command again takes up where this one stopped."
+            "broke, run the same command again to continue the download."
         )
     if (digest := hashlib.sha256(content).hexdigest()) != file.sha256:
         raise DataError(
@@ -202,8 +200,8 @@ def _content(file: RemoteFile, origin: Path | None) -> tuple[bytes, str]:
                 return stream.read(file.size + 1), str(path)
         except OSError as error:
             raise DataError(
-                f"{path}: cannot be read: {_reason(error)}. The folder must hold {file.name} as it "
-                f"comes from {file.address}"
+                f"{path}: cannot be read: {_reason(error)}. The folder must contain {file.name}, "
+                f"unchanged, from {file.address}"
             ) from error
     try:
         with urllib.request.urlopen(file.address, timeout=_TIMEOUT_SECONDS) as answer:
@@ -223,7 +221,7 @@ _NOT_IT = " It is not the file that was pinned: changed, damaged or replaced. No
 def _no_connection(file: RemoteFile, error: Exception) -> DataError:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return DataError(
-        f"{file.address}: no connection ({reason}). On a machine without a network, fetch the "
+        f"{file.address}: no connection ({reason}). On a machine without a network, download the "
         "files elsewhere and give their folder (--from FOLDER)."
     )
 

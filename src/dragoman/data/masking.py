@@ -49,8 +49,8 @@ class MaskingSettings(Settings):
     def _agree(self) -> Self:
         if self.hidden + self.replaced > 1:
             raise ValueError(
-                f"hidden {self.hidden} and replaced {self.replaced} are shares of the same tokens, "
-                "so together at most 1"
+                f"hidden {self.hidden} and replaced {self.replaced} are shares of the same "
+                "tokens. Together they must be at most 1"
             )
         return self
 
@@ -71,8 +71,8 @@ class Masking:
         """Raise ``DataError`` for a vocabulary without ``<mask>``."""
         if vocabulary.mask is None:
             raise DataError(
-                f"the vocabulary has no {MASK}, so nothing can be hidden: it was learned for "
-                "another task. Learn one with dragoman train --task masked"
+                f"the vocabulary has no {MASK}, because it was learned for another task. Learn "
+                "one with dragoman train --task masked"
             )
         self.settings = settings
         self._mask = vocabulary.mask

@@ -132,7 +132,7 @@ class Plan:
                 f"nothing to train on: of {self.left_out.examples:,}, "
                 f"{self.left_out.summary()}; raise "
                 + " and ".join(f"plan.max_{side}" for side in self._limits)
-                + ", and model.positions if positions are learned and so few"
+                + ", and model.positions.maximum if positions are learned"
             )
         self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
         # the number of updates before each block, over all epochs; it grows as later updates are

@@ -46,7 +46,7 @@ class SplitSettings(Settings):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.dev + self.test >= 1:
-            raise ValueError("dev and test together must leave something to train on")
+            raise ValueError("dev and test together leave nothing to train on. Set smaller shares")
         return self
 
     @classmethod

@@ -59,13 +59,13 @@ class TokenStore:
         """
         self.folder = Path(folder)
         self._sizes = sizes or {}
-        self._mend = mend or f"delete {self.folder}, and they will be made again"
+        self._mend = mend or f"delete {self.folder}; they will be created again"
         try:
             found = read_json(self.folder / "store.json")
             if isinstance(found, dict) and found.get("format") not in _FORMATS:
                 raise DataError(
-                    f"{self.folder} has format {found.get('format')!r:.20}, and this program reads "
-                    f"{FORMAT} and {FORMAT_OF_ROWS}; {self._mend}"
+                    f"{self.folder} has format {found.get('format')!r:.20}, but this program "
+                    f"reads only {FORMAT} and {FORMAT_OF_ROWS}; {self._mend}"
                 )
             about = _About.model_validate(found)
         except (RunError, ValidationError) as error:
@@ -217,9 +217,9 @@ class _About(BaseModel):
     def _agree(self) -> _About:
         ends = [0, *(end for c in self.corpora for end in (c.first, c.last)), self.examples]
         if sorted(ends) != ends:
-            raise ValueError("corpora that are none")
+            raise ValueError("corpora that do not exist")
         if not self.rows.keys() <= self.tokens.keys():
-            raise ValueError("rows of a side that there is not")
+            raise ValueError("rows of a side that does not exist")
         return self
 
 

@@ -25,7 +25,7 @@ from dragoman.forms.form import Form, Pair
 
 ABOUT = "store.json"
 SHARD_EXAMPLES = 1 << 18
-NOTHING_LEFT = "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
+NOTHING_LEFT = "nothing is left to train on: the corpora are empty, or cleaning dropped them"
 _CHARACTERS_TOGETHER = 1 << 20
 _LENGTHS_TOGETHER = 1 << 20
 

@@ -75,7 +75,7 @@ class WordLinks:
             if file.metadata.get("key") != key:
                 return None
             if set(file.shapes) != {"offsets", "source", "target"}:
-                raise RunError(f"{path} is damaged (it holds no links): delete it")
+                raise RunError(f"{path} is damaged: it contains no links. Delete it")
             offsets, source, target = (file.read(n) for n in ("offsets", "source", "target"))
         whole = (
             offsets.shape == (examples + 1,)
@@ -87,7 +87,7 @@ class WordLinks:
             and min(source.min(initial=0), target.min(initial=0)) >= 0
         )
         if not whole:
-            raise RunError(f"{path} is damaged (its links lead out of it): delete it")
+            raise RunError(f"{path} is damaged: its links point outside of the file. Delete it")
         return cls(offsets, source, target)
 
 

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from dragoman.demo.corpus import Split
 
 CAPTIONED_NOTICE = (
-    "The pictures and their captions are synthetic: this program draws shapes and says what it has "
-    "drawn. Scores say that the machinery works, nothing about photographs."
+    "The pictures and their captions are synthetic: the program draws shapes and describes "
+    "them. High scores only show that the program works; they say nothing about photographs."
 )
 
 SIDE = 32

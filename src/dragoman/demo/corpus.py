@@ -51,8 +51,8 @@ from dragoman.demo.sentences import (
 )
 
 NOTICE = (
-    "The demo corpus is synthetic: a small grammar wrote it. Its scores say that the machinery "
-    "works, nothing about real text."
+    "The demo corpus is synthetic: a small grammar generated it. High scores only show that the "
+    "program works; they say nothing about real text."
 )
 
 Split = Literal["train", "dev", "test"]

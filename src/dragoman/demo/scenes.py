@@ -20,8 +20,8 @@ import numpy.typing as npt
 from dragoman.demo.corpus import Split
 
 SCENES_NOTICE = (
-    "The scenes are synthetic: this program draws the shapes in them. Scores say that the "
-    "machinery works, nothing about photographs."
+    "The scenes are synthetic: the program draws the shapes in them. High scores only show that "
+    "the program works; they say nothing about photographs."
 )
 
 SIZES: dict[Split, int] = {"train": 8_000, "dev": 200, "test": 300}

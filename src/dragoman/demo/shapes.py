@@ -20,8 +20,8 @@ import numpy.typing as npt
 from dragoman.demo.corpus import Split
 
 DRAWN_NOTICE = (
-    "The pictures are synthetic: this program draws shapes with patterns. Scores say that the "
-    "machinery works, nothing about photographs."
+    "The pictures are synthetic: the program draws shapes with patterns. High scores only show "
+    "that the program works; they say nothing about photographs."
 )
 
 SIZES: dict[Split, int] = {"train": 6_000, "dev": 320, "test": 800}

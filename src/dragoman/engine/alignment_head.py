@@ -72,12 +72,12 @@ class AligningHead:
         match = re.fullmatch(r"(?:cross\.)?([1-9]\d{0,3})(?:\.([1-9]\d{0,3}|\*))?", text)
         if match is None:
             raise DragomanError(
-                f"--head {text}: write LAYER.HEAD, counted from 1, such as 2.1; 2.* is the mean "
-                "of the heads of layer 2"
+                f"--head {text} must be LAYER.HEAD, counted from 1, such as 2.1, or 2.* for the "
+                "mean of the heads of layer 2"
             )
         moments = {"choosing": MOMENTS[0], "reading": MOMENTS[1]}
         if when not in moments:
-            raise DragomanError(f"--step {when}: it is one of {', '.join(moments)}")
+            raise DragomanError(f"--step {when} must be one of {', '.join(moments)}")
         head = None if match[2] in (None, "*") else int(match[2]) - 1
         return cls(moments[when], int(match[1]) - 1, head)
 
@@ -156,7 +156,7 @@ class HeadLinks:
         which ended; the last column is the end symbol. ``source_words`` (S,) and ``target_words``
         (T,): the number of each token's word. Errors: ``DataError`` for 0 layers."""
         if not len(cross):
-            raise DataError("this model has no attention over its source to read an alignment from")
+            raise DataError("this model has no attention over its source, so it cannot align")
         source, of_source = np.unique(np.array(source_words, np.int64), return_inverse=True)
         target, of_target = np.unique(np.array(target_words, np.int64), return_inverse=True)
         if not len(source):

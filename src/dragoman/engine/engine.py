@@ -163,8 +163,8 @@ class Engine:
         head = self._network.ctc
         if head is None:
             raise RunError(
-                f"search.ctc_weight = {weight:g}, and the model was trained without CTC: set it to "
-                "0, or train with training.ctc_weight = 0.3"
+                f"search.ctc_weight = {weight:g}, but the model was trained without CTC. Set it "
+                "to 0, or train with training.ctc_weight = 0.3"
             )
         return beside_ctc(path, head, weight, eos=self.target.eos, device=self._device)
 
@@ -185,10 +185,7 @@ class Engine:
         """The model itself, for looking. Errors: ``DragomanError`` for an ensemble, which has no
         inside of its own."""
         if self._ensemble is not None:
-            raise DragomanError(
-                "an ensemble has no attention of its own: open one of its runs by itself to look "
-                "inside it"
-            )
+            raise DragomanError("an ensemble has no attention to look at. Open one of its runs")
         return self._network
 
     @property

@@ -29,15 +29,15 @@ def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
 def _check(first: Run, run: Run) -> None:
     if run.task.name != first.task.name:
         raise RunError(
-            f"{run.folder} is a {run.task.called} and {first.folder} a {first.task.called}: an "
-            "ensemble is of runs of one task"
+            f"{run.folder} is a {run.task.called} and {first.folder} a {first.task.called}. Use "
+            "runs of the same task"
         )
     one, other = first.target_text, run.target_text
     if one.size != other.size or _pieces(one) != _pieces(other):
         raise RunError(
-            f"{run.folder} writes with another vocabulary than {first.folder} ({other.size:,} and "
-            f"{one.size:,} tokens): the models of an ensemble choose among the same tokens. Train "
-            "both on the same text with the same [text] settings, or one from the other (--from)"
+            f"{run.folder} and {first.folder} have different target vocabularies ({other.size:,} "
+            f"and {one.size:,} tokens), so they cannot form an ensemble. Train both on the same "
+            "text with the same [text] settings, or one from the other (--from)"
         )
 
 
@@ -54,8 +54,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
         if first.task.reads_files or run.task.reads_files:
             raise RunError(
                 f"{run.folder} reads {run.recipe.source.way} and {first.folder} "
-                f"{first.recipe.source.way}: an ensemble of runs that read files needs the same "
-                "section [source] in all of them"
+                f"{first.recipe.source.way}. Use runs with the same section [source]"
             )
         return False
     moses = [one.recipe.data.moses and one.recipe.languages.source for one in (first, run)]

@@ -56,7 +56,7 @@ class Shown:
     """log P of all of them, in nats; of what is searched for, over the length penalty."""
 
 
-NO_ENCODER = "goes over a text from left to right, and has no encoder to look into"
+NO_ENCODER = "reads a text from left to right and has no encoder to look into"
 """``Predictor.no_inside`` of a model that reads as it writes."""
 
 
@@ -230,7 +230,7 @@ def named(given: Iterable[object]) -> Iterator[str]:
     for number, one in enumerate(given):
         if not isinstance(one, str | Path):
             raise TypeError(
-                f"texts or paths are given; number {number}, counted from 0, is "
+                f"expected texts or paths, but number {number}, counted from 0, is "
                 f"{type(one).__name__}"
             )
         yield str(one)

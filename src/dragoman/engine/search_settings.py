@@ -61,7 +61,7 @@ def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSett
     merged: dict[str, Any] = {"search": settings.model_dump(exclude_none=True)}
     for change in changes:
         if "=" not in change:
-            raise RecipeError(f"--set {change!r} is not of the form key=value: beam=8, say")
+            raise RecipeError(f"--set {change!r} is not of the form key=value, such as beam=8")
         merged = merge(merged, f"search.{change}")
     try:
         return _Section.model_validate(merged).search

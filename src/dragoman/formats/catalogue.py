@@ -78,7 +78,7 @@ FORMATS = {
 _GZIP = b"\x1f\x8b"
 
 _REFUSED = (
-    (b"%PDF-", "a PDF, which keeps no running text. Convert it: pdftotext FILE.pdf FILE.txt"),
+    (b"%PDF-", "a PDF, which has no running text. Convert it: pdftotext FILE.pdf FILE.txt"),
     (b"{\\rtf", "Rich Text. Convert it: soffice --convert-to docx FILE.rtf"),
     (b"\xde\x12\x04\x95", "a compiled catalogue. Convert it: msgunfmt FILE.mo -o FILE.po"),
     (b"\x95\x04\x12\xde", "a compiled catalogue. Convert it: msgunfmt FILE.mo -o FILE.po"),
@@ -116,9 +116,7 @@ def format_of(data: bytes, name: str) -> Format:
             raise BadDocument(f"{name} is {what}")
     if data.startswith(_OLE):
         if _ENCRYPTED in data:
-            raise BadDocument(
-                f"{name} is encrypted: open it with its password and save it without one"
-            )
+            raise BadDocument(f"{name} is encrypted. Save it without a password")
         raise BadDocument(
             f"{name} is an older Office document (.doc, .xls, .ppt). Convert it: "
             "soffice --convert-to docx FILE.doc (xlsx for .xls, pptx for .ppt)"
@@ -128,7 +126,7 @@ def format_of(data: bytes, name: str) -> Format:
     if kind is None:
         kind = "txt"
         if b"\0" in data[:_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise BadDocument(f"{name} is no text: it has bytes of 0. {_all_read()}")
+            raise BadDocument(f"{name} is not text: it contains NUL bytes. {_all_read()}")
     return FORMATS[kind]
 
 
@@ -181,9 +179,7 @@ def _detect_archive(data: bytes, name: str) -> str:
         return "odt"
     if "META-INF/container.xml" in members:
         return "epub"
-    raise BadDocument(
-        f"{name} is an archive, and no document that is read. Unpack it. {_all_read()}"
-    )
+    raise BadDocument(f"{name} is an archive, not a supported document. Unpack it. {_all_read()}")
 
 
 def _detect_by_name(name: str) -> str | None:
@@ -206,4 +202,4 @@ def _start(data: bytes) -> str:
 
 def _all_read() -> str:
     endings = ", ".join(one.endings[0] for one in FORMATS.values())
-    return f"Documents that are read: {endings}"
+    return f"Supported documents: {endings}"

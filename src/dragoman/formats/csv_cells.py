@@ -88,9 +88,7 @@ class CsvTable(Document):
                 found = [int(column)]
             if not found:
                 names = shortened(", ".join(self.header), 100)
-                raise BadDocument(
-                    f"{self.name}: column {column} is wanted, and there are {self.width}: {names}"
-                )
+                raise BadDocument(f"{self.name}: no column {column}, only {self.width}: {names}")
             numbers.update(found)
         cells = [one for one in self.cells if one.column + 1 in numbers]
         if named:  # the first row contains names of columns, which programs look up
@@ -135,7 +133,7 @@ def _cells(text: str, name: str, delimiter: str) -> Iterator[_CsvCell]:
                 end = text.find('"', place)
                 if end < 0:
                     line = line_of(text, begin)
-                    raise BadDocument(f"{name}, line {line}: a quotation mark that does not end")
+                    raise BadDocument(f"{name}, line {line}: a quotation mark is not closed")
                 if text.startswith('""', end):
                     place = end + 2
                     continue

@@ -62,14 +62,14 @@ class Book(PackedDocument[Document]):
             if is_kept or member not in archive.members or member in parts:
                 continue
             if member in locked:
-                raise BadDocument(f"{name}, {member}: it is encrypted (DRM), so it cannot be read")
+                raise BadDocument(f"{name}, {member}: it is encrypted (DRM) and cannot be read")
             where = f"{name}, {member}"
             if kind == _CONTENTS:
                 parts[member] = _Contents.read(members.content(member), where)
             else:
                 parts[member] = HtmlPage.read(members.content(member), where)
         if not parts:
-            raise BadDocument(f"{name} holds no text: its package {package} names no page")
+            raise BadDocument(f"{name} has no text: its package {package} lists no page")
         return cls(name, archive, parts, package, of_package)
 
     @property
@@ -131,7 +131,7 @@ class _Pages(Members):
 
     def content(self, member: str) -> bytes:
         if member not in self.archive.members:
-            raise BadDocument(f"{self.archive.name} is no book: it has no member {member!r}")
+            raise BadDocument(f"{self.archive.name} is not an EPUB: it has no member {member!r}")
         content = super().content(member)
         self._tags += content.count(b"<")
         check_pieces(self._tags, self.archive.name)

@@ -25,7 +25,7 @@ def open_document(path: Path) -> Document:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise BadDocument(f"{path} has {size:,} bytes; {MOST_BYTES:,} are read of a document")
+            raise BadDocument(f"{path} has {size:,} bytes. A document may have {MOST_BYTES:,}")
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
@@ -62,7 +62,7 @@ def check_is_another(source: Path, to: Path) -> None:
     what is no file."""
     check_is_file(to)
     if to.exists() and os.path.samefile(source, to):
-        raise FileError(f"{to} is the document itself, and is not overwritten: name another file")
+        raise FileError(f"{to} is the document itself and is not overwritten. Choose another file")
     if not to.parent.is_dir():
         raise FileError(f"cannot write {to}: there is no folder {to.parent}")
 
@@ -72,8 +72,8 @@ def check_is_new(to: Path, *, or_lines: bool = False) -> None:
     corrected in it. ``or_lines``: as ``is_document`` has it."""
     if is_document(to, or_lines=or_lines):
         raise FileError(
-            f"{to} is a document that exists, and is not overwritten: name another with --to, or "
-            f"remove it first: rm {shlex.quote(str(to))}"
+            f"{to} is an existing document and is not overwritten. Choose another file with "
+            f"--to, or remove it first: rm {shlex.quote(str(to))}"
         )
 
 
@@ -83,10 +83,11 @@ def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
     inside, outside = folder.resolve(), to.resolve()
     if inside == outside or inside in outside.parents or outside in inside.parents:
         raise FileError(
-            f"{to} and {folder} lie in each other: name a folder beside the one that is translated"
+            f"{to} and {folder} are inside each other. Choose a folder outside of the one that "
+            "is translated"
         )
     if to.exists() and not to.is_dir():
-        raise FileError(f"{to} is a file: a folder of documents is translated into a folder")
+        raise FileError(f"{to} is a file. Choose a folder for the translations of a folder")
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         is_hidden = any(part.startswith(".") for part in relative.parts)
@@ -107,15 +108,14 @@ def fitted(document: Document, source: str | None, target: str) -> tuple[Documen
         if language is None or not _differ(declared.code, language):
             continue
         problem = (
-            f"{declared.where} says {name_of(declared.code)}, and it is to be translated "
+            f"{declared.where} says {name_of(declared.code)}, but it is to be translated "
             f"{'from' if declared.side == 'source' else 'into'} {name_of(language)}"
         )
         if declared.is_binding:
             raise BadDocument(
-                f"{problem}: choose a run of these languages, or correct the document if it is "
-                "wrong about itself"
+                f"{problem}. Use a run for these languages, or correct the language in the document"
             )
-        doubts.append(f"{problem}. If the document is right, choose another run")
+        doubts.append(f"{problem}. If the document is right, use another run")
     return document.between(source, target), doubts
 
 

@@ -62,11 +62,13 @@ class JsonMessages(Document):
         try:
             content = json.loads(source.text)
         except json.JSONDecodeError as error:
-            raise BadDocument(f"{name}, line {error.lineno}: it is no JSON ({error.msg})") from None
+            raise BadDocument(
+                f"{name}, line {error.lineno}: it is not valid JSON ({error.msg})"
+            ) from None
         except RecursionError:
-            raise BadDocument(f"{name}: it is nested more than {_MOST_NESTED} deep") from None
+            raise BadDocument(f"{name}: it has more than {_MOST_NESTED} nested levels") from None
         except ValueError as error:
-            raise BadDocument(f"{name}: it is no JSON ({error})") from None
+            raise BadDocument(f"{name}: it is not valid JSON ({error})") from None
         only = "message" if _is_chrome(content) else None
         del content  # it takes a hundred times the memory of its bytes
         slots, unread = list[_JsonSlot](), 0
@@ -93,8 +95,8 @@ class JsonMessages(Document):
     def notes(self) -> Sequence[str]:
         if not self.unread:
             return ()
-        told = plural(self.unread, "message with plural or select forms that are no ICU stays",
-                      "messages with plural or select forms that are no ICU stay")  # fmt: skip
+        told = plural(self.unread, "message with invalid ICU plural or select forms stays",
+                      "messages with invalid ICU plural or select forms stay")  # fmt: skip
         return [f"{self.name}: {told} as written"]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
@@ -152,7 +154,7 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
             if len(kinds) >= _MOST_NESTED:
                 line = line_of(text, token.start())
                 raise BadDocument(
-                    f"{name}, line {line}: it is nested more than {_MOST_NESTED} deep"
+                    f"{name}, line {line}: it has more than {_MOST_NESTED} nested levels"
                 )
             kinds.append(said)
             path.append(key.startswith("@") or (bool(path) and path[-1]))

@@ -144,7 +144,7 @@ class Markdown(Document):
             if written[place] is None:
                 break
             written[place], kinds[self.of_block[place]] = None, self.blocks[place].kinds
-        raise BadDocument(f"{self.name}: its marks cannot be kept in the translation")
+        raise BadDocument(f"{self.name}: its markup cannot be kept in the translation")
 
     def _best(self, block: _Block, targets: Sequence[Target]) -> tuple[str, tuple[str, ...]]:
         """The first way of writing a block that keeps its marks; returns its text and the marks."""
@@ -206,7 +206,7 @@ def _is_in_bounds(state: StateBlock | StateInline, *_: object) -> bool:
     env = state.env
     env["read"] = env.get("read", 0) + 1
     if env["read"] > MOST_MARKS:
-        raise BadDocument(f"more than {MOST_MARKS:,} blocks and marks: cut it into parts")
+        raise BadDocument(f"more than {MOST_MARKS:,} blocks and marks. Split it into parts")
     return False
 
 
@@ -254,7 +254,7 @@ class _LineStarts:
 
 def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _Block | None:
     """The block of a token, or None if the text as written does not contain it."""
-    assert token.map is not None and token.children, "checked by who asks"
+    assert token.map is not None and token.children, "the caller has checked it"
     places: list[tuple[int, int]] = []
     content = token.content
     for number, line in enumerate(content.split("\n"), token.map[0]):

@@ -106,8 +106,8 @@ class MessageCatalogue(Document):
         told = _PLURALS.search("".join(header.translations)) if header else None
         if told and not 1 <= int(told[1]) <= _MOST_PLURALS:
             raise BadDocument(
-                f"{name}, line {header.line if header else 1}: nplurals={told[1]}; a language has "
-                f"1 to {_MOST_PLURALS} forms"
+                f"{name}, line {header.line if header else 1}: nplurals={told[1]}. A language "
+                f"has 1 to {_MOST_PLURALS} forms"
             )
         of_one = _form_of_one("".join(header.translations)) if header else 0
         slots: list[_MessageSlot] = []
@@ -213,7 +213,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
             if entry.begin < 0:
                 entry.begin, entry.line = place, line
             if new in strings:
-                raise BadDocument(f"{name}, line {line}: {new} a second time in one message")
+                raise BadDocument(f"{name}, line {line}: {new} occurs twice in one message")
             keyword = new
             strings[keyword] = []
             place = found.end()
@@ -222,7 +222,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
             string = _STRING.match(text, place, end)
             if string is None or not keyword:
                 raise BadDocument(
-                    f"{name}, line {line}: a string that does not end, or of no message"
+                    f"{name}, line {line}: a string is not closed, or belongs to no message"
                 )
             strings[keyword].append(_unquote(string[1]))
             begin, _ = entry.places[keyword]
@@ -240,7 +240,9 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
             elif start.startswith("#|") and entry.previous < 0:
                 entry.previous = place
         elif start.strip():
-            raise BadDocument(f"{name}, line {line}: {start.strip()[:40]!r} is not of a catalogue")
+            raise BadDocument(
+                f"{name}, line {line}: {start.strip()[:40]!r} does not belong in a catalogue"
+            )
         elif not strings:
             entry = _PoMessage()  # comments without a message
         place = end

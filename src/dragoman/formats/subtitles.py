@@ -137,8 +137,8 @@ def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
                 continue
             if "-->" in line[0]:
                 raise BadDocument(
-                    f"{name}, line {line_of(text, place)}: {line[0].strip()[:60]!r} is no time "
-                    "of a cue, such as 00:00:01,000 --> 00:00:02,500"
+                    f"{name}, line {line_of(text, place)}: {line[0].strip()[:60]!r} is not the "
+                    "time of a cue, such as 00:00:01,000 --> 00:00:02,500"
                 )
             bare = line[0].strip()
             if is_vtt or not found or not bare or bare.isdigit():
@@ -163,7 +163,7 @@ def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
             yield tuple(lines)
     if not found:
         raise BadDocument(
-            f"{name} has no times, such as 00:00:01,000 --> 00:00:02,500: no subtitles"
+            f"{name} is not a subtitle file: it has no times, such as 00:00:01,000 --> 00:00:02,500"
         )
 
 

@@ -58,7 +58,7 @@ class TranslationMemory(Document):
         check_codes(xml.source.text, name, "%{$")
         root = xml.root
         if root.name != "tmx":
-            raise BadDocument(f"{name} is no TMX: its first element is not tmx")
+            raise BadDocument(f"{name} is not TMX: its first element is not tmx")
         header = next((token for _, token in xml.elements("header")), root)
         source = header.attributes.get("srclang", "*all*").lower()
         entries: list[_TmxEntry] = []
@@ -82,7 +82,7 @@ class TranslationMemory(Document):
         if source and not chosen and self.entries:
             languages = ", ".join(sorted({code for one in self.entries for code in one.texts}))
             raise BadDocument(
-                f"{self.name} has no text in {source}: its languages are {languages}. Choose a run "
+                f"{self.name} has no text in {source}: its languages are {languages}. Use a run "
                 "that translates from one of them"
             )
         lacks = [one for one in chosen if one.language(target.lower()) is None]

@@ -73,11 +73,12 @@ class Xliff(Document):
         check_codes(xml.source.text, name, "%{$")
         root = xml.root
         if root.name != "xliff":
-            raise BadDocument(f"{name} is no XLIFF: its first element is not xliff")
+            raise BadDocument(f"{name} is not XLIFF: its first element is not xliff")
         version = root.attributes.get("version", "")
         if version.partition(".")[0] not in ("1", "2"):
             raise BadDocument(
-                f"{name}, line 1: version {version[:20]!r} of XLIFF; 1 and 2 are read"
+                f"{name}, line 1: version {version[:20]!r} of XLIFF is not supported. Use "
+                "version 1 or 2"
             )
         segments: list[_XliffSegment] = []
         pairs: list[tuple[str, str]] = []

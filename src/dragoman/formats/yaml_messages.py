@@ -80,8 +80,8 @@ class YamlMessages(Document):
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = f", line {mark.line + 1}" if mark else ""
-            told = getattr(error, "problem", None) or "not to be read"
-            raise BadDocument(f"{name}{line}: it is no YAML ({told})") from None
+            told = getattr(error, "problem", None) or "cannot be read"
+            raise BadDocument(f"{name}{line}: it is not valid YAML ({told})") from None
         return cls(name, source, slots)
 
     @property
@@ -170,16 +170,16 @@ def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
     for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
         if number > MOST_EVENTS:
             raise BadDocument(
-                f"{name}, line {event.start_mark.line + 1}: with it there are more than "
-                f"{MOST_EVENTS:,} keys and values: cut the document into parts"
+                f"{name}, line {event.start_mark.line + 1}: more than {MOST_EVENTS:,} keys and "
+                "values. Split the document into parts"
             )
         is_key = bool(nested) and nested[-1][0] == "map" and nested[-1][1]
         kind = type(event).__name__
         if kind in ("MappingStartEvent", "SequenceStartEvent"):
             if len(nested) >= _MOST_NESTED:
                 raise BadDocument(
-                    f"{name}, line {event.start_mark.line + 1}: it is nested more than "
-                    f"{_MOST_NESTED} deep"
+                    f"{name}, line {event.start_mark.line + 1}: more than {_MOST_NESTED} nested "
+                    "levels"
                 )
             nested.append(["map" if kind.startswith("Map") else "list", True, is_key])
             continue

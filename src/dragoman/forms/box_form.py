@@ -110,13 +110,12 @@ class BoxSymbols(Symbols):
         if len(labels) < 2:
             which = f"one category, {labels.pop()!r}" if labels else "no box"
             raise DataError(
-                f"the training pictures have {which}: there is nothing to tell apart. Give "
-                "pictures of two categories at least"
+                f"the training pictures have {which}. Give pictures with at least two categories"
             )
         too_long = next((label for label in labels if len(label) > LONGEST), None)
         if len(labels) > MOST or too_long is not None:
             what = f"{len(labels):,} categories" if too_long is None else f"{too_long[:60]!r}"
-            raise DataError(f"{what}: at most {MOST:,} of {LONGEST:,} characters each are learned")
+            raise DataError(f"{what}: at most {MOST:,} of {LONGEST:,} characters each are allowed")
         return cls(sorted(labels), settings.bins, settings.most, read, settings.kind)
 
     @classmethod
@@ -125,9 +124,9 @@ class BoxSymbols(Symbols):
         try:
             found = _BoxFile.model_validate(read_json(path))
         except ValidationError as error:
-            raise RunError(f"{path} does not hold the labels of boxes") from error
+            raise RunError(f"{path} is damaged: it does not contain the labels of boxes") from error
         if len(set(found.labels)) < len(found.labels):
-            raise RunError(f"{path} does not hold the labels of boxes")
+            raise RunError(f"{path} is damaged: it does not contain the labels of boxes")
         read = Read(found.height, found.width)
         return cls(found.labels, found.bins, found.most, read, found.kind)
 

@@ -58,14 +58,13 @@ class Labels(Form):
             if len(counts) > MOST:
                 raise DataError(
                     f"the examples have more than {MOST:,} different labels, such as "
-                    f"{_quote(counts)}. Is it the text that stands in the label's column? "
-                    "--columns says which is which"
+                    f"{_quote(counts)}. Does the label's column hold the text? Set --columns"
                 )
         if len(counts) < 2:
             which = f"all have the label {next(iter(counts))!r}" if counts else "there are none"
             raise DataError(
-                f"there is nothing to tell apart: of {counts.total():,} training examples {which}. "
-                "Give examples of two labels at least"
+                f"of {counts.total():,} training examples, {which}. Give examples with at least "
+                "two labels"
             )
         letters = sum(map(len, counts))
         if letters > _ALL:
@@ -85,7 +84,7 @@ class Labels(Form):
             or not all(isinstance(name, str) and 0 < len(name) <= LONGEST for name in found)
             or len(set(found)) != len(found)
         ):
-            raise RunError(f"{path} is damaged: it holds no list of different labels")
+            raise RunError(f"{path} is damaged: it does not contain a list of different labels")
         return cls(found)
 
     def save(self, path: str | os.PathLike[str]) -> None:

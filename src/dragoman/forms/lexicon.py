@@ -137,6 +137,6 @@ def _fold(text: str) -> str:
 
 def _damage_error(path: Path, where: str) -> RunError:
     return RunError(
-        f"{path} is damaged ({where}). Remove it: the model works without, but does not tell which "
-        "words it has never read"
+        f"{path} is damaged ({where}). Remove it. The model works without it, but no longer "
+        "reports words that it has never read"
     )

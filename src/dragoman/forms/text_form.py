@@ -59,7 +59,7 @@ class MosesText:
 def as_text(form: Form) -> TextForm:
     """Return a form that is text of a language. Errors: ``RunError`` for another form."""
     if not isinstance(form, TextForm):
-        raise RunError("this needs a run that writes text, and this one writes none")
+        raise RunError("this run does not write text. Use a run that does")
     return form
 
 

@@ -171,10 +171,10 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
     if not opened:
         return
     if len(opened) >= DEEPEST:
-        raise TreeError(line, f"more than {DEEPEST} brackets within each other")
+        raise TreeError(line, f"more than {DEEPEST} nested brackets")
     if opened[-1].word is not None:
         raise TreeError(
-            line, f"a bracket holds a word, {_shown(opened[-1].word)}, and a bracket beside it"
+            line, f"a bracket holds a word, {_shown(opened[-1].word)}, and another bracket"
         )
     if opened[-1].label is None:
         if len(opened) > 1:
@@ -185,12 +185,12 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
 def _take(opened: list[_Open], symbol: str, line: int) -> None:
     """Take a symbol that is no bracket: the label if it comes first, else the word."""
     if not opened:
-        raise TreeError(line, f"{_shown(symbol)!r} stands outside of all brackets")
+        raise TreeError(line, f"{_shown(symbol)!r} is outside of all brackets")
     if len(symbol) > MAX_LENGTH:
         raise TreeError(
             line,
-            f"{_shown(symbol)!r} has {len(symbol):,} characters, and a word or a label has "
-            f"{MAX_LENGTH:,} at most",
+            f"{_shown(symbol)!r} has {len(symbol):,} characters. A word or label may have "
+            f"{MAX_LENGTH:,}",
         )
     now = opened[-1]
     if now.label is None:
@@ -198,7 +198,7 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
     elif now.word is not None:
         raise TreeError(line, f"a bracket holds two words, {_shown(now.word)} and {_shown(symbol)}")
     elif now.children:
-        raise TreeError(line, f"a bracket holds brackets and beside them a word, {_shown(symbol)}")
+        raise TreeError(line, f"a bracket holds other brackets and a word, {_shown(symbol)}")
     else:
         now.word = symbol
 

@@ -50,7 +50,7 @@ class TreeForm(WrittenForm):
         tokens that make no tree, which a search by ``rules`` never gives."""
         tree = self.symbols.decode(tokens, words_of(sentence))
         if tree is None:
-            raise DataError(f"these brackets make no tree over the words of {sentence[:60]!r}")
+            raise DataError(f"these brackets are not a tree over the words of {sentence[:60]!r}")
         return tree
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
@@ -82,8 +82,7 @@ class TreeForm(WrittenForm):
         if words == 0 or words + 2 > longest:
             raise DataError(
                 f"a sentence of {plural(words, 'word')} has a tree of {words + 2:,} symbols at "
-                "least, and "
-                f"this model writes {longest:,} at most"
+                f"least, but this model writes {longest:,} at most"
                 if words
                 else "an empty line has no tree"
             )
@@ -97,7 +96,7 @@ def tree_of(line: str) -> Tree:
     except TreeError as error:
         raise DataError(f"{error}: {line[:60]!r}") from error
     if len(trees) != 1:
-        raise DataError(f"one tree is wanted on a line, not {len(trees)}: {line[:60]!r}")
+        raise DataError(f"a line must have one tree, not {len(trees)}: {line[:60]!r}")
     return trees[0]
 
 

@@ -94,8 +94,8 @@ class TreeSymbols(Symbols):
         if letters > _ALL:
             raise DataError(
                 f"the {len(labels):,} labels and {len(tags):,} tags of these trees have "
-                f"{letters:,} characters together; {_ALL:,} are the most. Is it text that stands "
-                "in their place?"
+                f"{letters:,} characters together. At most {_ALL:,} are allowed. Are they "
+                "labels, or is it text?"
             )
         kept = _order(tags) if settings.tags == "kept" else [NO_TAG]
         return cls(kept, _order(labels), settings.chain)
@@ -106,13 +106,13 @@ class TreeSymbols(Symbols):
         try:
             found = _TreeFile.model_validate(read_json(path))
         except ValidationError as error:
-            raise RunError(f"{path} does not hold the brackets and tags of trees") from error
+            raise RunError(f"{path} is damaged: it has no brackets and tags") from error
         for names in (found.tags, found.labels):
             bad = [
                 name for name in names if not name or any(c in "()" or c.isspace() for c in name)
             ]
             if bad or len(set(names)) < len(names):
-                raise RunError(f"{path} does not hold the brackets and tags of trees")
+                raise RunError(f"{path} is damaged: it has no brackets and tags")
         return cls(found.tags, found.labels, found.chain)
 
     @property

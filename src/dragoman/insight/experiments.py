@@ -175,7 +175,10 @@ def order_experiment(predictor: Predictor[object], first: str, second: str) -> O
     ids = [predictor.source_ids(first), predictor.source_ids(second)]
     if sorted(ids[0]) != sorted(ids[1]):
         pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
-        raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
+        raise DragomanError(
+            f"the two sentences do not have the same tokens in another order: {pieces[0]} | "
+            f"{pieces[1]}"
+        )
     places = _places(ids[0], ids[1])
     engine = predictor.engine.over(transformer_of(predictor.plain))
     return OrderExperiment(

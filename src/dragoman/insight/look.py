@@ -133,9 +133,9 @@ class LookResult:
 def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     """Examine a sentence with a run. Errors: ``DragomanError`` for options that do not fit."""
     if options.kind not in (*KINDS, None):
-        raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(KINDS)}")
+        raise DragomanError(f"--kind {options.kind}: use one of {', '.join(KINDS)}")
     if not options.sentence.strip():
-        raise DragomanError("there is nothing to look at: the sentence is empty")
+        raise DragomanError("the sentence is empty. Give a sentence to look at")
     subject = Subject.open(run, options.sentence, looking=True)
     predictor = subject.predictor
     plain = subject.plain
@@ -144,7 +144,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     ids = [] if of_rows else predictor.given_ids(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
-        raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
+        raise DragomanError(f"the sentence has more than {longest} tokens. Give a part of it")
     output = subject.output
     if options.target is not None:
         translator: Any = predictor  # every other run refuses a target
@@ -173,8 +173,8 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     if options.importance:
         if not subject.pairs:
             raise DragomanError(
-                f"{run.folder} has no held-out pairs to measure on; evaluate it first: "
-                f"dragoman evaluate {run.folder}"
+                f"{run.folder} has no held-out pairs to measure on. Evaluate it first: dragoman "
+                f"evaluate {run.folder}"
             )
         importance = head_importance(predictor, subject.pairs)
         lines += _importance_lines(importance)
@@ -218,7 +218,7 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
     return [
         (
             f"{plural(unknown, 'token')} of {len(ids)} {'is' if unknown == 1 else 'are'} unknown "
-            "to the run's vocabulary; the model sees that something stands there, not what."
+            "to the run's vocabulary; the model sees that a token is there, but not which."
         )
     ]
 
@@ -230,15 +230,15 @@ def _align(
     them. Errors: ``DataError`` for a file of more than one line."""
     gold = read_gold(path, first=base)
     if len(gold) != 1:
-        raise DataError(f"{path} has {plural(len(gold), 'line')}; one is needed, for this sentence")
+        raise DataError(f"{path} has {plural(len(gold), 'line')}, but must have one")
     looked, words = HeadLinks.of_record(pieces), merged_to_words(pieces)
     scores = AlignmentScores.of([looked], gold)
     best = scores.best
     links = sorted(looked.by(best), key=lambda link: link[1])
     return scores, [
         (
-            f"{scores.quality(best)}: {best}; an oracle, chosen with these very links. Choose on "
-            "other pairs: dragoman align RUN FILES --gold LINKS"
+            f"{scores.quality(best)}: {best}; an oracle, chosen with these same links. To choose "
+            "on other pairs: dragoman align RUN FILES --gold LINKS"
         ),
         "  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links),
     ]
@@ -250,28 +250,22 @@ def _refuse_without_meaning(run: Run, predictor: Predictor[object], options: Loo
     if not predictor.reads:
         names = ["target", "hide", "prefix", "gold"]
         why = (
-            "reads nothing before it writes; the text that you give is what is looked at. "
-            "--head-off, --kind, --layer and --head go with it"
+            "reads nothing before it writes, so only the given text is shown. Use --head-off, "
+            "--kind, --layer and --head"
         )
     elif not predictor.run.task.writes:
         names = ["target", "prefix", "gold", "importance"]
-        why = (
-            "writes nothing, it says something of what it reads. --hide, --head-off, --kind, "
-            "--layer and --head go with it"
-        )
+        why = "writes no text. Use --hide, --head-off, --kind, --layer and --head"
     elif not predictor.run.task.writes_text:
         names = ["target", "prefix", "gold"]
         written = {"parsing": "the tree of what it reads", "painting": "codes of a picture"}
         why = (
-            f"writes {written.get(predictor.run.task.name, 'symbols')}, and no text. --hide, "
-            "--head-off, --kind, --layer, --head and --importance go with it"
+            f"writes {written.get(predictor.run.task.name, 'symbols')}, not text. Use --hide, "
+            "--head-off, --kind, --layer, --head and --importance"
         )
     elif predictor.run.task.reads_files:
         names = ["target", "prefix", "gold", "importance"]
-        why = (
-            f"reads {predictor.run.task.noun}. --hide, --head-off, --kind, --layer and --head go "
-            "with it"
-        )
+        why = f"reads {predictor.run.task.noun}. Use --hide, --head-off, --kind, --layer and --head"
     else:
         return
     wrong = [f"--{name}" for name in names if getattr(options, name) not in (None, "", (), False)]
@@ -297,7 +291,7 @@ def _choose(
     weights = record.weights(kind)
     if not len(weights):
         has = ", ".join(record.kinds) or "none"
-        raise DragomanError(f"--kind {kind}: this model has no such attention; it has {has}")
+        raise DragomanError(f"--kind {kind}: this model has no such attention. Use one of {has}")
     layers, heads = weights.shape[:2]
     layer = layers if options.layer is None else options.layer
     for given, most, what in ((layer, layers, "layers"), (options.head or 1, heads, "heads")):

@@ -38,9 +38,9 @@ def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predic
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
         raise RunError(
-            f"{run.folder} reads {run.task.noun}; figures look into runs that read and write text, "
-            "transcribe recordings or label pictures. Where it looks: dragoman look "
-            f"{run.folder} FILE"
+            f"{run.folder} reads {run.task.noun}; figures look into runs that read and write "
+            "text, transcribe recordings or label pictures. To see where it looks: dragoman "
+            f"look {run.folder} FILE"
         )
     if "target" not in run.task.texts and not looking:
         raise RunError(
@@ -99,7 +99,7 @@ class Subject:
             sentence = ""  # some figures show no file
         elif not sentence:
             raise DragomanError(
-                f"{run.folder} has no sentences of its own to show yet; give one: --sentence TEXT"
+                f"{run.folder} has no sentences to show. Set one with --sentence TEXT"
             )
         return cls(predictor, sentence, tuple(pairs), is_given, train)
 
@@ -135,7 +135,7 @@ class Subject:
         Errors: ``DragomanError`` if a file is needed and none is named."""
         if not self.sentence:
             raise DragomanError(
-                f"{self.run.folder} reads {self.run.task.noun}, and this figure shows one: "
+                f"{self.run.folder} reads {self.run.task.noun}, and this figure needs one. Set "
                 "--sentence FILE"
             )
         begin_part()

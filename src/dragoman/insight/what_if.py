@@ -124,8 +124,8 @@ def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozense
         if match is None:
             named = " or ".join(parts)
             raise DragomanError(
-                f"{one!r} names no head; write ATTENTION.LAYER.HEAD with attention {named}, and "
-                f"numbers from 1 or *: {parts[-1]}.1.1, {parts[0]}.1.*"
+                f"{one!r} is not a head. Use ATTENTION.LAYER.HEAD with attention {named} and "
+                f"numbers from 1 or *, such as {parts[-1]}.1.1 or {parts[0]}.1.*"
             )
         part, layer, head = match.groups()
         layers = model.attentions_of(part)
@@ -139,7 +139,7 @@ def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozense
 
 def _check_number(given: str, number: str, most: int, what: str) -> None:
     if number != "*" and not 1 <= int(number) <= most:
-        raise DragomanError(f"{given!r}: this model has {most} {what}, from 1")
+        raise DragomanError(f"{given!r}: this model has {most} {what}, counted from 1")
 
 
 def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:

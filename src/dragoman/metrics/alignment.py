@@ -102,7 +102,9 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
         with path.open("rb") as file:  # a pipe too; a device may never end
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
-            raise DataError(f"{path} has more than the {_MAX_BYTES:,} bytes that links may have")
+            raise DataError(
+                f"{path} has more than the {_MAX_BYTES:,} bytes that are allowed in a file of links"
+            )
         lines = content.decode("utf-8").splitlines()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
@@ -144,8 +146,8 @@ def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
         match = re.fullmatch(r"(\d{1,9})([-?p])(\d{1,9})", link)
         if match is None or int(match[1]) < first or int(match[3]) < first:
             raise DataError(
-                f"{where}: {shortened(link, 40)!r} is no link; write 0-1 for a sure one "
-                f"and 0?1 for a possible one, source word first, words counted from {first}"
+                f"{where}: {shortened(link, 40)!r} is not a link. Write 0-1 for a sure link or "
+                f"0?1 for a possible one, source word first, counted from {first}"
             )
         pair = (int(match[1]) - first, int(match[3]) - first)
         possible.add(pair)
@@ -197,7 +199,7 @@ def check_gold(
             if source >= sources or target >= targets:
                 raise DataError(
                     f"{where}, pair {number}: the link from source word {source} to target word "
-                    f"{target}, both counted from 0, lies outside of its sentences of {sources} "
+                    f"{target}, both counted from 0, is outside of its sentences of {sources} "
                     f"and {targets} words. Is it counted from 1 (--gold-base 1), or of text cut "
                     "into other words?"
                 )

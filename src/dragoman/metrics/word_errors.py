@@ -36,7 +36,7 @@ from dragoman.metrics.significance import (
 )
 from dragoman.metrics.translation import composed, form_of
 
-SIGNATURE = "words between spaces, case and punctuation count"
+SIGNATURE = "words between spaces; case and punctuation count"
 """A phrase that says how the rates are computed."""
 
 Change = Literal["right", "substituted", "deleted", "inserted"]
@@ -261,7 +261,7 @@ def shown(steps: Sequence[Step], *, is_sound: bool = True) -> list[str]:
     return lines + [line.rstrip() for line in begun]
 
 
-CHARACTERS_SIGNATURE = "characters, spaces among them, case and punctuation count"
+CHARACTERS_SIGNATURE = "characters with spaces; case and punctuation count"
 
 _Array = NDArray[np.float64]
 

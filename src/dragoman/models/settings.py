@@ -215,8 +215,8 @@ class RecurrentSettings(ModelSettings):
     def _agree(self) -> RecurrentSettings:
         if self.attends == "first" and self.decoder_layers == 1 and not self.input_feeding:
             raise ValueError(
-                'with attends = "first" and one decoder layer, what the attention finds would '
-                "reach no layer: set decoder_layers = 2 or more, or input_feeding = true"
+                'with attends = "first" and one decoder layer, no layer would use the '
+                "attention. Set decoder_layers = 2 or more, or input_feeding = true"
             )
         return self
 
@@ -268,8 +268,8 @@ class ConvolutionalSettings(ModelSettings):
     def _agree(self) -> ConvolutionalSettings:
         if self.kernel_width % 2 == 0:
             raise ValueError(
-                f"kernel_width {self.kernel_width} is even; a block of the encoder reads as many "
-                "tokens before as behind its own: take an odd number"
+                f"kernel_width {self.kernel_width} must be odd, because a block of the encoder "
+                "reads as many tokens before a position as after it"
             )
         return self
 
@@ -434,7 +434,7 @@ class CodesSettings(ModelSettings):
     def _agree(self) -> Self:
         if math.prod(self.levels) > _MOST_CODES:
             raise ValueError(
-                f"levels make {math.prod(self.levels):,} codes; {_MOST_CODES:,} is the most"
+                f"levels make {math.prod(self.levels):,} codes, more than {_MOST_CODES:,}"
             )
         return self
 
@@ -462,8 +462,8 @@ def check_line(positions: PositionSettings) -> None:
     """Errors: ``ValueError`` for positions on a grid, which only an encoder of pictures has."""
     if positions.kind == "sinusoidal-2d":
         raise ValueError(
-            'positions.kind = "sinusoidal-2d" is for model.kind = "encoder", which reads pictures: '
-            "choose another kind of positions"
+            'positions.kind = "sinusoidal-2d" is for model.kind = "encoder", which reads '
+            "pictures. Choose another kind of positions"
         )
 
 
@@ -473,12 +473,12 @@ def check_heads(model_dim: int, attention: AttentionSettings) -> None:
     if shared_out and model_dim % attention.num_heads:
         remedy = "set attention.key_width or " if attention.whole_input else ""
         raise ValueError(
-            f"model_dim {model_dim} is no multiple of num_heads "
-            f"{attention.num_heads}; {remedy}change one of them"
+            f"model_dim {model_dim} is not a multiple of num_heads {attention.num_heads}; "
+            f"{remedy}change one of them"
         )
     widest = max(attention.key_width or 1, attention.value_width or 1) * attention.num_heads
     if widest > _WIDEST:
-        raise ValueError(f"all heads together are {widest:,} wide; {_WIDEST:,} is the most")
+        raise ValueError(f"all heads together are {widest:,} wide. At most {_WIDEST:,} is allowed")
 
 
 KINDS: dict[str, type[ModelSettings]] = {
@@ -510,7 +510,7 @@ else:
         Discriminator(
             _kind_of,
             custom_error_type="unknown_kind",
-            custom_error_message=f"there is no such kind of model; kinds are {', '.join(KINDS)}",
+            custom_error_message=f"there is no such kind of model. Use one of {', '.join(KINDS)}",
         ),
     ]
 """A field that holds the settings of some kind of model, told by its ``kind``."""

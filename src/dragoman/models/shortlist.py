@@ -71,18 +71,18 @@ class Shortlist:
                 if file.metadata.get("key") != key:
                     return None
                 if set(file.shapes) != {"always", "offsets", "candidates"}:
-                    raise RunError(f"{path} is damaged (it is no shortlist)")
+                    raise RunError(f"{path} is damaged (it is not a shortlist)")
                 found = cls(*(file.read(name) for name in ("always", "offsets", "candidates")))
             found._check(source_vocabulary, target_vocabulary, eos)
         except RunError as error:
-            raise RunError(f"{error}: delete {path} and learn it again") from error
+            raise RunError(f"{error}. Delete {path} and learn it again") from error
         return found
 
     def _check(self, source_vocabulary: int, target_vocabulary: int, eos: int) -> None:
         """Errors: ``RunError`` unless every number is one that ``learn`` could have written."""
         offsets = self.offsets
         if any(array.ndim != 1 for array in (self.always, offsets, self.candidates)):
-            raise RunError("the shortlist is damaged (it is no list)")
+            raise RunError("the shortlist is damaged (it is not a list)")
         if len(offsets) != source_vocabulary + 1:
             raise RunError(
                 f"the shortlist is damaged (it is for {len(offsets) - 1:,} source tokens, not "
@@ -90,10 +90,10 @@ class Shortlist:
             )
         ends = offsets[0] == 0 and offsets[-1] == len(self.candidates)
         if not ends or (offsets[1:] < offsets[:-1]).any():
-            raise RunError("the shortlist is damaged (its offsets lead out of it)")
+            raise RunError("the shortlist is damaged (its offsets are outside of it)")
         for ids in (self.always, self.candidates):
             if len(ids) and not 0 <= ids.min() <= ids.max() < target_vocabulary:
-                raise RunError("the shortlist is damaged (it holds tokens that are none)")
+                raise RunError("the shortlist is damaged (it contains unknown tokens)")
         if eos not in self.always:
             raise RunError("the shortlist is damaged (it lacks the end symbol)")
 

@@ -68,7 +68,7 @@ class _Embed(torch.autograd.Function):
     ) -> Tensor:
         ids, width = ids.contiguous(), matrix.shape[1]
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(matrix):
-            raise IndexError(f"a token lies outside the vocabulary of {len(matrix)}")
+            raise IndexError(f"a token is outside the vocabulary of {len(matrix)}")
         if places is not None:
             assert positions is not None and places.is_contiguous()
             positions = positions.contiguous()

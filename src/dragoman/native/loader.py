@@ -91,9 +91,7 @@ def _choice() -> str:
     choice = os.environ.get("DRAGOMAN_NATIVE") or "auto"
     if choice not in CHOICES:
         allowed = ", ".join(CHOICES)
-        raise DragomanError(
-            f"native kernels: DRAGOMAN_NATIVE says {choice!r}; allowed are {allowed}"
-        )
+        raise DragomanError(f"native kernels: DRAGOMAN_NATIVE={choice!r} is not one of {allowed}")
     return choice
 
 
@@ -116,7 +114,7 @@ def trains() -> bool:
 def load() -> tuple[_Library | None, Status]:
     choice = _choice()
     if choice == "off":
-        return None, Status(None, "off (DRAGOMAN_NATIVE=off): plain torch does the work")
+        return None, Status(None, "off (DRAGOMAN_NATIVE=off): plain torch is used")
     path = library_path()
     if not path.exists():
         return without(f"not built ({remedy()})")
@@ -130,7 +128,7 @@ def load() -> tuple[_Library | None, Status]:
     if mark().decode() != building.fingerprint():
         return without(f"stale, built from other sources than these ({remedy()})")
     if (other := abi.difference(handle)) is not None:
-        return without(f"wrong: it lays out {other} otherwise than abi.py ({remedy()})")
+        return without(f"wrong: its layout of {other} differs from abi.py ({remedy()})")
     can, why_not = _can_run(handle)
     if choice == TWIN and not building.has_twin(path):
         return without(f"{TWIN} is for tests, and not in this library ({remedy()} --twin)")
@@ -219,7 +217,7 @@ def remedy() -> str:
 
 
 def without(reason: str) -> tuple[None, Status]:
-    line = f"native kernels: {reason}; plain torch does the work, slower"
+    line = f"native kernels: {reason}; plain torch is used, which is slower"
     logger.warning(line)
     return None, Status(None, line)
 

@@ -63,7 +63,7 @@ class _CrossEntropy(torch.autograd.Function):
         targets = targets.contiguous()
         count, vocabulary = len(rows), packed.outputs
         if count and not 0 <= int(targets.min()) <= int(targets.max()) < vocabulary:
-            raise IndexError(f"a target lies outside the vocabulary of {vocabulary}")
+            raise IndexError(f"a target is outside the vocabulary of {vocabulary}")
         losses, nlls = torch.empty(count), torch.empty(count)
         dhidden = slopes = dweight = None
         if wants:

@@ -94,7 +94,7 @@ def measures() -> bool:
     """
     choice = os.environ.get("DRAGOMAN_MEASURE") or "auto"
     if choice not in ("auto", "off"):
-        raise DragomanError(f"DRAGOMAN_MEASURE says {choice!r}; allowed are auto, off")
+        raise DragomanError(f"DRAGOMAN_MEASURE={choice!r} is not one of auto, off")
     return choice == "auto"
 
 

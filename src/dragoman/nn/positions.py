@@ -125,8 +125,8 @@ class Positions(Computing):
         if longest > self.settings.maximum:
             raise SearchError(
                 f"position {longest} is beyond this model's learned table of "
-                f"{self.settings.maximum} positions; cut the sequence, or train a model "
-                "that knows more of them (see model.positions)"
+                f"{self.settings.maximum} positions. Shorten the sequence, or train with a "
+                "larger model.positions.maximum"
             )
         return F.embedding(positions, self.table).to(dtype)
 

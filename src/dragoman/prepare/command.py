@@ -58,7 +58,7 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     if command.share.number == 0:
         return
     if store.stat(FILE) is not None:
-        say(f"{to} is prepared already: nothing to do")
+        say(f"{to} is prepared already. There is nothing to do")
         return
     _do(command, stages.Fingerprints(to, plan))
     _do(command, stages.PartReading(to, plan))

@@ -98,7 +98,7 @@ class DataPlan:
             count += 1
             yield pair
         if count != part.stretches[0].lines:
-            raise InputChanged(f"{self.place(number)}: there are {count:,} lines now")
+            raise InputChanged(f"{self.place(number)} now has {count:,} lines")
 
 
 DATA_PLANS = TypeAdapter(DataPlan)
@@ -131,7 +131,7 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
 
 def check_same(plan: DataPlan, recipe: Recipe, lines: int, where: str) -> None:
     """Errors: ``RunError`` or ``InputChanged`` if the stored plan differs from the request."""
-    another = "Take another folder: --to"
+    another = "Use another folder: --to"
     if plan.recipe != recipe:
         raise RunError(f"{where} was begun with another recipe, or with other settings. {another}")
     if plan.lines != lines:
@@ -145,8 +145,8 @@ def check_versions(plan: DataPlan, where: str) -> None:
     here = versions(plan.recipe)
     if plan.versions != here:
         raise RunError(
-            f"{where} was begun with {', '.join(plan.versions)}, and here is "
-            f"{', '.join(here)}: install the same versions"
+            f"{where} was begun with {', '.join(plan.versions)}, but this machine has "
+            f"{', '.join(here)}. Install the same versions"
         )
 
 
@@ -164,15 +164,15 @@ def check_fits(recipe: Recipe) -> None:
     data = recipe.data
     reason = ""
     if data.embedded is not None or not data.train:
-        reason = "it names no files to train on (data.train)"
+        reason = "it has no files to train on (data.train)"
     elif data.prepared is not None:
         reason = f"its text is prepared already, in {data.prepared}"
     elif recipe.spec.reads_files:
-        reason = "it reads recordings or pictures, and only text is prepared in parts"
+        reason = "it reads recordings or pictures, but only text can be prepared in parts"
     elif any(corpus.links is not None for corpus in data.train):
-        reason = "a corpus brings its own word alignment (links)"
+        reason = "a corpus has its own word alignment (links)"
     elif any(corpus.groups_by is not None for corpus in data.train):
-        reason = "a corpus has groups, which no part knows as a whole"
+        reason = "a corpus has groups, which may be spread over several parts"
     if reason:
         raise RecipeError(f"recipe {recipe.name} cannot be prepared: {reason}")
 

@@ -195,7 +195,7 @@ def read(store: Store, name: str) -> bytes:
     """Read an object. Errors: ``StoreError`` if it does not exist."""
     data = store.content(name)
     if data is None:
-        raise StoreError(f"{store.place(name)} is not there any more: give the same command again")
+        raise StoreError(f"{store.place(name)} no longer exists. Run the same command again")
     return data
 
 

@@ -101,8 +101,8 @@ def spoken_corpora(recipe: Recipe) -> list[WeightedPairs]:
     folder = cache_folder("voices")
     if folder is None:
         raise DataError(
-            "data.synthetic_voices keeps what is spoken in the cache, and there is none: name a "
-            "folder, DRAGOMAN_CACHE=FOLDER, or set it to 0"
+            "data.synthetic_voices stores recordings in the cache, but there is no cache "
+            "folder. Set DRAGOMAN_CACHE=FOLDER, or set data.synthetic_voices to 0"
         )
     texts = (pair.target for corpus in corpora_of(recipe, "train") for pair in corpus.pairs)
     pairs = spoken(texts, times, recipe.languages.spoken, folder)
@@ -183,7 +183,7 @@ def named_examples(recipe: Recipe) -> Iterator[tuple[str, Pair]]:
 def _require_text(recipe: Recipe) -> None:
     if not recipe.data.train:
         raise RecipeError(
-            f"recipe {recipe.name} names no text to train on: give two files (dragoman train my.en "
+            f"recipe {recipe.name} has no text to train on. Give two files (dragoman train my.en "
             f"my.de --recipe {recipe.name}), or set data.train in it"
         )
 

@@ -123,7 +123,7 @@ def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[s
         if len(sets[-1]) != len(pairs):
             raise DataError(
                 f"{path} has {plural(len(sets[-1]), 'line')} for "
-                f"{plural(len(pairs), 'sentence')}: each file of references has one line for each"
+                f"{plural(len(pairs), 'sentence')}. A file of references needs one line for each"
             )
     return sets
 
@@ -168,14 +168,16 @@ def keep_test_set(recipe: Recipe, folder: Path) -> None:
 def nothing_to_measure(run: Run, there: str, files: str, example: str) -> DragomanError:
     """The error for ``there`` "is no text"; ``files``: what to give, such as ``example``."""
     return DragomanError(
-        f"there {there} to measure {run.folder} on; give {files}: "
-        f"dragoman evaluate {run.quoted} {example}"
+        f"there {there} to measure {run.folder} on. Give {files}: dragoman evaluate {run.quoted} "
+        f"{example}"
     )
 
 
 def _no_pairs(run: Run) -> DragomanError:
-    why = "names no test set and holds none out"
+    why = "has no test set and holds none out"
     if has_test_set(run.recipe):
-        why = "holds out a share of the text for a test, and no pair of so few fell into it"
+        why = (
+            "holds out a share of the text for a test, but the text is too small: no pair is in it"
+        )
     wanted = run.recipe.source.to_measure.format(noun=run.task.noun, run=run.quoted)
-    return DragomanError(f"the recipe of {run.folder} {why}; give {wanted}")
+    return DragomanError(f"the recipe of {run.folder} {why}. Give {wanted}")

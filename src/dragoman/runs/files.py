@@ -78,7 +78,7 @@ class ScoresFile(_Record):
     def _square(self) -> ScoresFile:
         sizes = {len(self.confusion), *map(len, self.confusion)}
         if self.confusion and sizes != {len(self.labels)}:
-            raise ValueError("confusions that are not those of the labels")
+            raise ValueError("the confusions do not match the labels")
         return self
 
 
@@ -178,8 +178,8 @@ def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
         return _check(read_json(path), what, str(path))
     except RunError as error:
         raise RunError(
-            f"{error}. Remove it: the model works without, and dragoman evaluate and train write "
-            "it anew"
+            f"{error}. Remove it; the model works without it, and dragoman evaluate and train "
+            "write it again"
         ) from error
 
 
@@ -196,8 +196,8 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             where = f"{path}, line {number}"
             if len(line) > MAX_JSON:
                 raise RunError(
-                    f"{where} has more than the {MAX_JSON:,} bytes that it may have. Remove the "
-                    "file: the model works without, and only the curves of its training are lost"
+                    f"{where} has more than the {MAX_JSON:,} bytes that are allowed. Remove the "
+                    "file; the model works without it, and only its training curves are lost"
                 )
             if not line.endswith(b"\n"):
                 return  # all is read, or somebody is writing it

@@ -288,6 +288,6 @@ def _load(folder: Path, number: int) -> Hashes:
         if path.is_file():
             content = read_bytes(path, _MOST)
             if len(content) % 8:
-                raise RunError(f"{path} is damaged: {len(content):,} bytes are no hashes")
+                raise RunError(f"{path} is damaged: {len(content):,} bytes are not hashes")
             hashes[side] = np.frombuffer(content, "<u8").astype(np.uint64)
     return hashes

@@ -60,7 +60,7 @@ def training_links(
                 for _ in of_corpus:
                     pass
     if len(known) < len(named) or not named:
-        say(f"aligning {plural(len(store), 'pair')}, for the head that is taught to align")
+        say(f"aligning {plural(len(store), 'pair')}, for guided alignment")
         learned = _learn_links(store, vocabularies, starts)
         links = dict(enumerate(learned)) | links
     word_links = WordLinks.of(links.get(example, frozenset()) for example in range(len(store)))
@@ -127,9 +127,9 @@ def _read_links(
         for source, target in links:
             if source >= sizes[0] or target >= sizes[1]:
                 raise DataError(
-                    f"{where}: the link {source}-{target} lies outside of its sentences of "
-                    f"{sizes[0]} and {sizes[1]} words. Words are counted from 0, and are what "
-                    "stands between spaces"
+                    f"{where}: the link {source}-{target} is outside of its sentences of "
+                    f"{sizes[0]} and {sizes[1]} words. Words are separated by spaces and counted "
+                    "from 0"
                 )
         words = [
             int(words_of(store.tokens(side, example), begins)[-1:].sum()) + 1

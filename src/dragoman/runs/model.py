@@ -52,9 +52,9 @@ def build_model(recipe: Recipe, source: Form, target: Form) -> Network:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if parameters * _BYTES_TO_TRAIN > memory:
         raise UntrainableError(
-            f"to train a model of {parameters:,} parameters takes at least "
+            f"training a model of {parameters:,} parameters needs at least "
             f"{parameters * _BYTES_TO_TRAIN / 2**30:,.0f} GiB, and this machine has "
-            f"{memory / 2**30:,.0f}: choose smaller sizes in [model]"
+            f"{memory / 2**30:,.0f}. Set smaller sizes in [model]"
         )
     return _network(recipe, source, target)
 

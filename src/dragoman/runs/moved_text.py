@@ -55,18 +55,17 @@ def _find(
     unknown = [missing[key].name for key, found in places.items() if not found]
     if files and unknown:
         raise RunError(
-            f"{run.folder} was begun with {' and '.join(unknown)}, and no file of that name is "
-            "among what --text names. Files are found by their names: give each of them, or a "
-            "folder that has them"
+            f"{run.folder} was begun with {' and '.join(unknown)}, but --text has no file of "
+            "that name. Give each file under its old name, or a folder that contains them"
         )
     if not missing or unknown:
         return corpus
     named = {key: str(found[0]) for key, found in places.items()}
     if not begun:
         raise RunError(
-            f"whether {' and '.join(named.values())} is the text that {run.folder} was begun with "
-            f"cannot be told: {run.folder / NOTES} has no fingerprint of it. Change the paths in "
-            f"{run.folder / RECIPE} if you are sure"
+            f"whether {' and '.join(named.values())} is the text that {run.folder} was trained "
+            f"on is not known: {run.folder / NOTES} has no fingerprint of it. If it is the same "
+            f"text, change the paths in {run.folder / RECIPE}"
         )
     for together in product(*places.values()):
         there = corpus.model_copy(

@@ -99,7 +99,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     if (groups := _groups(recipe)) is not None:
         notes["groups"] = groups
         told = plural(groups["count"], "group")
-        say(f"{told} by {groups['by']}: each stands on one side of the split")
+        say(f"{told} by {groups['by']}; each is in only one part of the split")
     read = plural(len(store), recipe.spec.noun.removesuffix("s"))
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
@@ -136,7 +136,7 @@ def _groups(recipe: Recipe) -> dict[str, Any] | None:
             if other != side:
                 raise DataError(
                     f"{place}: the group {pair.group!r} is in {side} and in {other} ({first}). "
-                    "Move all of it to one side"
+                    "Move the whole group to one of them"
                 )
         count = len(seen) if side == "training" else count
     by = dict.fromkeys(corpus.groups_by for corpus in data.train if corpus.groups_by is not None)
@@ -233,22 +233,21 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
     changed = [name for name, *rest in now if (name, *rest) not in begun]
     if changed and recipe.data.embedded is not None:
         raise RunError(
-            f"{folder} was begun with another version of this program, whose {changed[0]} corpus "
-            "was not this one, so it cannot go on. Train anew"
+            f"{folder} was begun with another version of this program, with another {changed[0]} "
+            "corpus, and cannot be resumed. Train a new run"
         )
     if changed == [SYNTHETIC_VOICES] and len(now) == len(begun):
         raise RunError(
             f"{folder} was begun with other synthetic voices than those of {_programs(recipe)} "
-            "here, so it cannot go on as if nothing had happened. Install the programs that spoke "
-            "then; or train from its weights: dragoman train FILES --from "
-            f"{shlex.quote(str(folder))}"
+            "here, so it cannot be resumed. Install the same programs, or train from its "
+            f"weights: dragoman train FILES --from {shlex.quote(str(folder))}"
         )
     if changed or len(now) != len(begun):
         raise RunError(
-            f"the training text of {folder} is not what it was begun with ("
-            f"{', '.join(changed) or 'there were more corpora'}), so it cannot go on as if nothing "
-            "had happened. Put the old files back; or train on the new ones from its weights: "
-            f"dragoman train FILES --from {shlex.quote(str(folder))}"
+            f"the training text of {folder} is not what it was begun with "
+            f"({', '.join(changed) or 'there were more corpora'}), so it cannot be resumed. "
+            "Restore the old files, or train on the new ones from its weights: dragoman train "
+            f"FILES --from {shlex.quote(str(folder))}"
         )
     begun_held = notes.get("held_out")
     if begun_held is None:  # its data.json was removed
@@ -256,9 +255,9 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
     held = _held_fingerprints(recipe)
     if held.get("dev") != begun_held.get("dev"):
         raise RunError(
-            f"the dev text of {folder} is not what it was begun with, and it decides which weights "
-            "are kept, so the run cannot go on as if nothing had happened. Put the old files back; "
-            f"or train from its weights: dragoman train FILES --from {folder}"
+            f"the dev text of {folder} is not what it was begun with, and it decides which "
+            "weights are kept, so the run cannot be resumed. Restore the old files, or train "
+            f"from its weights: dragoman train FILES --from {folder}"
         )
     if held.get("test") != begun_held.get("test"):
         say(

@@ -90,13 +90,15 @@ def read_prepared(folder: str | os.PathLike[str]) -> PreparedFile:
         # As JSON has them, tuples are lists.
         return PreparedFile.model_validate_json(json.dumps(read_json(path)))
     except ValidationError as error:
-        raise RunError(f"{path} is damaged, or of another version of dragoman") from error
+        raise RunError(
+            f"{path} is damaged or was written by another version of dragoman"
+        ) from error
 
 
 def _not_prepared_error(folder: str | os.PathLike[str]) -> RunError:
     return RunError(
-        f"{folder} holds no prepared text: {FILE} is written last. Prepare it, or go on: "
-        f"dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
+        f"{folder} has no prepared text: it has no {FILE}, which is written last. Prepare it, or "
+        f"continue: dragoman prepare RECIPE --to {shlex.quote(str(folder))}"
     )
 
 
@@ -168,7 +170,7 @@ def _open_store(recipe: Recipe, sizes: dict[str, int] | None = None) -> TokenSto
     folder = local_folder(_place(recipe))
     mend = "prepare the text again, in another folder"
     if is_remote(_place(recipe)):
-        mend = f"delete {folder}, and it is fetched again"
+        mend = f"delete {folder}; it will be downloaded again"
     return TokenStore(folder / TOKENS, sizes, mend)
 
 
@@ -264,9 +266,9 @@ def _check_room(store: Store, folder: Path, total: int) -> None:
     free = shutil.disk_usage(folder).free
     if total > free:
         raise RunError(
-            f"{store.address}: {total / 1e9:,.1f} GB are to be fetched, and {folder.parent} has "
-            f"{free / 1e9:,.1f} GB free. Name a folder on a larger disk, DRAGOMAN_CACHE=FOLDER, or "
-            f"delete texts in {folder.parent} that you no longer train on"
+            f"{store.address}: {total / 1e9:,.1f} GB must be downloaded, but {folder.parent} has "
+            f"{free / 1e9:,.1f} GB free. Set a folder on a larger disk with "
+            f"DRAGOMAN_CACHE=FOLDER, or delete unused texts in {folder.parent}"
         )
 
 
@@ -277,8 +279,8 @@ def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) 
             file.writelines(summed(sums, name, store.blocks(name, stat)))
         if sums[name] != expected:
             raise DataError(
-                f"{store.place(name)} is damaged: it has the SHA-256 {sums[name]}, and {expected} "
-                "was written. Prepare the text again, in another folder"
+                f"{store.place(name)} is damaged: it has the SHA-256 {sums[name]} instead of "
+                f"{expected}. Prepare the text again, in another folder"
             )
 
 

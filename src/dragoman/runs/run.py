@@ -95,12 +95,10 @@ class Run:
         path = Path(folder)
         if path.is_file():
             is_of_run = (path.parent / RECIPE).is_file()
-            told = f"such as {path.parent}" if is_of_run else "which dragoman train or demo makes"
+            told = f"such as {path.parent}" if is_of_run else "which dragoman train or demo creates"
             raise RunError(f"{path} is a file; a run is a folder, {told}")
         if not path.is_dir():
-            raise RunError(
-                f"there is no run folder {path}; a run is what dragoman train or demo makes"
-            )
+            raise RunError(f"there is no run folder {path}. Create one with dragoman train or demo")
         if not (path / RECIPE).is_file():
             raise RunError(f"{path} is not a run folder: it has no {RECIPE}")
         return cls(path, cls.recipes.load(path / RECIPE))
@@ -144,7 +142,7 @@ class Run:
     @property
     def writes_no_text(self) -> str:
         """The message for a run that cannot write text."""
-        return f"{self.folder} is a {self.task.called}: it writes no text. What it does: {self.use}"
+        return f"{self.folder} is a {self.task.called}, which writes no text. To use it: {self.use}"
 
     @property
     def source_text(self) -> Text:
@@ -234,9 +232,8 @@ class Run:
         prepared = data.prepared
         if prepared is not None and "://" not in prepared and not Path(prepared).is_dir():
             raise RunError(
-                f"{data.prepared} does not exist. It stands in {place}, as data.prepared, a path "
-                "relative to that file. Was the prepared text moved? Put it there, or change that "
-                "line to where it is now"
+                f"{data.prepared} does not exist. {place} sets it as data.prepared, relative to "
+                "that file. If the prepared text was moved, move it back or correct that line"
             )
         for side in sides:
             if data.prepared is not None and (side == "train" or getattr(data, side) is None):
@@ -250,11 +247,10 @@ class Run:
                         continue
                     written = os.path.relpath(path, self.folder.resolve())
                     raise RunError(
-                        f"{path} does not exist. It stands in {place}, under data."
-                        f'{side if named else "train"}, as {key} = "{written}", a path relative to '
-                        "that file. Was the run or the text moved? Put the text there, or change "
-                        "that line to where it is now; "
-                        f"dragoman resume {self.quoted} --text FILE does so"
+                        f"{path} does not exist. {place} sets it under "
+                        f'data.{side if named else "train"}, as {key} = "{written}", relative to '
+                        "that file. If the run or the text was moved, correct that line, or use "
+                        f"dragoman resume {self.quoted} --text FILE"
                     )
 
     def scores(self) -> dict[str, Any]:
@@ -303,8 +299,8 @@ class Run:
         if not path.is_file():
             raise RunError(
                 f"{self.folder} has no {WEIGHTS}: the training has not reached its first "
-                "validation, or the file was removed. To go on, or to choose the weights of a "
-                f"finished training again: dragoman resume {self.folder}"
+                "validation, or the file was removed. To continue, or to choose the weights "
+                f"again: dragoman resume {self.folder}"
             )
         return path
 
@@ -318,11 +314,11 @@ def refuse_run(folder: Path) -> None:
     """Errors: ``RunError`` if there is a run in the folder already, or it is a file."""
     if (folder / RECIPE).exists():
         raise RunError(
-            f"{folder} is a run already. Go on with it: dragoman resume {folder}; "
-            "or train into another folder: --to FOLDER"
+            f"{folder} is already a run. Resume it with dragoman resume {folder}, or set another "
+            "folder with --to FOLDER"
         )
     if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file; a run is a folder: --to FOLDER")
+        raise RunError(f"{folder} is a file. Set a folder with --to FOLDER")
 
 
 def refuse_occupied(folder: Path) -> None:
@@ -333,8 +329,8 @@ def refuse_occupied(folder: Path) -> None:
         return
     if (other := next(folder.iterdir(), None)) is not None:
         raise RunError(
-            f"{folder} is no run and holds other things, such as {other.name}. A run has a folder "
-            "of its own: --to FOLDER"
+            f"{folder} is not a run and contains other files, such as {other.name}. Set an empty "
+            "folder with --to FOLDER"
         )
 
 
@@ -347,8 +343,8 @@ def load_shortlist(run: Run) -> Shortlist:
     target = run.target_text
     found = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
     if found is None:
-        what = "is for other weights than these" if path.exists() else "does not exist"
-        raise RunError(f"{path} {what}; learn one with: dragoman shortlist {run.folder}")
+        what = "is for other weights" if path.exists() else "does not exist"
+        raise RunError(f"{path} {what}. Learn one with: dragoman shortlist {run.folder}")
     return found
 
 

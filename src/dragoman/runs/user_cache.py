@@ -42,7 +42,7 @@ def packed_folder() -> Path | None:
 @cache
 def _warn(doubt: str) -> None:
     """Warns once a process that the cache is not used."""
-    logger.warning("the cache is left alone, because %s", doubt)
+    logger.warning("the cache is not used, because %s", doubt)
 
 
 def _root_folder() -> Path:
@@ -56,11 +56,11 @@ def _find_doubt(folder: Path) -> str | None:
     """The reason not to trust a folder; None if only this user can have written to it."""
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        return f"{folder} belongs to another user; name one of your own: DRAGOMAN_CACHE=FOLDER"
+        return f"{folder} belongs to another user. Set your own: DRAGOMAN_CACHE=FOLDER"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others may write to {folder}; mend it with: chmod go-w {folder}"
+        return f"others may write to {folder}. Correct it with: chmod go-w {folder}"
     for above in folder.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            return f"anybody may put another folder in the place of {folder}, by way of {above}"
+            return f"others may replace {folder} through {above}"
     return None

@@ -52,8 +52,8 @@ class Request:
         """Raise SearchError if it cannot be met."""
         if self.rules is not None and (self.settings.min_length or self.settings.no_repeat_ngram):
             raise SearchError(
-                "min_length and no_repeat_ngram could leave nothing that may follow in an output "
-                "that has rules of its own: set both to 0."
+                "min_length and no_repeat_ngram could leave no valid next token in an output "
+                "with its own rules. Set both to 0."
             )
         if not self.prefix:
             return
@@ -64,8 +64,8 @@ class Request:
             )
         if any(token < 0 or token == eos for token in self.prefix):
             raise SearchError(
-                f"The prefix {list(self.prefix)} holds the end symbol {eos} or a negative number: "
-                "it must be made of tokens of an output."
+                f"The prefix {list(self.prefix)} holds the end symbol {eos} or a negative "
+                "number: it may contain only tokens of an output."
             )
         if self.rules is not None:
             tokens = np.array([self.prefix], np.int32)

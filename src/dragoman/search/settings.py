@@ -82,9 +82,7 @@ class SearchSettings(Settings):
                 f"min_length {self.min_length} is greater than max_length {self.max_length}"
             )
         if self.sampling is not None and self.alternatives:
-            raise ValueError("alternatives are searched for: leave sampling out")
+            raise ValueError("alternatives need a beam search. Leave sampling out")
         if self.sampling is None and not self.alternatives and self.n_best > self.beam:
-            raise ValueError(
-                f"n_best {self.n_best} is greater than beam {self.beam}: widen the beam"
-            )
+            raise ValueError(f"n_best {self.n_best} is greater than beam {self.beam}. Raise beam")
         return self

@@ -168,7 +168,7 @@ class FigureMaker:
         if name not in captions():
             raise Refusal(
                 "no_such_figure",
-                f"There is no figure {name!r}; GET /v1/figures names all.",
+                f"There is no figure {name!r}. GET /v1/figures lists all figures.",
                 figure=name,
             )
         missing = self._missing[name]
@@ -214,8 +214,8 @@ class FigureMaker:
         if tokens > MAX_SENTENCE:
             raise Refusal(
                 "too_long_for_figure",
-                f"The sentence has {tokens} tokens; figures show {MAX_SENTENCE}. Longer ones "
-                "can be looked into in the tab Look.",
+                f"The sentence has {tokens} tokens; figures show at most {MAX_SENTENCE}. Use the "
+                "tab Look for longer sentences.",
                 tokens=tokens,
                 most=MAX_SENTENCE,
             )
@@ -286,7 +286,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
         return None
     if not run.has_figures:
         return TwoLanguages(
-            en=f"{run.name} {run.does}; figures look into runs that write or fill in.",
+            en=f"{run.name} {run.does}. Figures work only for runs that write text or fill it in.",
             ko=f"그림은 글을 쓰거나 빈칸을 채우는 모델만 들여다봅니다. {run.name} 모델은 다른 일을 "
             "합니다.",
         )
@@ -296,21 +296,21 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
         return _both(needed)
     if run.takes_files and figure.sentence is not None:
         return TwoLanguages(
-            en=f"This figure shows a file, and {run.name} reads {run.reads}: the view Label shows "
-            "where it looks in yours, and how it reads it.",
+            en=f"This figure shows a file, and {run.name} reads {run.reads}. Use the view Label "
+            "to see where it looks in your file.",
             ko=f"이 그림은 파일을 보여 줍니다. {run.name} 모델이 파일에서 본 곳과 읽는 과정은 분류 "
             "화면에서 볼 수 있습니다.",
         )
     if figure.trains and transformer_of(model).settings.positions.kind != "learned":
         return TwoLanguages(
             en=f"{run.name} has fixed positions, so a small model would have to be trained for "
-            "this figure: some seconds of work, which a server does not take upon itself.",
+            "this figure. The server does not train models.",
             ko=f"{run.name} 모델은 위치 인코딩이 고정되어 있어, 이 그림을 그리려면 작은 모델을 "
             "몇 초 동안 새로 학습해야 합니다. 서버에서는 학습하지 않습니다.",
         )
     if figure.of_demo and recipe.data.embedded != "demo":
         return TwoLanguages(
-            en="This figure needs a run of the embedded corpus: dragoman demo makes one.",
+            en="This figure needs a run trained on the demo corpus. Create one with dragoman demo.",
             ko="이 그림에는 데모 말뭉치로 학습한 모델이 필요합니다. dragoman demo 명령으로 만들 수 "
             "있습니다.",
         )

@@ -70,7 +70,7 @@ class Renewal:
         try:
             await self._renew_keys()
         except DragomanError as error:
-            logger.error("Nothing else was taken up anew: %s", error)
+            logger.error("Nothing else was reloaded: %s", error)
             return
         async with self._turn:
             try:
@@ -78,9 +78,9 @@ class Renewal:
                     # Models are reference cycles, which the collector would not look for soon.
                     gc.collect()
             except DragomanError as error:
-                logger.error("No run was taken up anew: %s", error)
+                logger.error("No run was reloaded: %s", error)
             except Exception:  # a damaged run may fail with any exception: the old one stays
-                logger.exception("taking up the runs anew failed; the old ones serve on")
+                logger.exception("reloading the runs failed; the old ones are still served")
 
     async def _renew_keys(self) -> None:
         settings = self._service.settings
@@ -105,7 +105,7 @@ class Renewal:
         service.catalogue = Catalogue([new.get(run.name, run) for run in old.runs], old.detector)
         self._stamps = stamps
         before = set(service.under_way)  # a request that chooses its run later uses the new one
-        logger.info("Taken up anew: %s.", ", ".join(changed))
+        logger.info("Reloaded: %s.", ", ".join(changed))
         while before & service.under_way:
             await asyncio.sleep(0.05)
         await asyncio.gather(*(run.close() for run in old.runs if run.name in new))
@@ -217,7 +217,7 @@ def run_names(folders: Sequence[Path]) -> list[str]:
     """The name of each run: its folder's, with as many parent folders as make it unique."""
     paths = [folder.resolve() for folder in folders]
     if len(set(paths)) < len(paths):
-        raise DragomanError("A run was named twice.")
+        raise DragomanError("A run is given twice. Give each run once.")
     names = []
     for path in paths:
         depth = 1
@@ -262,5 +262,5 @@ class _Server(uvicorn.Server):
         """Uvicorn calls this at SIGTERM and SIGINT; at the second SIGINT it stops at once."""
         self._service.closing = True
         if not self.should_exit:
-            logger.info("Stopping: finishing what is under way.")
+            logger.info("Stopping after the requests in progress.")
         super().handle_exit(sig, frame)

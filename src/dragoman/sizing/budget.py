@@ -160,10 +160,10 @@ def _choice_message(minutes: float, taught: _Taught, fitted: Size, row: Size, la
     if taught.size == row:
         return f"{said}Without a limit, updates have {row.tokens_per_update:,} tokens"
     said += (
-        f"It is a smaller model than this text can teach: {written(row)}, which learns more, "
-        f"takes about --minutes {math.ceil(taught.whole)} or more"
+        f"This text is enough for a larger model: {written(row)}, which learns more, takes about "
+        f"--minutes {math.ceil(taught.whole)} or more"
     )
-    return said if taught.is_enough else f"{said}. Even the smaller one will learn little"
+    return said if taught.is_enough else f"{said}. Even this model will learn little"
 
 
 def _sentences(size: Size, device: str) -> int:

@@ -52,12 +52,12 @@ FOR_FEW = {
         " goes with recordings, and with pictures (in folders, listed, or IDX files) and --task "
         "classification; for other corpora a recipe has group_column or group_key"
     ),
-    "codes": " goes with --task painting: other models write no codes of pictures",
+    "codes": " works only with --task painting; other models do not write codes of pictures",
     "label_ends": (
-        " goes with a file of bracketed trees, or a folder of them (--task parsing, --task "
-        "tagging); a recipe says it itself (label_ends in data.train)"
+        " works only with a file or folder of bracketed trees (--task parsing, --task tagging); "
+        "in a recipe, set label_ends in data.train"
     ),
-    "texts": " is for texts that stand alone: --task language-model, or --task masked",
+    "texts": " works only with --task language-model or --task masked",
 }
 """The options that fit few kinds of files, and the reason for all other kinds to refuse each."""
 
@@ -161,8 +161,8 @@ class RecipeBuilder(ABC):
         if "columns" not in self.fits and options.are_files and not table:
             options.refuse(
                 {
-                    "columns": " names the columns of source and target, or of text and label, in "
-                    "a tab-separated file (.tsv)"
+                    "columns": " sets the columns of source and target, or of text and label, "
+                    "in a tab-separated file (.tsv)"
                 }
             )
         if self.only_default and options.model not in (None, DEFAULT):
@@ -172,16 +172,16 @@ class RecipeBuilder(ABC):
             raise self.not_one_input()
         if self.is_whole and self.take is not None:
             raise RecipeError(
-                f"--init-part {self.take}: a {self.task.called} goes on from all of another "
-                "(--from RUN), or from nothing"
+                f"--init-part {self.take}: a {self.task.called} starts from all weights of "
+                "another run (--from RUN), or from none"
             )
 
     def not_one_input(self) -> RecipeError:
         """The error for other inputs than the single one that the task takes."""
         what, give = self.one_input
         return RecipeError(
-            f"a {self.task.called} learns from {what}: give {give}. What it is measured on is held "
-            "out of it, or named by --dev FILE and --test FILE"
+            f"a {self.task.called} learns from {what}: give {give}. Dev and test sets are held "
+            "out of it, or set with --dev FILE and --test FILE"
         )
 
     def corpus(self) -> CorpusSettings:
@@ -189,7 +189,7 @@ class RecipeBuilder(ABC):
         Errors: ``DataError``, ``RecipeError``."""
         if len(self.options.inputs) == 1:
             return self.file_at(self.options.first)
-        self.options.refuse({"keys": " goes with one .jsonl file that holds both sides"})
+        self.options.refuse({"keys": " works only with one .jsonl file that contains both sides"})
         source, target = map(absolute, self.options.inputs)
         return CorpusSettings(source=source, target=target)
 
@@ -228,7 +228,7 @@ class RecipeBuilder(ABC):
             if "groups" in self.fits and corpus.groups_by is not None:
                 groups[pair.group] += 1
         if not amount:
-            raise DataError(f"{corpus.source} holds no {self.noun}")
+            raise DataError(f"{corpus.source} contains no {self.noun}")
         return CorpusSummary(amount, amount, texts, labels=labels, files=files, groups=groups)
 
     def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
@@ -324,7 +324,7 @@ class RecipeBuilder(ABC):
             else:
                 corpus = train.model_copy(update={"source": files[0], "target": files[1]})
             if next(read_pairs(corpus), None) is None:
-                raise RecipeError(f"--{side} {corpus.source}: there are no {self.noun} in it")
+                raise RecipeError(f"--{side} {corpus.source}: it contains no {self.noun}")
             held[side] = corpus
         return held
 
@@ -372,8 +372,8 @@ def check_two_labels(corpus: CorpusSettings, examples: str, labels: Collection[s
     """Errors: ``DataError`` for only one label. ``examples``: their number, in words."""
     if len(labels) < 2:
         raise DataError(
-            f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}: there is nothing "
-            "to tell apart. Give examples of two labels at least"
+            f"{corpus.source}: {examples}, and one label, {next(iter(labels))!r}. Give examples "
+            "with at least two labels"
         )
 
 
@@ -407,8 +407,8 @@ def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict
         return {**data, "split": split.model_dump()}
     told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
     say(
-        f"warning: {told} too few to hold whole ones out, so each stands in training and in test, "
-        "and scores flatter. --dev and --test name examples of others"
+        f"warning: {told} too few to hold out whole ones, so each is in training and in test, "
+        "and scores may be too high. Set --dev and --test with examples of others"
     )
     train = [{k: v for k, v in one.items() if not k.startswith("group_")} for one in data["train"]]
     return {**data, "train": train}

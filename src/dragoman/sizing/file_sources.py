@@ -53,7 +53,7 @@ def source_of_pictures(files: Sequence[str | Path]) -> PictureSource:
     some = [file_of(str(file)) for file in files[:: -(-len(files) // _LOOKED_AT)]]
     sizes = [picture_size(file) for file in some]
     if (1, 1) in sizes:
-        raise DataError(f"{some[sizes.index((1, 1))]} is a single pixel, which shows nothing")
+        raise DataError(f"{some[sizes.index((1, 1))]} is a single pixel. Give a larger picture")
     channels = 3 if any(map(has_colours, some)) else 1
     height, width = sizes[0]
     if len(set(sizes)) > 1 or max(sizes[0]) > _LARGEST or _patches(height, width) > _MOST_PATCHES:
@@ -80,8 +80,8 @@ def source_of_idx(path: Path) -> PictureSource:
     shape = read_idx(path).shape[1:]
     if len(shape) not in (2, 3):
         raise DataError(
-            f"{path} holds {plural(len(shape), 'size')} of each example; pictures have "
-            "two, or three in colour"
+            f"{path} holds {plural(len(shape), 'size')} of each example, but pictures have two, "
+            "or three in colour"
         )
     if len(shape) == 3 and shape[2] not in (1, 3):
         raise DataError(

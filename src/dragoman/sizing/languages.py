@@ -10,7 +10,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
 from dragoman.runs.recipe.sections import LanguageSettings
 
-_KANURI = " (kr is Kanuri, which is given as kau)"
+_KANURI = " (kr is Kanuri; for Kanuri, use kau)"
 
 
 def languages_of(paths: Sequence[str]) -> tuple[str, str]:
@@ -27,9 +27,9 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
             named = ".".join(code if part == suffix else part for part in parts)
             renamed = Path(path).with_name(named)
             raise RecipeError(
-                f"{path}: the code of {name_of(code)} is {code}, and {suffix} is another language. "
-                f"Rename the file: mv {shlex.quote(path)} {shlex.quote(str(renamed))}; or name the "
-                f"languages by --languages{_KANURI}"
+                f"{path}: the code of {name_of(code)} is {code}, and {suffix} is another "
+                f"language. Rename the file: mv {shlex.quote(path)} {shlex.quote(str(renamed))}. "
+                f"Or set --languages{_KANURI}"
             )
         codes.append(suffix if suffix in CODES else "und")
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
@@ -44,7 +44,7 @@ def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
         return languages_of(paths)
     source, dash, target = codes.partition("-")
     if not dash or not source or not target:
-        raise RecipeError(f"--languages {codes}: write it as en-de")
+        raise RecipeError(f"--languages {codes}: use a form such as en-de")
     _check_codes(codes)
     return source, target
 
@@ -52,7 +52,7 @@ def given_languages(codes: str | None, paths: Sequence[str]) -> tuple[str, str]:
 def given_language(code: str | None, path: str) -> str:
     """The language of texts without translations. Errors: ``RecipeError`` for two codes."""
     if code is not None and "-" in code:
-        raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
+        raise RecipeError(f"--languages {code}: texts have one language. Use a form such as en")
     _check_codes(code or "")
     return code or languages_of([path, path])[0]
 
@@ -63,7 +63,7 @@ def _check_codes(codes: str) -> None:
     meant = f"{code_meant(source)}{dash}{code_meant(target)}"
     if meant != codes:
         kanuri = _KANURI if "kr" in (source, target) else ""
-        raise RecipeError(f"--languages {codes}: languages have codes: --languages {meant}{kanuri}")
+        raise RecipeError(f"--languages {codes}: use language codes: --languages {meant}{kanuri}")
 
 
 def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:

@@ -108,11 +108,11 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     minutes = recipe.training.minutes * wanted / updates
     verb, counted = recipe.spec.verbs[0][0], recipe.spec.counted
     return (
-        f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. This "
-        f"machine shows the model {updates * tokens_per_update:,.0f} {counted} in them, "
+        f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. On "
+        f"this machine, the model reads {updates * tokens_per_update:,.0f} {counted} in them, "
         f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to {verb} after about "
-        f"{wanted * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more "
-        "to learn it well"
+        f"{wanted * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more to learn "
+        "it well"
     )
 
 

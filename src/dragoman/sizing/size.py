@@ -144,7 +144,7 @@ _RATE_OF_MUON = 1.4
 def check_family(family: str) -> None:
     """Errors: ``RecipeError`` for an unknown family."""
     if family not in FAMILIES:
-        raise RecipeError(f"--model {family}: allowed are {', '.join(FAMILIES)}")
+        raise RecipeError(f"--model {family}: use one of {', '.join(FAMILIES)}")
 
 
 def shape_of(family: str, task: Spec) -> Shape:

@@ -68,8 +68,8 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
     if model.reads and model.writes:
         if take == "decoder" or not isinstance(model, TransformerSettings):
             raise RecipeError(
-                f"--init-part {take}: of a model of kind {model.kind} a {task.name} cannot take "
-                "that; it takes the encoder of a transformer, or a model that is one stack"
+                f"--init-part {take}: a {task.name} cannot use that part of a model of kind "
+                f"{model.kind}. Use the encoder of a transformer, or a model with only one stack"
             )
         model = encoder_of(model)
     elif take != part_of(model):
@@ -108,8 +108,8 @@ def around_part(recipe: Recipe, learned: Recipe, take: ModelPart, say: Say) -> R
     if shares_with(recipe, learned):
         return recipe
     say(
-        f"the {take} brings a vocabulary of its own, so source and target get one each "
-        "(text.shared = false, model.tie = target)"
+        f"the {take} has its own vocabulary, so source and target get separate ones (text.shared "
+        "= false, model.tie = target)"
     )
     return recipe.model_copy(
         update={
@@ -126,8 +126,9 @@ def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> 
     """
     if recipe.text.shared and recipe.spec.translates and not shares_with(recipe, learned):
         raise RecipeError(
-            f"--init-part {take}: the {take} of {run} brings a vocabulary of its own, and recipe "
-            f"{recipe.name} has one for both sides: --set text.shared=false --set model.tie=target"
+            f"--init-part {take}: the {take} of {run} has its own vocabulary, but recipe "
+            f"{recipe.name} has one for both sides. Use --set text.shared=false --set "
+            "model.tie=target"
         )
 
 
@@ -153,7 +154,7 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
         if own:
             raise RecipeError(
                 f"plan.context is {context:,}, but the weights from {run} have positions for "
-                f"{longest:,} tokens: set plan.context={longest} or less"
+                f"{longest:,} tokens. Set plan.context={longest} or less"
             )
         say(
             f"{longest:,} tokens are read at once: the weights from {run} have no positions "
@@ -163,9 +164,8 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
     if not learned.spec.translates and learned.plan.context < context:
         say(
             f"{context:,} tokens are read at once (plan.context); the weights from {run} were "
-            f"trained on windows of {learned.plan.context:,}. You need not do anything: training "
-            "goes on with the longer ones. To keep to the shorter ones: "
-            f"--set plan.context={learned.plan.context}"
+            f"trained on windows of {learned.plan.context:,}. Training uses the longer ones. To "
+            f"use the shorter ones: --set plan.context={learned.plan.context}"
         )
     return recipe
 
@@ -216,7 +216,7 @@ def part_named(part: str | None, begins: bool) -> ModelPart | None:
     if part is None:
         return None
     if not begins:
-        raise RecipeError(f"--init-part {part} goes with --from RUN")
+        raise RecipeError(f"--init-part {part} works only with --from RUN")
     if part not in ("encoder", "decoder"):
-        raise RecipeError(f"--init-part {part}: it is encoder or decoder")
+        raise RecipeError(f"--init-part {part}: use encoder or decoder")
     return "encoder" if part == "encoder" else "decoder"

@@ -87,19 +87,19 @@ class TextsBuilder(RecipeBuilder):
         first = self.options.inputs[0]
         if len(self.options.inputs) == 1 and Path(first).suffix == ".toml":
             raise RecipeError(
-                f"{first} is a recipe, which says its task itself: leave --task, --recipe out"
+                f"{first} is a recipe, which sets its own task. Leave out --task and --recipe"
             )
         super().check()
         for one in islice(files_of(first), _SAMPLE_FILES):
             try:
                 next(read_lines(one, check_is_lines), None)
             except NotLines as error:  # a model of markup may be intended
-                self.say(f"warning: {error}. As it is, the model learns to write such lines")
+                self.say(f"warning: {error}. The model will learn to write such lines")
                 break
 
     def file_at(self, path: str) -> CorpusSettings:
         if self.options.texts not in (None, *ALONE):
-            raise RecipeError(f"--texts {self.options.texts}: it is text, documents or file")
+            raise RecipeError(f"--texts {self.options.texts}: use text, documents or file")
         layout = self.options.texts or _format(path, self.base)
         return CorpusSettings.model_validate({"source": path, "format": layout})
 
@@ -115,7 +115,7 @@ class TextsBuilder(RecipeBuilder):
             if texts <= _SAMPLE_SIZE:
                 first.append(pair.target)
         if not any(pair.target.strip() for pair in read_pairs(corpus)):
-            raise DataError(f"{corpus.source} holds nothing but spaces")
+            raise DataError(f"{corpus.source} contains no text, only spaces")
         section = None
         if corpus.format != "text" and texts < _SECTIONS:
             section = max(_SHORTEST, min(corpus.section, characters // _SECTIONS))
@@ -144,8 +144,8 @@ class TextsBuilder(RecipeBuilder):
         if corpus.format != "text" and not told and not path.is_dir():
             lines = sum(1 for _ in read_lines(path))
             self.say(
-                f"{path.name}: {plural(lines, 'line')}, read as {some}"
-                f"{plural(passages, 'passage')}; --texts text makes each line a text of its own"
+                f"{path.name}: {plural(lines, 'line')}, read as "
+                f"{some}{plural(passages, 'passage')}; --texts text makes each line a separate text"
             )
         return {**data, "split": split.model_dump()}
 

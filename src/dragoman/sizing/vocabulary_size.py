@@ -114,8 +114,8 @@ def _summary(size: int, coverage: float, settings: TextSettings, counts: Sequenc
     words = f"the text has {most.characters:,} different characters: "
     if coverage < settings.character_coverage:
         words += (
-            f"the {most.needed(coverage):,} most frequent, {coverage:.1%} of it, get a token each, "
-            "and the others are written as bytes"
+            f"the {most.needed(coverage):,} most frequent, {coverage:.1%} of it, get a token "
+            "each, and the others are written as bytes"
         )
     else:
         words += "each gets a token"

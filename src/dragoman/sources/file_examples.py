@@ -97,8 +97,8 @@ def passed_over(root: Path) -> str:
         return ""
     kept, left = plural(read.count(found), read.noun), plural(count, other.noun)
     return (
-        f"{root} has {kept} and {left}, and a model reads one kind: the {other.noun}s are left "
-        f"out. To learn from them, put them into a folder of their own"
+        f"{root} has {kept} and {left}, but a model reads only one kind, so the {other.noun}s "
+        "are left out. To use them, put them into a separate folder"
     )
 
 
@@ -117,8 +117,8 @@ def check_undivided(root: Path) -> None:
     parts = sorted(zip(map(str, options), inside, strict=True))
     command = " ".join(f"{option} {shlex.quote(str(part))}".strip() for option, part in parts)
     raise DataError(
-        f"{root} has folders named {' and '.join(one.name for one in inside)}, and the folders of "
-        f"labels are in these. Name them apart: dragoman train {command} --task classification"
+        f"{root} has folders named {' and '.join(one.name for one in inside)}, with the folders "
+        f"of labels inside. Give them separately: dragoman train {command} --task classification"
     )
 
 
@@ -140,15 +140,15 @@ def read_folders(root: Path) -> Iterator[Pair]:
         inside = checked(file).relative_to(root).parts
         if len(inside) < 2:
             raise DataError(
-                f"{file} lies beside the folders of labels: put each file into a folder that has "
-                "the name of its label"
+                f"{file} is next to the folders of labels. Put each file into a folder with the "
+                "name of its label"
             )
         number += 1
         yield Pair(number, str(file), _compose(inside[0]))
     if not number:
         raise DataError(
             f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
-            "in a folder of its own label"
+            "in a folder with the name of its label"
         )
 
 
@@ -158,16 +158,16 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
     shown = [(name, name.split("/")) for name in names_in(archive) if PICTURES.reads(name)]
     if not shown:
         raise DataError(
-            f"{archive} has no picture ({PICTURES.formats}) in a folder of its own label; of "
-            "anything else, unpack the archive and name the folder"
+            f"{archive} has no picture ({PICTURES.formats}) in a folder with the name of its "
+            "label. For other files, unpack the archive and give the folder"
         )
     around = {inside[0] for _, inside in shown}
     start = int(len(around) == 1 and min(len(inside) for _, inside in shown) > 2)
     for number, (name, inside) in enumerate(shown, 1):
         if len(inside) < start + 2:
             raise DataError(
-                f"{archive}#{name} lies beside the folders of labels: put each file into a folder "
-                "that has the name of its label"
+                f"{archive}#{name} is next to the folders of labels. Put each file into a folder "
+                "with the name of its label"
             )
         checked(Path(f"{archive}#{name}"))
         yield Pair(number, f"{archive}#{name}", _compose(inside[start]))
@@ -193,8 +193,8 @@ def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str)
             found = compiled.search(name)
             if found is None or not found[1]:
                 raise DataError(
-                    f"{called}, line {pair.line}: {pattern!r} (group_pattern) finds nothing "
-                    f"in {name!r}"
+                    f"{called}, line {pair.line}: {pattern!r} (group_pattern) does not match "
+                    f"{name!r}"
                 )
             yield pair._replace(group=found[1])
         elif pair.group:
@@ -239,9 +239,7 @@ def advice_for(root: Path) -> str:
     files = sorted(shown_in(root))
     train = f"dragoman train {shlex.quote(str(root))}"
     if (root / "recipe.toml").is_file():
-        return (
-            f"{root} is a run. To go on with its training: dragoman resume {shlex.quote(str(root))}"
-        )
+        return f"{root} is a run. To resume its training: dragoman resume {shlex.quote(str(root))}"
     kind = kind_among(files)
     if count := kind.count(files):
         has = f"{root} has {plural(count, kind.noun)}"
@@ -253,11 +251,10 @@ def advice_for(root: Path) -> str:
                 f"{has} in {len(folders)} folders. If the name of each folder is a label: {train} "
                 "--task classification"
             )
-        said = "a text of the same name (.txt) with what is said in it beside each recording, or "
+        said = "a text file of the same name (.txt) with the transcript next to each recording, or "
         return (
-            f"{has}, and nothing says what is to be learned of them. Put "
-            f"{said if '.wav' in kind.endings else ''}the files into a folder for each label: "
-            f"{train} --task classification"
+            f"{has}, but no labels. Put {said if '.wav' in kind.endings else ''}the files into a "
+            f"folder for each label: {train} --task classification"
         )
     if any(file.suffix in _TREES for file in files):
         return f"{root} has files of bracketed trees: {train} --task parsing"
@@ -267,8 +264,7 @@ def advice_for(root: Path) -> str:
         return f"{root} has two files of parallel text: dragoman train {pair}"
     if sides or any(file.suffix in _TEXTS for file in files):
         return (
-            f"{root} is a folder of {plural(len(files), 'file')}. To learn to translate, name the "
-            "two files of parallel text. To learn to write such text: "
-            f"{train} --task language-model"
+            f"{root} is a folder of {plural(len(files), 'file')}. To train a translator, give the "
+            f"two files of parallel text. To train a language model: {train} --task language-model"
         )
     return f"{root} is a folder without texts, recordings, pictures or trees"

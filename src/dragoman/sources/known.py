@@ -36,7 +36,7 @@ else:
         Discriminator(
             _kind_of,
             custom_error_type="unknown_kind",
-            custom_error_message=f"there is no such kind of source; kinds are {', '.join(SOURCES)}",
+            custom_error_message=f"no such kind of source. Use one of {', '.join(SOURCES)}",
         ),
     ]
 """The type of a field with a source of any kind, which ``kind`` selects."""

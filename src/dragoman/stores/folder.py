@@ -45,7 +45,7 @@ class FolderStore(Store):
                 data = file.read(length)
                 after = _stat(os.fstat(file.fileno()))
         except FileNotFoundError:
-            raise InputChanged(f"{self.place(name)} is not there any more") from None
+            raise InputChanged(f"{self.place(name)} no longer exists") from None
         except OSError as error:
             raise StoreError(f"cannot read {self.place(name)}: {error.strerror}") from error
         if tag and {before.tag, after.tag} != {tag}:
@@ -106,10 +106,10 @@ class FolderStore(Store):
             free = shutil.disk_usage(self.folder).free / 1e6
             return (
                 f"{message}. The disk is full or a quota is used up ({free:,.0f} MB are free). "
-                "What is written already stays; make room, then give the same command again"
+                "Completed parts are kept. Free some space, then run the same command again"
             )
         if error.errno in _NO_LINKS:
-            return f"{message}: parts need a file system with hard links, or an object store"
+            return f"{message}. Use a file system with hard links, or an object store"
         return message
 
 

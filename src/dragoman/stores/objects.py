@@ -52,7 +52,7 @@ class ObjectStore(Store):
             from obstore.store import from_url
         except ImportError:
             raise StoreError(
-                f"{address} is an object store, and obstore is not installed: {install('cluster')}"
+                f"{address} is an object store, but obstore is not installed: {install('cluster')}"
             ) from None
         self._obstore = obstore
         self.address = address
@@ -84,16 +84,14 @@ class ObjectStore(Store):
         try:
             data = self._ask(name, lambda: self._get(name, tag, length, options))
         except FileNotFoundError:
-            raise InputChanged(f"{self.place(name)} is not there any more") from None
+            raise InputChanged(f"{self.place(name)} no longer exists") from None
         except _NoRanges:
             return self._read_whole(name, tag)[start : start + length]
         return data
 
     def names(self, below: str) -> Iterator[tuple[str, Stat]]:
         if self._scheme in ("http", "https"):
-            raise StoreError(
-                f"{self.place(below)}: a server of files has no list of them; name each file"
-            )
+            raise StoreError(f"{self.place(below)}: a web server lists no files. Give each file")
         # A prefix of an object store ends with a whole part of a name.
         top = below.rpartition("/")[0] or None
         entries: list[tuple[str, Stat]] = []
@@ -143,7 +141,7 @@ class ObjectStore(Store):
         stat, data = _stat(got.meta), bytes(got.bytes())
         wanted = stat.size if length is None else length
         if len(data) != wanted:
-            raise Unanswered(f"{self.place(name)}: {len(data):,} of {wanted:,} bytes came")
+            raise Unanswered(f"{self.place(name)}: {len(data):,} of {wanted:,} bytes were received")
         if tag and stat.tag != tag:
             raise InputChanged(f"{self.place(name)} has changed since the plan was made")
         return data
@@ -199,8 +197,8 @@ class ObjectStore(Store):
         if variables is None:
             return told
         return (
-            f"{told}. Are there credentials, and are they still valid? They are read from "
-            f"{variables}, or from the machine's role; give the same command again with them"
+            f"{told}. Set valid credentials in {variables} or through the machine's role, then "
+            "run the same command again"
         )
 
 

@@ -27,7 +27,7 @@ def split_address(address: str) -> tuple[str, str]:
     found = urlsplit(address)
     if found.scheme not in SCHEMES:
         known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "http", "https"))
-        raise StoreError(f"{address}: {found.scheme}:// is not known; known are {known}")
+        raise StoreError(f"{address}: {found.scheme}:// is not supported. Use one of {known}")
     name = address.partition("://")[2].partition("/")[2]
     return f"{found.scheme}://{found.netloc}", name
 

@@ -102,7 +102,7 @@ class Ablation:
         known = {row.name: row for row in rows_of(self.given) if not row.cannot}
         for name in self.plan.rows:
             if name not in known:
-                raise RunError(f"{self.folder / PLAN}: there is no row {name!r} of this recipe")
+                raise RunError(f"{self.folder / PLAN}: this recipe has no row {name!r}")
         return [row for name, row in known.items() if name in self.plan.rows]
 
     @property

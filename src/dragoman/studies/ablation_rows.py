@@ -88,7 +88,8 @@ def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRo
     if not any(row.changes and not row.cannot for row in found):
         why = "; ".join(f"{row.name}: {row.cannot}" for row in found if row.cannot)
         raise DragomanError(
-            f"--rows leaves nothing to compare with the recipe as it is{f' ({why})' if why else ''}"
+            "--rows leaves nothing to compare with the unchanged "
+            f"recipe{f' ({why})' if why else ''}"
         )
     return found
 

@@ -21,12 +21,12 @@ _SHOWN = 1
 """The number of scores besides the loss in table and figure; ablation.csv has all of them."""
 
 _MORE = (
-    "more: the difference from the recipe as it is, of runs of the same seed; * its interval "
-    "leaves out 0. Without it, seeds alone may make such a difference."
+    "more: the difference from the unchanged recipe, for runs with the same seed. *: its 95 % "
+    "interval does not contain 0. Without *, the seed alone may explain the difference."
 )
 _PAPER = (
-    "Paper: table 3, newstest2013, English to German, one run each; perplexity by its own "
-    "vocabulary, so that only the differences compare."
+    "Paper: table 3, newstest2013, English to German, one run each. Its perplexity depends on "
+    "its own vocabulary, so compare only the differences."
 )
 
 
@@ -105,7 +105,7 @@ def notes(ablation: Ablation) -> list[str]:
     if updates and updates != {ablation.base.training.updates}:
         length = (
             f"Trainings have {_between(updates)} updates{seen}: patience or minutes ended some "
-            "before others, so rows also differ by that"
+            "earlier, so rows also differ in this"
         )
     what = (
         f"Scores on dev. {length}; "
@@ -151,7 +151,7 @@ def figure(ablation: Ablation) -> Figure:
     ]
     panels = [
         Intervals(
-            f"dev {task.measure(name).called}: how much more than the recipe as it is",
+            f"dev {task.measure(name).called}: difference from the unchanged recipe",
             task.measure(name).head,
             [_interval(one, name, task.measure(name)) for one in measured],
         )
@@ -159,7 +159,7 @@ def figure(ablation: Ablation) -> Figure:
     ]
     panels.append(
         Intervals(
-            "dev loss: how much more than the recipe as it is", f"nats a {task.one_counted}",
+            "dev loss: difference from the unchanged recipe", f"nats a {task.one_counted}",
             [_interval(one, "loss", task.measure("loss")) for one in measured],
         )
     )  # fmt: skip

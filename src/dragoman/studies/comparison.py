@@ -40,14 +40,14 @@ from dragoman.tasks.verdict import hardly_learned
 
 logger = logging.getLogger("dragoman")
 
-UNSEEN = "Over the texts that none of them has learned from"
+UNSEEN = "On the texts that none of them was trained on"
 _SIDE_BY_SIDE = 3
 _MAX_SHOWN = 240
 """The most characters of a text that are shown."""
 
 PREPARED = (
-    "All figures are over lower-cased, Moses-tokenised text, since a run here knows no other: they "
-    "compare with those of papers that do so, not with BLEU over plain text."
+    "All figures are over lower-cased, Moses-tokenised text, because one of the runs was trained "
+    "on such text. Compare them with papers that do the same, not with BLEU on plain text."
 )
 
 
@@ -188,7 +188,7 @@ def checked(
             reasons[system.name] = whys[0]
     warnings = [f"{name} {why}" for name, why in reasons.items()]
     if len(reasons) > 1:
-        warnings.append("no difference between systems that have hardly learned is marked")
+        warnings.append("differences between systems that have hardly learned are not marked")
     quality, unlearned = over(range(len(pairs))), frozenset(reasons)
     if guessed := _all_guess(quality, chance):
         unlearned, warnings = frozenset(system.name for system in systems), [guessed]
@@ -305,9 +305,8 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
     for run in runs:
         if run.task.name != "translation":
             raise RunError(
-                f"{run.folder} is a {run.task.called}: what is compared are runs that all "
-                "translate, label, tag or parse; dragoman evaluate "
-                f"{run.folder} tells what this one is worth"
+                f"{run.folder} is a {run.task.called}. Compare runs that all translate, label, "
+                f"tag or parse. To measure this one: dragoman evaluate {run.folder}"
             )
     require_one_language(systems)
     if runs and references and asked.source is None:

@@ -116,7 +116,7 @@ def open_study(
     or a damaged one.
     """
     if not (folder / plan_name).is_file():
-        raise RunError(f"{folder} holds no {called}: it has no {plan_name}")
+        raise RunError(f"{folder} is not a {called}: it has no {plan_name}")
     plan = read_stored(folder / plan_name, what)
     return plan, catalogue.Recipe.load(folder / GIVEN), catalogue.Recipe.load(folder / BASE)
 
@@ -127,8 +127,8 @@ def refuse_other(folder: Path) -> None:
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if [name for name in found if not name.startswith(".")]:
         raise RunError(
-            f"{folder} holds something else ({', '.join(found[:3])}): name another folder, "
-            "--to FOLDER"
+            f"{folder} contains other files ({', '.join(found[:3])}). Set another folder: --to "
+            "FOLDER"
         )
 
 
@@ -155,8 +155,8 @@ def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str 
     the settings that differ; ``told``: a description of the study in the folder."""
     if differs:
         raise RunError(
-            f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Go on "
-            f"with that one: dragoman resume {folder}; or name another folder: --to FOLDER"
+            f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Resume "
+            f"that one with dragoman resume {folder}, or set another folder: --to FOLDER"
         )
 
 
@@ -174,7 +174,7 @@ def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record
         if record.changes != list(training.changes):
             raise RunError(
                 f"{path} is the record of another training ({' '.join(record.changes)}, not "
-                f"{' '.join(training.changes)}): remove it, and it is trained again"
+                f"{' '.join(training.changes)}). Remove it to train it again"
             )
         found.append(record)
     return found
@@ -189,14 +189,14 @@ def require_validation(recipe: Recipe, what: str) -> None:
     """Errors: ``DragomanError`` for a recipe without validations or without a dev set."""
     if not recipe.training.validate_every:
         raise DragomanError(
-            f"{what} tells trainings apart by their scores on dev, and training.validate_every is "
-            "0: set it"
+            f"{what} compares trainings by their dev scores, but training.validate_every is 0. "
+            "Set it"
         )
     data = recipe.data
     if not (data.dev or data.embedded or data.split.dev):
         raise DragomanError(
-            f"{what} tells trainings apart by their scores on dev, and the recipe has no dev set: "
-            "name one (data.dev), or hold one out (data.split.dev = 0.02)"
+            f"{what} compares trainings by their dev scores, but the recipe has no dev set. Set "
+            "data.dev, or hold a set out (data.split.dev = 0.02)"
         )
 
 
@@ -206,8 +206,8 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
     ends = [f"training.{name}" for name in ("patience", "minutes") if getattr(training, name)]
     if ends:
         say(
-            f"{' and '.join(ends)} would end some trainings before others and is ignored: each "
-            f"has {plural(training.updates, 'update')}"
+            f"{' and '.join(ends)} would end some trainings earlier and is ignored: each has "
+            f"{plural(training.updates, 'update')}"
         )
     same = {"patience": 0, "minutes": 0.0, "first_plan": None}
     return recipe.model_copy(update={"training": training.model_copy(update=same)})
@@ -224,8 +224,8 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
         return ""
     return (
         f"is measured on other dev examples: sides of up to {max(limits[0]):,} tokens, not of up "
-        f"to {max(limits[1]):,}; a table of positions (model.positions.maximum) must be as long as "
-        "plan.max_source and plan.max_target"
+        f"to {max(limits[1]):,}; a table of positions (model.positions.maximum) must be at least "
+        "as long as plan.max_source and plan.max_target"
     )
 
 
@@ -336,7 +336,7 @@ def _record_of(
         if metric in scores:
             ended = "finished"
         else:
-            why = f"no validation gave a {metric} that is finite"
+            why = f"no validation gave a finite {metric}"
     return Record(
         name=training.name,
         changes=list(training.changes),

@@ -96,8 +96,8 @@ def _lengths(report: Report) -> ReportSection:
     header, rows = found.rows()
     return ReportSection(
         "By source length",
-        f"BLEU of sentences in bins by the {found.unit} of their source, each bin a test set of "
-        "its own; ±: half the 95 % interval over its sentences.",
+        f"BLEU of sentences in bins by the {found.unit} of their source, each bin is a separate "
+        "test set; ±: half the 95 % interval over its sentences.",
         [found.chart()],
         [Table("", header, rows)],
     )
@@ -132,7 +132,7 @@ def _learning(report: Report) -> ReportSection:
         chart("dev BLEU over minutes", "minutes", lambda point: point.minutes),
     )
     return ReportSection(
-        "Training", "Curves are of the first run of each.",
+        "Training", "The curves show the first run of each system.",
         [one for one in charts if one.series], [Table("", header, rows, note)],
     )  # fmt: skip
 
@@ -148,9 +148,9 @@ def _using(report: Report) -> ReportSection:
     pace = report.trained[0].pace
     return ReportSection(
         "Translating",
-        f"{pace.sentences:,} test sentences, each run in a process of its own, in "
-        f"{len(pace.seconds)} turns after one to warm up; the fastest turn. Memory is the most "
-        "that the process took, program included.",
+        f"{pace.sentences:,} test sentences, each run in its own process, in {len(pace.seconds)} "
+        "turns after one to warm up; the fastest turn counts. Memory is the peak of the whole "
+        "process.",
         tables=[Table("", ("system", "sentences/s", "memory, MB", "computed by"), rows)],
     )
 
@@ -174,7 +174,7 @@ def _layers(report: Report) -> ReportSection:
         "paper: steps in turn", "here", "paper: longest path", "here",
     )  # fmt: skip
     return ReportSection(
-        "Layers, beside the paper's table 1",
+        "Layers, compared with the paper's table 1",
         f"One layer of each over {report.length} tokens, the mean length of the test sentences, "
         "at the width of the model. The path is how many steps a signal takes from end to end. A "
         "gated convolution makes two products, for its values and its gates; its kernels are "
@@ -203,8 +203,8 @@ def _paper(report: Report) -> ReportSection:
     )  # fmt: skip
     return ReportSection(
         "The paper's table 2",
-        "Other text, other sizes and other machines: what can be compared is the order of the "
-        "models, and the relation of their costs.",
+        "Text, sizes and machines differ, so compare only the order of the models and the "
+        "ratios of their costs.",
         tables=[Table("", header, rows)],
     )
 
@@ -222,8 +222,8 @@ def _search_section(report: Report) -> ReportSection:
             replace(chart, title=f"{sweep.folder.name}: {chart.title}") for chart in sweep.charts()
         ]
     return ReportSection(
-        "What was searched before",
-        "The sweep that lies beside each run; a system without one was not tuned here.",
+        "Earlier searches",
+        "The sweep next to each run. A system without one was not tuned here.",
         charts,
         tables,
     )

@@ -52,10 +52,10 @@ def parse_seeds(text: str) -> list[int]:
     """ "1,2,3" -> the seeds. Errors: ``DragomanError``."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) < 2**63 for part in parts):
-        raise DragomanError(f"--seeds {text}: write numbers with commas between them, as 1,2,3")
+        raise DragomanError(f"--seeds {text}: write numbers separated by commas, such as 1,2,3")
     seeds = [int(part) for part in parts]
     if len(set(seeds)) < len(seeds):
-        raise DragomanError(f"--seeds {text}: a seed stands there twice, and makes the same run")
+        raise DragomanError(f"--seeds {text}: a seed is listed twice. List each seed once")
     return seeds
 
 
@@ -73,8 +73,8 @@ def begin_seeds(folder: Path, seeds: Seeds) -> None:
     refuse_run(folder)
     if list(folder.glob(f"*/{RECIPE}")):
         raise RunError(
-            f"{folder} holds runs already. Go on with them: dragoman resume {folder}; or train "
-            "into another folder: --to FOLDER"
+            f"{folder} already contains runs. Resume them with dragoman resume {folder}, or set "
+            "another folder: --to FOLDER"
         )
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / SEEDS, seeds.model_dump_json(exclude_none=True) + "\n")
@@ -89,9 +89,7 @@ def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
     derived from a time. Errors: ``RunError`` if there is no first run yet."""
     first = seed_folder(folder, seeds.seeds[0])
     if not (first / RECIPE).is_file():
-        raise RunError(
-            f"{first} was not begun: give the dragoman train command again that made {folder}"
-        )
+        raise RunError(f"{first} was not started. Repeat the dragoman train command of {folder}")
     return catalogue.Run.open(first).recipe.change([f"seed={seed}", "training.minutes=0"])
 
 
@@ -119,8 +117,8 @@ def summary(folder: Path) -> str:
     if alike != names:
         told = ", ".join(runs[0].task.measure(name).called for name in names if name not in alike)
         lines.append(
-            f"{told}: some of the runs were measured on other texts or in another way, so there is "
-            "no mean; measure each run anew: dragoman evaluate RUN"
+            f"{told}: some of the runs were measured on other texts or in another way, so there "
+            "is no mean. Measure each run again: dragoman evaluate RUN"
         )
     wide = max((len(runs[0].task.measure(name).called) for name in alike), default=0)
     for name in alike:

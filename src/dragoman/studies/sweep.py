@@ -143,9 +143,9 @@ class Sweep:
         return (
             f"no trial of {self.folder} has learned anything yet: the first in the table has "
             f"{measure.called} {measure.written(first.scores[self.metric])} on dev, and guessing "
-            f"has {measure.written(first.chance[self.metric])}, so none is the best. Search again "
-            f"in another folder, with longer trials: more than {self._length()} (--minutes, or "
-            "--set training.updates)"
+            f"has {measure.written(first.chance[self.metric])}, so none is the best. Search "
+            f"again in another folder with longer trials, more than {self._length()} (--minutes, "
+            "or --set training.updates)"
         )
 
     def _length(self) -> str:
@@ -412,22 +412,20 @@ def parse_over(text: str) -> Over:
     if ".." not in values:
         choice = tuple(value.strip() for value in values.split(","))
         if len(choice) < 2 or not all(choice):
-            raise DragomanError(f"{where} leaves nothing to choose: {_HOW}")
+            raise DragomanError(f"{where} has only one value. {_HOW}")
         if len(set(choice)) < len(choice):
-            raise DragomanError(f"{where}: a value stands there twice")
+            raise DragomanError(f"{where} lists a value twice")
         return Choices(key, choice)
     ends, log = values.removesuffix(":log"), values.endswith(":log")
     low, _, high = (part.strip() for part in ends.partition(".."))
     try:
         first, last = float(low), float(high)
     except ValueError:
-        raise DragomanError(
-            f"{where}: {low!r} to {high!r} is no range of numbers; {_HOW}"
-        ) from None
+        raise DragomanError(f"{where}: {low!r} to {high!r} is not a range; {_HOW}") from None
     if not (math.isfinite(first) and math.isfinite(last) and first < last):
-        raise DragomanError(f"{where} is an empty range: the first number is the smaller one")
+        raise DragomanError(f"{where} is an empty range. Write the smaller number first")
     if log and first <= 0:
-        raise DragomanError(f"{where}: a range by logarithms begins above 0")
+        raise DragomanError(f"{where}. A logarithmic range must begin above 0")
     whole = all(re.fullmatch(r"[+-]?\d+", end) for end in (low, high))
     return Range(key, first, last, log, whole)
 
@@ -453,18 +451,19 @@ def check_space(space: Sequence[Over], recipe: Recipe) -> None:
             if why == _TOKEN and "bleu" in recipe.spec.metrics:
                 instead = "; or judge them by BLEU: --set training.metric=bleu"
             raise DragomanError(
-                f"--search-space {over}: {over.key} is {why}, which all trials share{instead}"
+                f"--search-space {over}: {over.key} is {why}, which must be the same in all "
+                f"trials{instead}"
             )
     keys = [over.key for over in space]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise DragomanError(f"--search-space {twice} is given twice: name each setting once")
+        raise DragomanError(f"--search-space {twice} is given twice. Give each setting once")
     kind = recipe.training.schedule.kind
     dead = "training.schedule.peak" if kind == "noam" else "training.schedule.factor"
     if dead in keys:
         live = "factor" if kind == "noam" else "peak"
         raise DragomanError(
-            f'--search-space {dead} does nothing with training.schedule.kind = "{kind}": search '
+            f'--search-space {dead} has no effect with training.schedule.kind = "{kind}". Search '
             f"training.schedule.{live}"
         )
 
@@ -519,8 +518,8 @@ def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[
                 break
         else:
             raise DragomanError(
-                f"{' '.join(map(str, space))} does not hold {trials} trials that differ: ask for "
-                f"{trial} (--trials), or search a wider space"
+                f"{' '.join(map(str, space))} has fewer than {trials} different trials. Set "
+                f"--trials {trial}, or search a wider space"
             )
         known.add(changed)
         drawn.append(changes)

@@ -84,8 +84,8 @@ class System:
             if len(lines) != len(measured.pairs):
                 raise DataError(
                     f"{self.path} has {plural(len(lines), 'line')} for "
-                    f"{plural(len(measured.pairs), 'sentence')}: a file of translations has one "
-                    "line for each"
+                    f"{plural(len(measured.pairs), 'sentence')}. A file of translations needs "
+                    "one line for each"
                 )
             return [lines if prepare is None else list(map(prepare, lines))]
         found = []
@@ -168,7 +168,7 @@ def _compose(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
 def chosen_test(name: str) -> Test:
     """Check the name of a significance test. Errors: ``DragomanError`` for an unknown name."""
     if name not in ("bootstrap", "randomisation"):
-        raise DragomanError(f"--test {name}: it is bootstrap or randomisation")
+        raise DragomanError(f"--test {name}: use bootstrap or randomisation")
     return "bootstrap" if name == "bootstrap" else "randomisation"
 
 
@@ -178,10 +178,7 @@ def runs_at(paths: Sequence[Path]) -> list[System]:
     systems = systems_at(paths)
     for system in systems:
         if not system.runs:
-            raise DataError(
-                f"{system.path} is a file: of runs that label, and of parsers, the run folders are "
-                "compared"
-            )
+            raise DataError(f"{system.path} is a file: for runs of this task, give run folders")
     require_one_language(systems)
     return systems
 
@@ -193,7 +190,7 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
     systems: list[System] = []
     for path in paths:
         if not path.exists():
-            raise DataError(f"{path} does not exist; give run folders or files of translations")
+            raise DataError(f"{path} does not exist. Give run folders or files of translations")
         name = _name(path, {one.name for one in systems})
         systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
     _require_one_source(systems)

@@ -81,7 +81,7 @@ def _quality(ranked: Sequence[Standing]) -> str:
         rivals = [one for one in others if one.kind != "transformer"]
         if any(_is_sure(one) for one in rivals) and all(_is_sure(one) for one in rivals):
             return f"The Transformer won: {highest}"
-        return f"The Transformer is ahead, but not surely of all: {highest}"
+        return f"The Transformer is ahead, but not significantly ahead of all: {highest}"
     if _is_sure(champion):
         return f"The Transformer lost: {highest}"
     return f"The Transformer did not win: {highest}"

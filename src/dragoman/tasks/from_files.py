@@ -66,12 +66,12 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
     if len(names) > 2:
         raise RecipeError(
             f"{len(names)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
-            "one recipe; several corpora go into a recipe (docs/recipes.md)"
+            "one recipe. For several corpora, write a recipe (docs/recipes.md)"
         )
     if names and is_prepared(names[0]):
         why = (
-            f": {names[0]} is prepared text, which has a recipe of its own; --set changes the "
-            "settings of the model and of the training"
+            f": {names[0]} is prepared text, which has its own recipe. Change model and training "
+            "with --set"
         )
         options.refuse(dict.fromkeys((*_OF_FILES, "task", "from_"), why))
         if len(names) > 1:
@@ -109,11 +109,11 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
     told = known.task if known else None
     if task is not None and task not in catalogue.TASKS:
         if task.startswith(("transcri", "speech")):
-            raise RecipeError(f"--task {task}: leave it out: recordings with their texts need none")
+            raise RecipeError(f"--task {task}: recordings with texts need no task. Leave it out")
         near = difflib.get_close_matches(task, catalogue.TASKS, 1)
         hint = f" Did you mean --task {near[0]}?" if near else ""
         raise RecipeError(
-            f"--task {task}: there is no such task.{hint} Tasks are {', '.join(catalogue.TASKS)}"
+            f"--task {task}: there is no such task.{hint} Use one of {', '.join(catalogue.TASKS)}"
         )
     named_task = task or told or "translation"
     for path in options.inputs:
@@ -125,7 +125,8 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
     if options.model is not None and known is not None:
         given = f"--recipe {options.recipe}" if base is not None else "--from"
         raise RecipeError(
-            f"--model {options.model} works only with files: {given} already determines the model"
+            f"--model {options.model} works only with files, because {given} already determines "
+            "the model"
         )
     takes_part = options.init_part is not None or (
         run is not None and part_to_take(task or "", run.recipe) is not None
@@ -145,20 +146,18 @@ def _recipe_named(
     only with files, and for one file of text."""
     name, changes = options.inputs[0], options.set_
     if len(options.inputs) > 1:
-        raise RecipeError(
-            f"{' '.join(options.inputs)}: one of them is no file; a recipe is given alone"
-        )
+        raise RecipeError(f"{' '.join(options.inputs)}: one is not a file. Give a recipe alone")
     if Path(name).is_dir():
         raise RecipeError(advice_for(Path(name)))
     if Path(name).is_file() and Path(name).suffix != ".toml":
         next(read_lines(name, check_is_lines), None)  # refuses files that are not lines of text
         raise RecipeError(
-            f"{name} is one file of text: name the file of its translations too; or give "
-            "one file with both sides (.tsv, .jsonl), or a recipe (.toml). To learn to write "
-            "such text itself: --task language-model"
+            f"{name} is one file of text: give the file of its translations too, or one file "
+            "with both sides (.tsv, .jsonl), or a recipe (.toml). To train a language model: "
+            "--task language-model"
         )
     recipe: Recipe = catalogue.Recipe.load(name, changes)
-    options.refuse(dict.fromkeys(_OF_FILES, " goes with files of text; a recipe says it itself"))
+    options.refuse(dict.fromkeys(_OF_FILES, " works only with files of text, not a recipe"))
     if run is None:
         return Chosen(recipe)
     own = "context" in recipe.plan.model_fields_set
@@ -205,8 +204,8 @@ def _change(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
         }
         if chosen and kinds - {recipe.model.kind}:
             raise RecipeError(
-                "--set model.kind names a kind of model other than the one whose sizes were "
-                f"chosen. --model (one of {', '.join(FAMILIES)}) chooses both"
+                "--set model.kind sets a kind of model that does not match the chosen sizes. "
+                f"Use --model (one of {', '.join(FAMILIES)}) instead"
             ) from error
         raise
 

@@ -129,8 +129,8 @@ class DataStatistics:
         said = [str(doubt) for doubt in self.doubts]
         if dropped > _MAX_DROPPED * self.report.read:
             said.append(
-                f"cleaning drops {dropped:,} of {self.report.read:,}: is this the right file, and "
-                "are these the right columns? The table above shows which filters drop them"
+                f"cleaning drops {dropped:,} of {self.report.read:,}. Check the file and the "
+                "columns; the table above shows which filters drop them"
             )
         said += self.rare
         return said
@@ -164,7 +164,7 @@ class DataStatistics:
                 "Nothing looks wrong with the encoding, the languages and the alignment."
                 if self.languages_looked_at
                 else "Nothing looks wrong with the encoding and the alignment. Whether each side "
-                "is in its language was not checked: name both with --languages SOURCE-TARGET"
+                "is in its language was not checked. Set both with --languages SOURCE-TARGET"
             )
         return "\n".join(lines)
 

@@ -60,9 +60,9 @@ def fill_new_run(
     if recipe.data.prepared is not None:
         if start_from is not None:
             raise RunError(
-                f"{recipe.data.prepared} has vocabularies of its own, and a training from "
-                f"{start_from.folder} takes over those of that run. Leave out --from, or train on "
-                "the files themselves"
+                f"{recipe.data.prepared} has its own vocabularies, but training from "
+                f"{start_from.folder} uses those of that run. Leave out --from, or train on the "
+                "original files"
             )
         say(f"taken from {recipe.data.prepared}: {', '.join(take_learned(recipe, folder))}")
     elif start_from is None:
@@ -82,7 +82,7 @@ def fill_new_run(
     prepared = prepare(recipe, folder, say)
     if start_from is None and len(recipe.spec.sides) > 1 and len(prepared.train) < _FEW:
         amount = plural(len(prepared.train), recipe.spec.noun.removesuffix("s"))
-        only = f"so few only teach a model to repeat them, not to {recipe.spec.verbs[0][0]}"
+        only = f"with this few, a model learns to repeat them, not to {recipe.spec.verbs[0][0]}"
         say(f"warning: {amount} to train on: {only}")
     held = {"dev": prepared.dev, "test": prepared.test}
     for line in recipe.spec.check_held(recipe, held, prepared.forms):
@@ -113,7 +113,7 @@ def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
         kinds = " and ".join(dict.fromkeys(f'source.kind = "{one.kind}"' for one in (source, own)))
         raise RunError(
             f"--init-part encoder: {start_from.folder} was trained with another section source "
-            f"({kinds}), and an encoder goes with what it reads: take over its section source"
+            f"({kinds}), and an encoder needs the same input. Use the same section source"
         )
 
 
@@ -191,8 +191,7 @@ class Fit:
         count = len(self.taken)
         line = (
             f"taken from {run}: {plural(count, 'tensor')} of its {self.part}, {self.parameters:,} "
-            "of the "
-            f"{self.of:,} parameters of the new model; the others begin anew"
+            f"of the {self.of:,} parameters of the new model; the others start at random"
         )
         if self.missing:
             line += f". {len(self.missing):,} of that part did not fit: {self.why}"
@@ -288,7 +287,7 @@ def take_weights(start_from: Run, part: ModelPart, network: Network, path: Path,
     fit = fitting(_shapes(own), _shapes(old), part)
     if not fit.taken:
         raise RunError(
-            f"nothing of the {part} of {start_from.folder} fits into a model of kind "
+            f"nothing from the {part} of {start_from.folder} fits into a model of kind "
             f"{network.settings.kind}: {fit.why or f'the new model has no {part}'}"
         )
     for name, given in fit.taken.items():

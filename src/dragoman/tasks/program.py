@@ -42,7 +42,7 @@ TRAINED_AS: dict[str, str] = {
     "tagging": "which tags words",
     "detection": "which finds boxes in pictures",
     "codes": "which makes the codes that a painter writes",
-    "painting": "which paints pictures of captions",
+    "painting": "which paints pictures from captions",
 }
 """The task names that ``--task`` accepts, each with a short description."""
 

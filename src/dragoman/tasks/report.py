@@ -109,7 +109,7 @@ def summarise(
             )
         )
     embedded = recipe.data.embedded is not None
-    limits = [] if not embedded else ["It knows some 300 words and a few kinds of sentences."]
+    limits = [] if not embedded else ["It knows about 300 words and a few kinds of sentences."]
     limits += run.task.limits
     if longest := run.longest_words():
         limits.append(

@@ -144,8 +144,8 @@ def resume(
     run: Run = catalogue.Run.open(folder)
     if not Checkpoints(folder / "training").exists and has_learned(folder):
         raise RunError(
-            f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
-            f"still works. To train from its weights: dragoman train FILES --from {folder}"
+            f"{folder / 'training'} is missing, so this run cannot be resumed. Its model still "
+            f"works. To train from its weights: dragoman train FILES --from {folder}"
         )
     run = with_text(run, text)
     run.require_text("train", "dev", "test")
@@ -233,9 +233,8 @@ def _train(
     cut = catalogue.runtime_of(task).cut_off(prepared.train, recipe, forms) if ranks.first else 0
     if cut:
         say(
-            f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than what "
-            f"is read of each (plan.context = {recipe.plan.context:,}): what is behind is not "
-            "learned from"
+            f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than "
+            f"plan.context = {recipe.plan.context:,}; the rest of each is not used"
         )
     is_told = bool(settings.ctc_weight) and ranks.first
     if is_told and (told := without_room(prepared.train, model, recipe.source)):
@@ -430,8 +429,8 @@ def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[in
         snapshots = checkpoints.snapshots()[-last:]
         if not snapshots:
             raise RunError(
-                f"{folder / 'training'} holds no snapshots to average; they are kept while "
-                "training (training.keep_snapshots) and are gone if that folder was deleted"
+                f"{folder / 'training'} has no snapshots to average. Training keeps them there "
+                "(training.keep_snapshots) until the folder is deleted"
             )
         updates = [update for update, _ in snapshots]
         path = to or run.folder / WEIGHTS

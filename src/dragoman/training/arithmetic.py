@@ -96,8 +96,8 @@ def repeated(
         return _nearest_way(ways, way.kernels, way.precision).on(way.threads), None
     if gpu != state.gpu:
         return _nearest_way(ways, ways[0].kernels, str(state.precision)), (
-            f"this run was begun on {state.gpu or 'a CPU'} and goes on on {gpu or 'a CPU'}: its "
-            "weights will differ from what they would have been"
+            f"this run was begun on {state.gpu or 'a CPU'} and is resumed on {gpu or 'a CPU'}, "
+            "so its weights will differ"
         )
     if gpu:
         return _nearest_way(ways, PLAIN, str(state.precision)), None
@@ -107,7 +107,7 @@ def repeated(
     if warning is None and nearest.kernels != level:
         warning = (
             f"this run was begun with {state.kernels} kernels and goes on with {nearest.kernels} "
-            "ones: its weights will differ in the last digits from what they would have been"
+            "ones, so its weights will differ in the last digits"
         )
     return nearest.on(threads), warning
 
@@ -130,9 +130,8 @@ def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, s
     if (state.threads, state.processes) == (available, ranks.size):
         return available, None
     return available, (
-        f"this run was begun on {state.processes} x {state.threads} threads and goes "
-        f"on with {ranks.size} x {available}: its weights will differ in the last "
-        "digits from what they would have been"
+        f"this run was begun on {state.processes} x {state.threads} threads and is resumed on "
+        f"{ranks.size} x {available}, so its weights will differ in the last digits"
     )
 
 

@@ -116,14 +116,14 @@ class TrainingState:
             raise RunError(f"{error}{remedy}") from error
         written = content.pop("format", None) if isinstance(content, dict) else None
         if type(written) is not int or written < 1:
-            raise RunError(f"{where} is damaged: it does not say what it is{remedy}")
+            raise RunError(f"{where} is damaged: it has no format number{remedy}")
         if written > _FORMAT:
             raise RunError(f"{where} was written by a newer version of dragoman; update it.")
         if written < _OLDEST:
             raise RunError(
-                f"{where} was written by a version of dragoman before 0.1.0, and this one cannot "
-                "go on from it. The model still works: train from its weights with dragoman train "
-                "FILES --from RUN"
+                f"{where} was written by a version of dragoman before 0.1.0, and cannot be "
+                "resumed. The model still works. Train from its weights: dragoman train FILES "
+                "--from RUN"
             )
         try:
             return _state_adapter().validate_json(json.dumps(content))
@@ -197,7 +197,7 @@ class Checkpoints:
         """The newest checkpoint. Raises RunError when there is none, or a file of it is missing or
         damaged."""
         if not self.exists:
-            raise RunError(f"{self.folder} holds no checkpoint: there is nothing to resume.")
+            raise RunError(f"{self.folder} has no checkpoint to resume from.")
         folder, state = self._newest()
         found = dict.fromkeys(path.name for path in folder.glob("*.safetensors"))
         files = dict.fromkeys(_NEEDED) | (state.files or found)
@@ -223,9 +223,9 @@ class Checkpoints:
             if problem := _problem(path, state.snapshots[name]):
                 raise RunError(
                     f"{path} {problem}, and its weights belong to the average of the last {last} "
-                    f"snapshots. Copy {self._snapshots} again from where it came from, or average "
-                    "fewer: training.average_last in the run's recipe.toml for a training that "
-                    "goes on, --last for dragoman average"
+                    f"snapshots. Copy {self._snapshots} again from its source, or average fewer: "
+                    "training.average_last in the run's recipe.toml for a training that goes "
+                    "on, --last for dragoman average"
                 )
             self._hashes[name] = state.snapshots[name]
 
@@ -242,13 +242,13 @@ class Checkpoints:
         """The end of a message about a damaged file of the checkpoint ``folder``."""
         run = shlex.quote(str(self.folder.parent))
         if len(self._complete()) > 1:
-            remedy = f"Remove {folder}: dragoman resume {run} then goes on from the one before"
+            remedy = f"Remove {folder}: dragoman resume {run} then continues from the previous one"
         else:
             remedy = (
-                f"Copy {folder} again from where it came from; or begin anew, from the weights "
-                f"that the run has: dragoman train FILES --from {run}"
+                f"Copy {folder} again from its source, or start a new run from the weights of "
+                f"this one: dragoman train FILES --from {run}"
             )
-        return f", so training cannot go on from {folder.name}. {remedy}"
+        return f", so training cannot be resumed from {folder.name}. {remedy}"
 
     def snapshot(self, update: int, weights: Mapping[str, Tensor], keep: int) -> None:
         """Keep the weights as of ``update``, and of all snapshots the last ``keep``."""

@@ -146,7 +146,6 @@ def _explaining_errors() -> Iterator[None]:
         yield
     except RuntimeError as error:
         raise TrainingError(
-            "another of the processes that train together has ended or cannot be reached; what it "
-            "said itself tells why. A run that has begun goes on with dragoman resume. "
-            f"({str(error).splitlines()[0]})"
+            "another of the processes that train together has ended or cannot be reached. See "
+            f"its own error message, then use dragoman resume. ({str(error).splitlines()[0]})"
         ) from error

@@ -138,7 +138,8 @@ class Gradients:
         self.splits.add(update, number)
         self.warn(
             f"update {update + 1:,}: micro-batch {number + 1} of {of} ({size}) did not fit into "
-            "memory; trying it in two halves. Lower the tokens per micro-batch if this comes often."
+            "memory; trying it in two halves. If this happens often, lower the tokens per "
+            "micro-batch."
         )
 
 

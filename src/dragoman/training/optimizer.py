@@ -87,8 +87,8 @@ class FlatParameters:
         views = self.views(buffer)
         for problem in _differences(views, named):
             raise RunError(
-                f"the saved weights do not fit this model: {problem}. Use the recipe that they "
-                "were trained with, or begin a new run."
+                f"the saved weights do not fit this model: {problem}. Use the recipe with which "
+                "they were trained, or start a new run."
             )
         for name, view in views.items():
             view.copy_(named[name])

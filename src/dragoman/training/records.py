@@ -173,8 +173,8 @@ class MetricsLog:
                 self._file.write(line[written:])
         except OSError as error:
             raise TrainingError(
-                f"cannot write {self.path}: {error.strerror}. The last checkpoint is untouched; "
-                "make room or mend the cause, then resume."
+                f"cannot write {self.path}: {error.strerror}. The last checkpoint is unchanged. "
+                "Free some space or correct the problem, then resume."
             ) from error
 
     def force_to_disk(self) -> None:

@@ -118,8 +118,8 @@ class GuidedSettings(Settings):
         layer of its decoder. Errors: ``ValueError`` for a head that it has not."""
         if not heads:
             raise ValueError(
-                "training.guided teaches a head to align, and this model has no head that looks at "
-                "a source: set training.guided.weight = 0"
+                "training.guided needs a head that attends to a source, and this model has "
+                "none: set training.guided.weight = 0"
             )
         layer = self.layer or max(1, len(heads) - 1)
         if layer > len(heads):

@@ -144,8 +144,8 @@ class Trainer:
         self._log = MetricsLog(self.folder / "metrics.jsonl", self._state.metrics_bytes)
         if self._log.position < self._state.metrics_bytes:
             self._say(
-                f"{self._log.path} is shorter than this checkpoint left it: the records that are "
-                "missing stay missing, and the training is the same without them"
+                f"{self._log.path} is shorter than when this checkpoint was saved. The missing "
+                "records are lost; the training is not affected"
             )
         try:
             for listener in self._listeners:
@@ -198,9 +198,9 @@ class Trainer:
         self._save()
         raise UntrainableError(
             f"stopped at update {state.update:,}: {most} updates in a row had a loss or gradient "
-            "that is not finite. The weights from before them are saved. Likely remedies: a lower "
-            "learning rate or a longer warm-up (training.schedule), clipped gradients "
-            "(training.clip_norm = 1.0), training.precision = fp32. Then go on with: "
+            "that is not finite. The weights from before them are saved. Likely remedies: a "
+            "lower learning rate or a longer warm-up (training.schedule), clipped gradients "
+            "(training.clip_norm = 1.0), training.precision = fp32. Then continue with: "
             f"{self.resume_command}"
         )
 
@@ -268,7 +268,7 @@ class Trainer:
         if self.settings.updates != planned:
             how = "faster" if self.settings.updates > planned else "slower"
             self._say(
-                f"the first minute went {how} than was measured before: {self.settings.updates:,} "
+                f"the first minute was {how} than measured before: {self.settings.updates:,} "
                 f"updates fit into {plural(self.settings.minutes, 'minute')}, not {planned:,}"
             )
 
@@ -311,8 +311,8 @@ class Trainer:
         if state.best_value is None or settings.final_weights == "last":
             if measured and settings.final_weights != "last":
                 self._say(
-                    f"there are no best weights, because no validation gave a {settings.metric} "
-                    f"that is finite: {self._validator.path} holds the last ones"
+                    f"no validation gave a finite {settings.metric}, so {self._validator.path} "
+                    "contains the last weights instead of the best"
                 )
             moving = self._updater.average
             self._validator.keep("last", values=None if moving is None else moving.values)
@@ -320,8 +320,8 @@ class Trainer:
     def _stop_here(self) -> Outcome:
         self._save()
         self._say(
-            f"stopped at update {self._state.update:,} of {self.settings.updates:,}; all is "
-            f"saved. Go on with: {self.resume_command}"
+            f"stopped at update {self._state.update:,} of {self.settings.updates:,}; everything "
+            f"is saved. Continue with: {self.resume_command}"
         )
         return self._outcome("interrupted")
 
@@ -341,8 +341,8 @@ class Trainer:
             self._state.take(checkpoint.state)
             if not checkpoint.state.files:
                 self._say(
-                    "an older version of dragoman wrote this checkpoint, without hashes of its "
-                    "files, so a damaged one would not be noticed"
+                    "an older version of dragoman wrote this checkpoint without hashes, so "
+                    "damage cannot be detected"
                 )
             if not self._has_ended() and self.settings.final_weights in ("better", "average"):
                 self._checkpoints.check_snapshots(self.settings.average_last)
@@ -381,7 +381,7 @@ class Trainer:
         if lost and not (replaced and ended):
             state.best_value = state.best_loss = None
             state.best_update = state.finished = 0
-            self._say(f"{lost}: which weights are best is decided anew, by what follows")
+            self._say(f"{lost}. The best weights are chosen again from the following validations")
 
     def _save(self) -> None:
         if self._log is not None:

@@ -78,7 +78,7 @@ class Updater:
             length = self.flat.gradients.norm().double()
             loss, nll, tokens, norm = torch.cat([sums, length[None]]).tolist()
             if tokens == 0:
-                raise TrainingError(f"update {number} has no tokens to learn: the data are empty.")
+                raise TrainingError(f"update {number} has no tokens: the data are empty.")
             loss, nll, norm = loss / tokens, nll / tokens, norm / tokens
             good = math.isfinite(loss) and math.isfinite(norm)
             rate = self.schedule(number)

@@ -65,9 +65,8 @@ def open_weights(path: Path) -> Iterator[TensorFile]:
             yield file
     except RunError as error:
         raise RunError(
-            f"{error}. Copy it again from where it came from; a run that still has its training "
-            "folder can make its model.safetensors again from the last snapshot: dragoman average "
-            "RUN --last 1"
+            f"{error}. Copy it again from its source. If the run still has its training folder, "
+            "create it again from the last snapshot: dragoman average RUN --last 1"
         ) from error
 
 

@@ -116,10 +116,10 @@ def test_tags_of_trees_end_where_it_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (UNDERSCORE, ("--label-ends", "."), "--label-ends: .* holds lines of word_TAG, which have"),
-        (COLUMNS, ("--label-ends", "."), "--label-ends: .* holds columns, which have no use"),
+        (UNDERSCORE, ("--label-ends", "."), "--label-ends: .* holds lines of word_TAG, which do"),
+        (COLUMNS, ("--label-ends", "."), "--label-ends: .* holds columns, which do not"),
         (UNDERSCORE, ("--columns", "1,2"), "--columns: .* holds lines of word_TAG, which"),
-        (TREE, ("--columns", "1,2"), "--columns: .* holds bracketed trees, which have no use"),
+        (TREE, ("--columns", "1,2"), "--columns: .* holds bracketed trees, which do not"),
     ],
 )
 def test_what_a_layout_has_no_place_for_is_refused(
@@ -187,15 +187,15 @@ def test_other_columns_are_another_corpus(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a X\nb Y\nc\n", r"my.txt, line 3: 1 column, and the first line has 2: 'c'"),
-        ("a X\nb Y Z\n", r"my.txt, line 2: 3 columns, and the first line has 2: 'b Y Z'"),
+        ("a X\nb Y\nc\n", r"my.txt, line 3: 1 column, but the first line has 2: 'c'"),
+        ("a X\nb Y Z\n", r"my.txt, line 2: 3 columns, but the first line has 2: 'b Y Z'"),
         ("a\tX\n\nb\t\n", r"my.txt, line 3: the tag is empty"),
         ("a\tX\n\tY\n", r"my.txt, line 2: the word is empty"),
         ("New York\tX\nb\tX\n", r"my.txt, line 1: the word holds a space"),
-        ("a_X b_Y\nc_X d\n", r"my.txt, line 2: a word without a tag, 'd': each is written"),
+        ("a_X b_Y\nc_X d\n", r"my.txt, line 2: a word without a tag, 'd': write each word as"),
         ("a_X b_Y\n_X d_Y\n", r"my.txt, line 2: a word without a tag, 'X'"),
-        ("a\nb\n", r"my.txt: it holds no tagged words: 'a'. Give columns"),
-        ("\n \n", r"my.txt: it holds no tagged words. Give columns"),
+        ("a\nb\n", r"my.txt: it contains no tagged words: 'a'. Use columns"),
+        ("\n \n", r"my.txt: it contains no tagged words. Use columns"),
         ("(S (NN a) (NN b)) (S (NN a)\n", r"my.txt, line 1: the bracket that opens here"),
     ],
 )  # fmt: skip
@@ -206,14 +206,14 @@ def test_bad_files_are_told_in_one_line(text: str, said: str, tmp_path: Path) ->
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"line 1: column 4 is wanted, and there are 2.*--columns"):
+    with pytest.raises(DataError, match=r"line 1: there is no column 4, only 2.*--columns"):
         pairs_of(tmp_path / "my.txt", "a X\n", "1,4")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a X\nb X\n", "nothing to tell apart: of 2 training words all have the tag 'X'"),
+        ("a X\nb X\n", "of 2 training words, all have the tag 'X'"),
         ("a X\nb\n", "my.tsv, line 2: 1 column"),
         ("a word\tX\n", "my.tsv, line 1: the word holds a space"),
     ],
@@ -236,4 +236,4 @@ def test_other_tasks_refuse_such_a_corpus(tmp_path: Path, dragoman: Dragoman) ->
     )
     found = dragoman("train", tmp_path / "my.toml")
     assert found.code == 1
-    assert "format tags is for tagging, and this is a classifier" in found.err
+    assert "format tags is for tagging, not for a classifier" in found.err

@@ -190,8 +190,12 @@ def test_files_of_several_pairs_of_languages_are_not_mixed(tmp_path: Path) -> No
     file = XLIFF[XLIFF.index("<file") : XLIFF.index("</xliff>")]
     two = XLIFF.replace("</xliff>", file.replace('"de"', '"fr"') + "</xliff>")
     for name, written, told in (
-        ("my.tmx", french, r"line 8.* \(en, fr, de\): say which by --keys"),
-        ("my.xlf", two, r'line 6: target-language="fr", and before it de: .* one pair each'),
+        ("my.tmx", french, r"line 8.* \(en, fr, de\)\. Choose two with --keys"),
+        (
+            "my.xlf",
+            two,
+            r'line 6: target-language="fr", but an earlier one is de\. .* only that pair',
+        ),
     ):
         (tmp_path / name).write_text(written)
         with pytest.raises(DataError, match=told):
@@ -204,8 +208,8 @@ def test_files_of_several_pairs_of_languages_are_not_mixed(tmp_path: Path) -> No
     [
         ("my.tmx", "<tmx><body><tu>", "line 1: it is damaged"),
         ("my.tmx", '<!DOCTYPE tmx [<!ENTITY a "b">]><tmx/>', "declares an entity"),
-        ("my.csv", 'a,b\n"c,d\n', "line 2: it is no CSV"),
-        ("my.csv", "a,b\nc\n", "line 2: column 2 is wanted"),
+        ("my.csv", 'a,b\n"c,d\n', "line 2: it is not valid CSV"),
+        ("my.csv", "a,b\nc\n", "line 2: no column 2"),
         ("my.po", 'msgid "a\n', "line 1"),
     ],
 )

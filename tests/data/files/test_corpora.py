@@ -61,7 +61,7 @@ def test_tsv(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"one\teins\tsomebody, CC BY\ntwo\tzwei\n"))
     pairs = list(read_pairs(CorpusSettings(source=str(path))))
     assert pairs == [Pair(1, "one", "eins"), Pair(2, "two", "zwei")]
-    with pytest.raises(DataError, match="line 2: no tab"):
+    with pytest.raises(DataError, match="line 2: there is no tab"):
         list(read_pairs(_corpus(tmp_path, b"a\tb\nonly this\n", format="tsv")))
 
 
@@ -138,7 +138,9 @@ def test_a_pipe_is_read_where_it_is_read_once(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_not_utf8_are_shown_as_unreadable_in_messages(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no tab between two columns: 'caf\ufffd'"):
+    with pytest.raises(
+        DataError, match="there is no tab, so there is only one column: 'caf\ufffd'"
+    ):
         list(read_pairs(_corpus(tmp_path, b"caf\xe9\n", format="tsv")))
 
 
@@ -152,7 +154,7 @@ def test_of_two_files_the_damaged_one_is_named(tmp_path: Path, damaged: int) -> 
 
 
 def test_one_file_of_unknown_kind(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="for two files, name the target"):
+    with pytest.raises(DataError, match="If there are two files, set target"):
         list(read_pairs(_corpus(tmp_path, b"one\n")))
 
 

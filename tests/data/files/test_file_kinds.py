@@ -116,10 +116,12 @@ def test_an_array_of_records_is_json() -> None:
     ("task", "advice"),
     [
         ("translation", "source first"), ("classification", "text and label"),
-        ("language-model", "one text a line"), ("parsing", "bracketed trees"),
+        ("language-model", "one text per line"), ("parsing", "bracketed trees"),
     ],
 )  # fmt: skip
 def test_what_to_do_with_a_table_is_said_for_each_task(task: str, advice: str) -> None:
-    with pytest.raises(RecipeError, match=f"{re.escape('my.xlsx')}: .xlsx is not read.*{advice}"):
+    with pytest.raises(
+        RecipeError, match=f"{re.escape('my.xlsx')}: .xlsx files cannot be read.*{advice}"
+    ):
         check_is_read(Path("my.xlsx"), task)
     check_is_read(Path("my.txt"), task)

@@ -75,7 +75,7 @@ def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, mo
         for end in (b"\nthree\n", b""):
             found = decode_lines(Pieces(b"one\n" + b"x" * length + end, most), "my.txt")
             assert next(found) == "one"
-            with pytest.raises(DataError, match=rf"^my.txt, line 2: it has {length:,} bytes, and"):
+            with pytest.raises(DataError, match=rf"^my.txt, line 2: it has {length:,} bytes, but"):
                 next(found)
 
 
@@ -118,7 +118,7 @@ def test_every_reader_of_lines_names_its_file(
         with pytest.raises(DataError) as refused:
             list(read_pairs(corpus))
         assert str(refused.value).startswith(f"{path}, line 2: it has 262,1")
-        assert "cut it into lines" in str(refused.value)
+        assert "Split it into lines" in str(refused.value)
 
 
 _READ = """
@@ -147,5 +147,7 @@ def test_memory_is_flat_whatever_the_line() -> None:
         pipe.write(block)
     said, _ = reader.communicate()
     message, peak = said.decode().splitlines()
-    assert message.startswith("standard input, line 2: it has 400,000,000 bytes, and 16,777,216")
+    assert message.startswith(
+        "standard input, line 2: it has 400,000,000 bytes, but a line may have 16,777,216"
+    )
     assert int(peak) < 60_000_000

@@ -41,7 +41,9 @@ def recipe(*given: Path, dev: Path | None = None) -> Recipe:
 
 
 def test_a_picture_whose_header_tells_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^train\.tsv, line 5: .*is damaged or no picture that"):
+    with pytest.raises(
+        DataError, match=r"^train\.tsv, line 5: .*is damaged or not a supported picture"
+    ):
         recipe(write_list(tmp_path, "train", 0, "hello"))
 
 

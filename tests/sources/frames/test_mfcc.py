@@ -30,7 +30,7 @@ def test_a_model_of_feature_files_reads_them_and_no_recordings(tmp_path: Path, o
     assert rows.shape == (23, form.width)
     assert np.abs(rows.astype(float) - wanted).max() < 0.01
     recording = write_wav(tmp_path / "a.wav", np.zeros(4_000), rate=16_000)
-    with pytest.raises(DataError, match=r"a\.wav is a recording, and this model reads feature"):
+    with pytest.raises(DataError, match=r"a\.wav is a recording, but this model reads feature"):
         form.rows(str(recording))
 
 
@@ -39,15 +39,15 @@ def test_damaged_feature_files(tmp_path: Path) -> None:
     content = path.read_bytes()
     for damaged in (b"", content[:2], content[:-4], content[:-1], content + b"more", content[:4]):
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match=r"a\.mfc is damaged or no feature file"):
+        with pytest.raises(DataError, match=r"a\.mfc is damaged or not a feature file"):
             read_features(path)
     feature_file(path, np.zeros((3, 12)))
-    with pytest.raises(DataError, match="no feature file of 13 coefficients"):
+    with pytest.raises(DataError, match="not a feature file with 13 coefficients"):
         read_features(path)
     feature_file(path, [[0.0] * 13, [math.nan] * 13])
-    with pytest.raises(DataError, match="frame 1 holds what is not a number"):
+    with pytest.raises(DataError, match="frame 1 contains a value that is not a number"):
         read_features(path)
-    with pytest.raises(DataError, match=r"goes with source\.features"):
+    with pytest.raises(DataError, match=r"Use it with source\.features"):
         FramesForm(FramesSource()).rows(str(path))
     with pytest.raises(DataError, match="does not exist"):
         read_features(tmp_path / "none.mfc")
@@ -57,5 +57,5 @@ def test_damaged_feature_files(tmp_path: Path) -> None:
     "more", [{"rate": 8_000}, {"bands": 40}, {"window_ms": 20.0}, {"hop_ms": 5.0}]
 )
 def test_what_is_fixed_cannot_be_set(more: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="cannot be set for features"):
+    with pytest.raises(ValueError, match="has no effect with features"):
         FramesSource(features="mfcc", **more)  # type: ignore[arg-type]

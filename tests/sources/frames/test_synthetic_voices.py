@@ -155,16 +155,16 @@ def test_what_cannot_be_spoken_is_refused_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed(tmp_path, monkeypatch, "espeak-ng")
-    with pytest.raises(DataError, match="speaks no 'xx'"):
+    with pytest.raises(DataError, match="does not speak 'xx'"):
         voices("xx")
-    with pytest.raises(DataError, match="speaks no 'variant'"):
+    with pytest.raises(DataError, match="does not speak 'variant'"):
         voices("variant")
     to = tmp_path / "kept"
     to.mkdir()
     with pytest.raises(DataError, match="could not speak 'a broken tone': no such voice"):
         list(spoken(["a broken tone"], 1, "en", to))
     assert not list(to.iterdir())
-    with pytest.raises(DataError, match="is cut off; is there room"):
+    with pytest.raises(DataError, match=r"is cut off. Check the free space"):
         list(spoken(["a full disk"], 1, "en", to))
     assert not list(to.iterdir())
 

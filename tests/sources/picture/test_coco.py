@@ -48,7 +48,7 @@ def test_the_line_of_boxes_reads_back(tmp_path: Path) -> None:
     assert (first.area, first.crowd) == (7.5, True)
     assert str(scene_of(pair.target)) == pair.target
     assert first not in scene_of(pair.target).single
-    with pytest.raises(DataError, match="no boxes of a picture"):
+    with pytest.raises(DataError, match="not the boxes of a picture"):
         scene_of('{"size": [1, 2], "boxes": [["a", 1]]}')
 
 
@@ -77,9 +77,9 @@ def _image(number: int, **values: object) -> Callable[[About], object]:
 
 
 MISTAKES: dict[str, tuple[Callable[[About], object], str]] = {
-    "outside": (_box(10, 10, 9, 3), r"annotation 1 \(boxes-001.png\): .*reaches out of its pic"),
-    "below it": (_box(1, 10, 3, 9), "reaches out of its picture of 16 x 16"),
-    "left of it": (_box(-4, 0, 9, 3), "reaches out of its picture of 16 x 16"),
+    "outside": (_box(10, 10, 9, 3), r"annotation 1 \(boxes-001.png\): .*extends beyond its pic"),
+    "below it": (_box(1, 10, 3, 9), "extends beyond its picture of 16 x 16"),
+    "left of it": (_box(-4, 0, 9, 3), "extends beyond its picture of 16 x 16"),
     "no area": (_box(1, 1, 0, 3), "has no area"),
     "no numbers": (_box(1, 1, float("nan"), 3), "bbox is not four numbers"),
     "three numbers": (_box(1, 1, 3), "bbox is not four numbers"),
@@ -87,21 +87,24 @@ MISTAKES: dict[str, tuple[Callable[[About], object], str]] = {
         lambda a: a["annotations"][0].update(bbox=[10**400, 1, 2, 3]),
         "bbox is not",
     ),
-    "a side too large": (_image(0, width=10**400), "width is missing or no number of pixels"),
+    "a side too large": (_image(0, width=10**400), "width is not a number of pixels"),
     "less than is kept": (_box(1, 1, 0.001, 3), "has no area"),
     "no crowd": (
         lambda a: a["annotations"][0].update(iscrowd="0"),
-        'iscrowd is "0": it is 0, or 1',
+        'iscrowd is "0". Use 0, or 1',
     ),
-    "a tab": (lambda a: a["categories"][1].update(name="a\tb"), r"category 2: 'a\\tb' has an end"),
+    "a tab": (
+        lambda a: a["categories"][1].update(name="a\tb"),
+        r"category 2: 'a\\tb' contains a line break",
+    ),
     "no letter": (lambda a: a["categories"][1].update(name="a\ud800"), "another control character"),
     "no such image": (lambda a: a["annotations"][0].update(image_id=99), "no image 99"),
     "no such category": (lambda a: a["annotations"][0].update(category_id=9), "no category 9"),
     "no file name": (lambda a: a["images"][0].pop("file_name"), "image 1: it has no file_name"),
     "missing": (_image(1, file_name="x.png"), "image 2: .*x.png does not exist"),
-    "twice": (_image(1, file_name="boxes-001.png"), "is image 1 already: list it once"),
+    "twice": (_image(1, file_name="boxes-001.png"), "is image 1 already. List it once"),
     "the same id": (_image(1, id=1), "id 1 is that of image 1 already"),
-    "another size": (_image(0, width=20), r"16 x 16 pixels.* 20 x 16 is written"),
+    "another size": (_image(0, width=20), r"16 x 16 pixels.* says 20 x 16"),
     "no categories": (lambda a: a.pop("categories"), "not in COCO's format: .*categories"),
     "two of a name": (lambda a: a["categories"][1].update(name="lamp"), "'lamp' .*listed twice"),
     "no images": (lambda a: a.update(images=[], annotations=[]), "lists no image"),
@@ -126,5 +129,5 @@ def test_files_that_are_no_boxes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         list(read_coco(tmp_path / "none.json"))
     (tmp_path / "y.json").write_text("{}")
-    with pytest.raises(DataError, match=r"2 JSON files \(x.json, y.json\): name the file"):
+    with pytest.raises(DataError, match=r"2 JSON files \(x.json, y.json\)\. Give the file"):
         list(read_coco(tmp_path))

@@ -108,7 +108,7 @@ def test_run_lengths_are_not_decoded() -> None:
     plain = written(GREY, "BMP")
     assert picture_size(InMemory("a", plain)) == (300, 200)
     for kind in (1, 2):
-        with pytest.raises(DataError, match="a is a BMP file of run lengths"):
+        with pytest.raises(DataError, match="a is a run-length encoded BMP file"):
             picture_size(InMemory("a", plain[:30] + struct.pack("<I", kind) + plain[34:]))
 
 

@@ -95,7 +95,7 @@ def test_the_loss_is_of_both_labels_in_their_shares() -> None:
 
 def test_mixup_is_refused_where_there_are_no_labels(tmp_path: Path) -> None:
     for task, words in (
-        ("detection", "a detector learns from them as they are"),
+        ("detection", "a detector must learn from unchanged pictures"),
         ("translation", "mixup mixes labels"),
     ):
         with pytest.raises(RecipeError, match=words):

@@ -64,5 +64,5 @@ def test_what_the_demo_did_not_make_is_left_alone(
     (tmp_path / "own-pictures").mkdir()
     (tmp_path / "own-pictures" / "a.png").write_text("mine")
     said = dragoman("demo", "--task", "classify-picture", "--to", tmp_path / "own")
-    assert said.code == 1 and "holds no pictures of a demo" in said.err
+    assert said.code == 1 and "was not created by a demo of pictures" in said.err
     assert (tmp_path / "own-pictures" / "a.png").is_file() and not (tmp_path / "own").exists()

@@ -199,13 +199,13 @@ def flac_without_length() -> bytes:
 
 BROKEN = [
     (b"", "one.wav is empty"),
-    (b"hello", "one.wav is damaged or no recording"),
+    (b"hello", "one.wav is damaged or not a supported recording"),
     (recording()[:100], "is cut off"),
-    (aiff(), "one.wav is AIFF, which is not read"),
-    (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "is AIFF, which is not read"),
+    (aiff(), "one.wav is AIFF, not "),
+    (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "is AIFF, not "),
     (recording(0.0), "has no samples"),
-    (flac_without_length(), "does not say how long it is"),
-    (b"\x89PNG\r\n\x1a\n" + bytes(50), "no recording"),
+    (flac_without_length(), "has no duration in its header"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(50), "not a supported recording"),
 ]
 
 
@@ -232,8 +232,8 @@ GOOD = in_base64(recording())
         ({"text": "a"}, 400, "No run here labels texts"),
         ({"text": "a", "run": "tones"}, 400, "tones reads recordings: send them as file"),
         ({"text": "a", "file": GOOD}, 400, "not both"),
-        ({"file": GOOD, "why": True}, 400, "a file has none"),
-        ({"file": GOOD, "seen": True, "reading": True}, 400, "it is told of pictures"),
+        ({"file": GOOD, "why": True}, 400, "only with texts"),
+        ({"file": GOOD, "seen": True, "reading": True}, 400, "works only with pictures"),
         ({"file": ["%%%"]}, 400, "file[0] is not base64"),
         ({"file": "ü"}, 400, "file is not base64"),
         ({"file": [in_base64(recording(4)), in_base64(recording(7))]}, 400, "11.0 seconds"),
@@ -355,10 +355,10 @@ def test_a_header_that_lies_is_found_out(tones: Run, monkeypatch: pytest.MonkeyP
 
     async def check() -> None:
         async with client_of(open_run(tones, settings, "tones"), settings=settings) as client:
-            told_once(await sent(client, recording(30)), 400, "at most 101 are read")
+            told_once(await sent(client, recording(30)), 400, "at most 101 are allowed")
             assert sum(decoded) <= 101
             monkeypatch.setattr("dragoman.sources.frames.form.samples_of", lambda *_: 800)
-            told_once(await sent(client, recording(300)), 400, "at most 101 are read")
+            told_once(await sent(client, recording(300)), 400, "at most 101 are allowed")
             assert 101 < sum(decoded) <= 101 + 4096  # what is computed at once
 
     asyncio.run(check())
@@ -417,9 +417,9 @@ def test_a_short_recording_does_not_wait_for_long_ones(
 def test_one_client_holds_a_quarter_of_the_memory_for_files() -> None:
     held = Places("uploads", 250, 1000)
     with held.held("a", 900):  # alone it always has room
-        with pytest.raises(Refusal, match="as much as one client"), held.held("a", 1):
+        with pytest.raises(Refusal, match="the most that one client"), held.held("a", 1):
             pass
-        with held.held("b", 100), pytest.raises(Refusal, match="Others"):
+        with held.held("b", 100), pytest.raises(Refusal, match="Other clients"):
             held.held("c", 1).__enter__()
     with held.held("a", 250), pytest.raises(Refusal):
         held.held("a", 1).__enter__()

@@ -240,9 +240,9 @@ def test_every_format_is_known_by_what_it_holds(served: Served, kind: str) -> No
     ("data", "words"),
     [
         (b"", "one.png is empty"),
-        (b"hello", "one.png is damaged or no picture"),
+        (b"hello", "one.png is damaged or not a supported picture"),
         (bar(True)[:90], "one.png is damaged or cut off"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n", "no picture that can be read"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n", "not a supported picture"),
         (empty_png(6_000, 6_000), "36,000,000 pixels or more; this server takes 25,000,000"),
         (empty_png(20_000, 20_000), "20,000 x 20,000 pixels"),
     ],

@@ -67,7 +67,7 @@ def test_what_the_demo_did_not_make_is_left_alone(
     (tmp_path / "own-scenes").mkdir()
     (tmp_path / "own-scenes" / "a.png").write_text("mine")
     said = dragoman("demo", "--task", "detect", "--to", tmp_path / "own")
-    assert said.code == 1 and "holds no scenes of a demo" in said.err
+    assert said.code == 1 and "was not created by a demo of scenes" in said.err
     assert (tmp_path / "own-scenes" / "a.png").is_file() and not (tmp_path / "own").exists()
     (tmp_path / "run").mkdir()
     Recipe.load("scenes").save(tmp_path / "run" / "recipe.toml")

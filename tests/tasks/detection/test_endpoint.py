@@ -153,7 +153,9 @@ def test_errors_are_clear(served: Served) -> None:
     async def check() -> None:
         async with served() as client:
             told_once(
-                await detect(client, b"GIF89a nothing"), 400, "0.png is damaged or no picture"
+                await detect(client, b"GIF89a nothing"),
+                400,
+                "0.png is damaged or not a supported picture",
             )
             told_once(await detect(client, picture()[:60]), 400, "0.png is damaged or cut off")
             told_once(await detect(client, picture(), threshold="2"), 400, "threshold")

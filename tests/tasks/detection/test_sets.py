@@ -310,5 +310,5 @@ def test_kinds_do_not_go_on_with_each_other(tmp_path: Path) -> None:
             run.recipe.change(["boxes.kind=tokens"]), tmp_path / "on", start_from=run,
             say=lambda _: None, display=False,
         )  # fmt: skip
-    with pytest.raises(RecipeError, match="look at all queries at once"):
+    with pytest.raises(RecipeError, match="see all queries at once"):
         tiny_cell("detection", "recurrent", "picture", tmp_path / "cell").change(["boxes.kind=set"])

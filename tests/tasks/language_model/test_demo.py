@@ -34,7 +34,7 @@ def test_a_language_model_from_nothing(dragoman: Dragoman, tmp_path: Path) -> No
 
 def test_what_is_no_demo_is_left_alone(dragoman: Dragoman, tmp_path: Path) -> None:
     said = dragoman("demo", "--task", "poetry", "--to", tmp_path)
-    assert said.code == 1 and "the demo is one of translate" in said.err
+    assert said.code == 1 and "choose one of translate" in said.err
     (tmp_path / "mine.txt").write_text("mine")
     said = dragoman("demo", "--task", "write", "--to", tmp_path)
     assert said.code == 1 and "is not a demo" in said.err and (tmp_path / "mine.txt").exists()

@@ -285,11 +285,11 @@ def test_an_end_that_could_come_is_told_as_such() -> None:
         ("/v1/surprisal", {"text": ["x"] * 300}, 400, "256"),
         ("/v1/surprisal", {"text": "x", "run": "echo"}, 400, "/v1/translate"),
         ("/v1/continuations", {"text": "Der Hund", "word": 2}, 400, "the text has 2"),
-        ("/v1/continuations", {"text": "Der", "count": 17}, 400, "16 at most"),
+        ("/v1/continuations", {"text": "Der", "count": 17}, 400, "at most 16"),
         ("/v1/look", {"text": "x" * 900, "run": "letters"}, 400, "800 can be looked at"),
-        ("/v1/look", {"text": "Der", "sentence": 1, "run": "letters"}, 400, "as one"),
+        ("/v1/look", {"text": "Der", "sentence": 1, "run": "letters"}, 400, "does not split"),
         ("/v1/look", {"text": "a", "run": "echo", "given": [99999]}, 400, "given must be below"),
-        ("/v1/look", {"text": "a", "run": "echo", "given": [2]}, 400, "without its end"),
+        ("/v1/look", {"text": "a", "run": "echo", "given": [2]}, 400, "is a whole output"),
     ],
 )
 def test_errors_are_clear(

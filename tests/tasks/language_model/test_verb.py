@@ -95,11 +95,11 @@ def test_writing_from_the_command_line(letters: Path, dragoman: Dragoman) -> Non
     stopped = dragoman(*how, "--stop", stop)
     assert stopped.out == one.out[: one.out.index(stop)] + "\n"
     long = dragoman("write", letters, "Der Hund sieht " * 5, "--longest", "3")
-    assert long.code == 0 and "and the model reads 32 at once" in long.err
+    assert long.code == 0 and "but the model reads 32 at once" in long.err
     for wrong, message in (
-        (("--scores", "--stop", "a"), "leave --stop out"),
-        (("--likeliest", "--number", "2", "--stop", "a"), "leave --stop out"),
-        (("--likeliest",), "--likeliest draws nothing"),  # a seed is among them
+        (("--scores", "--stop", "a"), "Leave out --stop"),
+        (("--likeliest", "--number", "2", "--stop", "a"), "--stop does not work"),
+        (("--likeliest",), "--likeliest does not sample"),  # a seed is among them
     ):
         refused = dragoman(*(how[:-2] if len(wrong) > 1 else how), *wrong)
         assert refused.code == 1 and message in refused.err and not refused.out, wrong
@@ -139,10 +139,10 @@ def test_text_that_cannot_be_used_is_said_in_one_line(dragoman: Dragoman, tmp_pa
     short.write_text("One.\n")
     for wrong, words in (
         ((empty,), "empty.txt is empty"),
-        ((spaces,), "spaces.txt holds nothing but spaces"),
+        ((spaces,), "spaces.txt contains no text, only spaces"),
         ((tmp_path / "none.txt",), "does not exist"),
         ((short, short), "give one file, or a folder of files"),
-        ((short, "--texts", "pages"), "--texts pages: it is text, documents or file"),
+        ((short, "--texts", "pages"), "--texts pages: use text, documents or file"),
     ):
         said = dragoman("train", *wrong, "--task", "language-model", "--to", tmp_path / "run")
         assert said.code == 1 and words in said.err and "Traceback" not in said.err

@@ -64,5 +64,5 @@ def test_what_the_demo_did_not_make_is_left_alone(dragoman: Dragoman, tmp_path: 
     (tmp_path / "own-captions").mkdir()
     (tmp_path / "own-captions" / "a.png").write_text("mine")
     said = dragoman("demo", "--task", "paint", "--to", tmp_path / "own")
-    assert said.code == 1 and "holds no captions of a demo" in said.err
+    assert said.code == 1 and "was not created by a demo of captions" in said.err
     assert (tmp_path / "own-captions" / "a.png").is_file() and not (tmp_path / "own").exists()

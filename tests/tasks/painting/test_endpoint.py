@@ -126,10 +126,10 @@ WRONG: list[tuple[dict[str, Any], int, str, str | None]] = [
     ({"prompt": CAPTION, "output_format": "jpeg"}, 400, "'png'", "output_format"),
     ({"prompt": CAPTION, "stream": True}, 400, "False", "stream"),
     ({"prompt": CAPTION, "scale": 65}, 400, "less than or equal to 64", "scale"),
-    ({"prompt": CAPTION, "scale": 64, "n": 10}, 400, "this server makes 1,100,000 at once", None),
+    ({"prompt": CAPTION, "scale": 64, "n": 10}, 400, "at most 1,100,000 at once", None),
     ({"prompt": CAPTION, "seed": -1}, 400, "greater than or equal to 0", "seed"),
     ({"prompt": CAPTION, "model": "nobody"}, 404, "There is no run 'nobody'", None),
-    ({"prompt": CAPTION, "model": "echo"}, 400, "is asked of /v1/translate", None),
+    ({"prompt": CAPTION, "model": "echo"}, 400, "Send the request to /v1/translate", None),
 ]  # fmt: skip
 
 
@@ -260,13 +260,13 @@ def test_damaged_weights_of_codes_are_told_at_the_start(blocks: Run, tmp_path: P
     run = tmp_path / "run"
     shutil.copytree(blocks.folder, run)
     (run / WEIGHTS).unlink()
-    with pytest.raises(RunError, match="nothing can be painted"):
+    with pytest.raises(RunError, match="the painter needs it"):
         open_run(Run.open(run), ServeSettings(), "run")
 
 
 def test_codes_are_not_served(tmp_path: Path) -> None:
     run = trained_run(tiny_recipe_of("codes", tmp_path), tmp_path / "run")
-    with pytest.raises(RunError, match="is a picture coder, which the server does not take"):
+    with pytest.raises(RunError, match="is a picture coder, which the server does not support"):
         open_run(run, ServeSettings(), "run")
 
 

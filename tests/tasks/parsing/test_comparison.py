@@ -169,9 +169,9 @@ def test_what_cannot_be_compared_is_said(
         ((runs[0], other, "--source", tmp_path / "none.mrg"), "none.mrg does not exist"),
         ((runs[0],), "needs two systems"),
         ((runs[0], gold), f"{gold} is a file"),
-        ((*runs, "--source", gold, "--reference", gold), "name them with --source alone"),
+        ((*runs, "--source", gold, "--reference", gold), "Use only --source"),
         ((*runs, "--to", tmp_path / "x.html"), "leave it out"),
-        ((*runs, "--test", "t"), "it is bootstrap or randomisation"),
+        ((*runs, "--test", "t"), "use bootstrap or randomisation"),
         ((runs[0], labelling, "--source", gold), "only runs of the same task"),
     ):
         refused = dragoman("compare", *wrong)

@@ -231,7 +231,7 @@ def test_a_run_knows_what_a_word_is(toy: Run) -> None:
 
 
 def test_only_trees_keep_the_words_in_order() -> None:
-    with pytest.raises(RecipeError, match="is for outputs that keep the order"):
+    with pytest.raises(RecipeError, match="is for outputs in the order"):
         Recipe.load("demo", ["model.next_word=true"])
 
 
@@ -274,16 +274,16 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         (("translate", toy.folder, "Hallo"), "does not translate: dragoman parse"),
         (("write", toy.folder, "Hallo"), "is a parser, not a language model"),
         (("parse", toy.folder, "  "), ""),
-        (("parse", toy.folder, "a", "--draw", "--scores"), "leave --draw out"),
+        (("parse", toy.folder, "a", "--draw", "--scores"), "Leave --draw out"),
         (("parse", toy.folder, "a", "--set", "min_length=4"), "set both to 0"),
         (("parse", toy.folder, "a", "--svg", tmp_path / "no" / "t.svg"), "there is no folder"),
         (("parse", toy.folder, "--svg", tmp_path / "t.svg"), "are drawn into a folder"),
         (("parse", toy.folder, "--svg", gold), "are drawn into a folder"),
-        (("evaluate", toy.folder, "--mbr", "4"), "has no use for it"),
+        (("evaluate", toy.folder, "--mbr", "4"), "Leave it out"),
         (("evaluate", toy.folder, gold, gold), "measured on one file of trees"),
         (("evaluate", toy.folder, tmp_path / "t.svg"), "t.svg, line 1: "),
-        (("shortlist", toy.folder), "it writes no text"),
-        (("align", toy.folder, gold, gold), "there is nothing to align"),
+        (("shortlist", toy.folder), "which writes no text"),
+        (("align", toy.folder, gold, gold), "cannot align words"),
         (("look", toy.folder, "a dog runs .", "--prefix", "x"), "writes the tree of what it reads"),
         (("figure", "temperature", "--run", toy.folder), "dragoman parse"),
     ):
@@ -316,8 +316,8 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
     for change, words in (
         ("model.tie=all", "cannot share one matrix"),
         ("search.no_repeat_ngram=3", "a parse has its own rules"),
-        ("data.moses=true", "a parser learns from them as they stand"),
-        ("training.metric=bleu", "is not measured of a pars"),
+        ("data.moses=true", "a parser must not do"),
+        ("training.metric=bleu", "cannot be measured for a pars"),
     ):
         with pytest.raises(RecipeError, match=words):
             recipe_of_trees(trees, change)
@@ -326,7 +326,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
             "task": "parsing", "model": {"tie": "target"},
             "data": {"train": [{"source": "a", "target": "b"}]},
         })  # fmt: skip
-    with pytest.raises(RecipeError, match="format trees is for parsing, and this is a translator"):
+    with pytest.raises(RecipeError, match="format trees is for parsing, not for a translator"):
         Recipe.parse({"data": {"train": [{"source": "a.mrg", "format": "trees"}]}})
     with pytest.raises(RecipeError, match="give one file, or a folder of files"):
         recipe_of([str(trees), str(trees)], task="parsing")
@@ -336,7 +336,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
     assert epochs is None and recipe.data.dev is None and recipe.data.split.dev > 0
     empty = tmp_path / "empty.mrg"
     empty.write_text("\n\n")
-    with pytest.raises(DataError, match="holds no tree"):
+    with pytest.raises(DataError, match="contains no tree"):
         recipe_of([str(empty)])
 
 
@@ -396,8 +396,14 @@ def test_a_user_says_how_fine_labels_are(tmp_path: Path, toy: Run, dragoman: Dra
     assert whole.data.train[0].label_ends == ""
     for wrong, words in (
         ((train_on, "--label-ends", "." * 21), "at most 20 characters"),
-        (("wsj-sample", "--label-ends", "."), "goes with a file of bracketed trees"),
-        ((tmp_path, "--task", "masked", "--label-ends", "."), "goes with a file of bracketed"),
+        (
+            ("wsj-sample", "--label-ends", "."),
+            "works only with a file or folder of bracketed trees",
+        ),
+        (
+            (tmp_path, "--task", "masked", "--label-ends", "."),
+            "works only with a file or folder of bracketed",
+        ),
     ):
         refused = dragoman("train", *wrong, "--to", tmp_path / "none")
         assert refused.code != 0 and words in refused.err, (wrong, refused)
@@ -416,7 +422,7 @@ def test_files_of_trees_are_read_one_by_one(tmp_path: Path) -> None:
     ]  # fmt: skip
     for text, words in (
         ("(S (NN a)", r"b\.mrg, line 2: the bracket that opens here is never closed"),
-        ("(S (NP (-NONE- *)))", r"b\.mrg, line 2: this tree has no words but empty elements"),
+        ("(S (NP (-NONE- *)))", r"b\.mrg, line 2: this tree has only empty elements, no words"),
         ("(S (NN ))", r"b\.mrg, line 2: the bracket \(NN\) holds no word"),
     ):
         (folder / "b.mrg").write_text(f"((UH Yes))\n{text}\n")

@@ -70,7 +70,7 @@ def test_what_the_demo_did_not_make_is_left_alone(
     (tmp_path / "own-recordings").mkdir()
     (tmp_path / "own-recordings" / "a.wav").write_text("mine")
     said = dragoman("demo", "--task", "transcribe", "--to", tmp_path / "own")
-    assert said.code == 1 and "holds no recordings of a demo" in said.err
+    assert said.code == 1 and "was not created by a demo of recordings" in said.err
     assert (tmp_path / "own-recordings" / "a.wav").is_file() and not (tmp_path / "own").exists()
     (tmp_path / "run").mkdir()
     Recipe.load("fsdd-digits").save(tmp_path / "run" / "recipe.toml")

@@ -278,7 +278,7 @@ def test_a_failure_within_a_stream_is_an_event(
             *_, last = data_of((await sent(client, recording(), stream="true")).text)
             assert last["error"]["type"] == "server_error" and last["error"]["code"] == "failed"
             whole = await sent(client, recording())
-            told_so(whole, 500, "its log says why")
+            told_so(whole, 500, "See its log")
 
     asyncio.run(check())
 
@@ -312,18 +312,18 @@ GOOD = recording()
 WRONG: Sequence[tuple[bytes | None, dict[str, Any], int, str]] = [
     (None, {}, 400, "missing file"),
     (b"", {}, 400, "one.wav is empty"),
-    (b"hello", {}, 400, "one.wav is damaged or no recording"),
+    (b"hello", {}, 400, "one.wav is damaged or not a supported recording"),
     (b"RIFF\x04\0\0\0WAVE", {}, 400, "No 'data' chunk marker."),
     (GOOD[:100], {}, 400, "is cut off"),
     (b"\x1aE\xdf\xa3" + bytes(60), {}, 400, "ffmpeg -i"),
     (recording(np.zeros(0)), {}, 400, "has no samples"),
     (recording(np.zeros(11 * RATE)), {}, 400, "11.0 seconds"),
     (bytes(300_000), {}, 413, "larger than"),
-    (GOOD, {"model": "nobody"}, 404, "there are: tones, echo"),
-    (GOOD, {"model": "echo"}, 400, "asked of /v1/translate"),
+    (GOOD, {"model": "nobody"}, 404, "Use one of: tones, echo"),
+    (GOOD, {"model": "echo"}, 400, "Send the request to /v1/translate"),
     (GOOD, {"language": "ko"}, 400, "tones writes en, not ko"),
     (GOOD, {"response_format": "docx"}, 400, "response_format"),
-    (GOOD, {"times": "word"}, 400, "verbose_json only"),
+    (GOOD, {"times": "word"}, 400, "verbose_json"),
     (GOOD, {"times": "syllable", "response_format": "verbose_json"}, 400, "granularities[]"),
     (GOOD, {"stream": "true", "response_format": "srt"}, 400, "a stream is json"),
     (GOOD, {"temperature": "2"}, 400, "temperature"),

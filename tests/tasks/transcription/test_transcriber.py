@@ -80,7 +80,7 @@ def test_a_long_one_is_cut_at_its_silences(folder: Path, transcriber: Transcribe
 
 
 def test_no_span_ends_behind_its_recording(transcriber: Transcriber) -> None:
-    """The last of its levels are those of a frame that is not whole."""
+    """The last of its levels are those of a frame that is cut off."""
     levels = np.full(1_000, -20, np.float32)
     spans, _ = transcriber.cutter.spans_of([levels], 9.994)
     assert spans[-1].end == 9.994
@@ -171,9 +171,9 @@ def test_mistakes_are_told_in_one_line(dragoman: Dragoman, folder: Path, tmp_pat
     (tmp_path / "other").mkdir()
     again = write_wav(tmp_path / "other" / "long.wav", np.zeros(RATE), RATE)
     for given, told in (
-        ((long, again, "--format", "srt"), "would run into each other"),
+        ((long, again, "--format", "srt"), "would be mixed"),
         ((long, again, "--to", tmp_path), "would both be written to"),
-        ((long, again, "--to", again), "go into a folder"),
+        ((long, again, "--to", again), "need a folder"),
         ((again, "--to", again), "is the recording itself"),
         (("none.wav", "--to", tmp_path / "x.srt"), "none.wav does not exist"),
     ):

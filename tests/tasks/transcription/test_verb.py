@@ -50,13 +50,13 @@ def test_a_folder_of_recordings_and_texts_becomes_a_run(
     assert said.code == 0, said.err
     told = said.out + said.err
     assert "80 recordings, about 0.3 minutes of sound" in told, told
-    assert "nothing tells who speaks" in told
+    assert "the speakers are not known" in told
     rising, falling = (next((tones / name).glob("*.wav")) for name in ("rising", "falling"))
     found = dragoman("transcribe", tmp_path / "run", rising, falling)
     assert found.code == 0, found.err
     assert "a rising tone" in found.out and "a falling tone" in found.out, found.out
     document = dragoman("transcribe", tmp_path / "run", rising, "--to", tmp_path / "a.docx")
-    assert document.code == 1 and "a.txt, or choose a --format" in document.err, document.err
+    assert document.code == 1 and "a.txt, or set --format" in document.err, document.err
     assert not (tmp_path / "a.docx").exists()
     check_parts(dragoman, [rising, falling], tmp_path, monkeypatch)
     measured = dragoman("evaluate", tmp_path / "run")
@@ -64,7 +64,7 @@ def test_a_folder_of_recordings_and_texts_becomes_a_run(
     measured = dragoman("evaluate", tmp_path / "run", tones)
     assert measured.code == 0 and "WER" in measured.out, measured.out + measured.err
     refused = dragoman("evaluate", tmp_path / "run", tmp_path)
-    assert refused.code == 1 and "has no recordings with what is said" in refused.err, refused.err
+    assert refused.code == 1 and "has no recordings with transcripts" in refused.err, refused.err
 
 
 def check_parts(
@@ -134,10 +134,10 @@ def test_a_list_says_by_which_column_speakers_are_told(tones: Path, tmp_path: Pa
     (corpus,) = made.data.train
     assert corpus.format == "spoken" and corpus.groups_by == "group_key = client_id"
     assert made.data.split.dev and made.data.split.test and made.source.kind == "frames"
-    assert not any("nothing tells" in one for one in told)
+    assert not any("speakers are not known" in one for one in told)
     by_name, told = recipe(tones, groups="_([a-z]+)_")
     assert by_name.data.train[0].groups_by == "group_pattern = _([a-z]+)_"
-    assert not any("nothing tells" in one for one in told)
+    assert not any("speakers are not known" in one for one in told)
 
 
 def test_what_does_not_go_with_recordings_is_refused(
@@ -146,10 +146,10 @@ def test_what_does_not_go_with_recordings_is_refused(
     empty = tmp_path / "empty.tsv"
     empty.write_text("\n")
     for more, told in (
-        (("--test", empty), f"--test {empty}: there are no recordings in it"),
-        (("--model", "lstm"), "recordings alone choose a --model transformer"),
-        (("--texts", "file"), "--texts is for texts that stand alone"),
-        (("--test", tmp_path), f"{tmp_path} has no recordings with what is said in them"),
+        (("--test", empty), f"--test {empty}: it contains no recordings"),
+        (("--model", "lstm"), "recordings need --model transformer"),
+        (("--texts", "file"), "--texts works only with --task language-model"),
+        (("--test", tmp_path), f"{tmp_path} has no recordings with transcripts"),
     ):
         said = dragoman("train", tones, "--to", tmp_path / "run", *more)
         assert said.code == 1 and told in said.err, said.err

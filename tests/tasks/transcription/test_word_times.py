@@ -92,7 +92,7 @@ def test_a_run_with_ctc_tells_times(dragoman: Dragoman, tmp_path: Path) -> None:
     said = dragoman("transcribe", tmp_path / "run", long, "--words", "--format", "json")
     assert said.code == 0 and '"probability"' in said.out, said.err
     said = dragoman("transcribe", tmp_path / "run", long, "--words")
-    assert said.code == 1 and "--words is for --format json" in said.err
+    assert said.code == 1 and "--words works only with --format json" in said.err
 
 
 def test_a_run_without_ctc_has_none(tmp_path: Path) -> None:

@@ -103,13 +103,13 @@ def test_recipes_that_cannot_be_are_told(tmp_path: Path) -> None:
     )
     drawn_corpus = values["data"]["train"][0]
     for changes, why in (
-        ({"source": {"kind": "picture"}}, "is drawn, line by line"),
-        ({"source": {"kind": "text"}}, "names files, and text is read"),
-        ({"source": {"kind": "line", "drawing": {"fonts": []}}}, "fonts names none"),
-        ({"source": {"kind": "line", "drawing": {"smallest": 0.9}}}, "smaller than the smallest"),
+        ({"source": {"kind": "picture"}}, "to be drawn line by line"),
+        ({"source": {"kind": "text"}}, "names files, but the model reads text"),
+        ({"source": {"kind": "line", "drawing": {"fonts": []}}}, "fonts is empty"),
+        ({"source": {"kind": "line", "drawing": {"smallest": 0.9}}}, "smaller than smallest"),
         (
             {"data": {**values["data"], "train": [{**drawn_corpus, "format": "folders"}]}},
-            "format folders has no text beside its target",
+            "format folders has no text that could be drawn",
         ),
     ):
         with pytest.raises(RecipeError, match=why):

@@ -147,7 +147,11 @@ def test_errors_are_clear_and_bounds_hold(served: Served) -> None:
 
     async def check() -> None:
         async with served() as client:
-            told_once(await send(client, b"GIF89a nothing"), 400, "0.png is damaged or no picture")
+            told_once(
+                await send(client, b"GIF89a nothing"),
+                400,
+                "0.png is damaged or not a supported picture",
+            )
             told_once(await send(client, line("red")[:90]), 400, "0.png is damaged or cut off")
             told_once(await send(client, held.getvalue()), 400, "32,000 pixels wide")
         async with served(limits=limits) as client:

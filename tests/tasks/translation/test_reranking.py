@@ -121,7 +121,7 @@ def test_nothing_and_one_sentence_are_put_in_order_too(
     said = dragoman(*how, stdin=b"\nThe dog sleeps.\n\n")
     lines = said.out.splitlines()
     assert said.code == 0 and len(lines) == 3 and lines[0] == lines[2] == ""
-    assert "has a vocabulary of its own (" in said.err
+    assert "has its own vocabulary (" in said.err
     assert "vocabulary" not in dragoman(*how, "-q", stdin=b"The dog.").err
     one = dragoman(*how, "--n-best", "1", "--set", "sampling.temperature=1", stdin=b"The dog.")
     assert one.code == 0 and one.out.startswith("1\t") and one.out.count("\n") == 1
@@ -148,16 +148,16 @@ def test_a_language_that_nobody_knows_is_said(tiny_run: Path, letters: Path) -> 
 
 def test_what_cannot_judge_is_said(tiny_run: Path, letters: Path, dragoman: Dragoman) -> None:
     for wrong, words in (
-        (("--rerank", tiny_run), "takes a language model"),
-        (("--rerank-weight", "1"), "is of a language model: --rerank RUN"),
-        (("--rerank", letters, "--paragraphs"), "leave --paragraphs out"),
+        (("--rerank", tiny_run), "Set --rerank to a language model"),
+        (("--rerank-weight", "1"), "needs a language model. Set --rerank RUN"),
+        (("--rerank", letters, "--paragraphs"), "Leave --paragraphs out"),
     ):
         said = dragoman("translate", tiny_run, "The dog.", *wrong)
         assert said.code == 1 and words in said.err and not said.out
-    for number, words in (("nan", "--rerank-weight"), ("inf", "it is a number, such as 0.2")):
+    for number, words in (("nan", "--rerank-weight"), ("inf", "use a number, such as 0.2")):
         said = dragoman("translate", tiny_run, "x", "--rerank", letters, "--rerank-weight", number)
         assert said.code and words in said.err
-    with pytest.raises(RunError, match="writes de, and the translations are en"):
+    with pytest.raises(RunError, match="writes de, but the translations are en"):
         Reranker(Run.open(letters), "en")
 
 

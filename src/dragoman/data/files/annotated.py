@@ -45,7 +45,7 @@ def plain_trees(
         for line, tree in read_trees(lines):
             kept = plain(tree, ends)
             if kept is None:
-                raise DataError(f"{path}, line {line}: this tree has no words but empty elements")
+                raise DataError(f"{path}, line {line}: this tree has only empty elements, no words")
             yield line, kept
     except TreeError as error:
         raise DataError(
@@ -111,8 +111,8 @@ def layout_of(lines: Iterable[str], path: Path) -> Layout:
         return "columns"
     shown = f": {shortened(full[0], 60)!r}" if full else ""
     raise DataError(
-        f"{path}: it holds no tagged words{shown}. Give columns (a word and its tag a line, blank "
-        "lines between sentences), lines of word_TAG, or bracketed trees"
+        f"{path}: it contains no tagged words{shown}. Use columns (a word and its tag a line, "
+        "blank lines between sentences), lines of word_TAG, or bracketed trees"
     )
 
 
@@ -151,7 +151,7 @@ def _read_underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
             if not before or not tag:
                 raise DataError(
                     f"{path}, line {number}: a word without a tag, "
-                    f"{shortened(before or tag, 40)!r}: each is written word_TAG"
+                    f"{shortened(before or tag, 40)!r}: write each word as word_TAG"
                 )
         if parts:
             words, _, tags = zip(*parts, strict=True)
@@ -179,14 +179,13 @@ def _columns(
         width = width or len(parts)
         if len(parts) != width:
             raise DataError(
-                f"{path}, line {number}: {plural(len(parts), 'column')}, and the first line has "
+                f"{path}, line {number}: {plural(len(parts), 'column')}, but the first line has "
                 f"{width}: {shortened(line, 60)!r}"
             )
         if width < max(columns):
             raise DataError(
-                f"{path}, line {number}: column {max(columns)} is wanted, and there "
-                f"{'is one' if width == 1 else f'are {width}'}: {shortened(line, 60)!r}. "
-                "--columns names the columns of word and tag, such as 1,2"
+                f"{path}, line {number}: there is no column {max(columns)}, only {width}: "
+                f"{shortened(line, 60)!r}. Set the columns of word and tag, such as --columns 1,2"
             )
         begun = begun if words else number
         word, tag = (parts[one - 1].split() for one in columns)

@@ -55,8 +55,7 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pa
     for begins, row in csv_rows(ended, delimiter, name):
         if len(row) < max(source, target):
             raise DataError(
-                f"{name}, line {begins}: column {max(source, target)} is wanted, and there are "
-                f"{len(row)}"
+                f"{name}, line {begins}: no column {max(source, target)}, only {len(row)}"
             )
         yield Pair(begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1]))
 
@@ -86,8 +85,8 @@ def languages_in(
         before, code = said[one.side], base(one.code)
         if before not in ("und", code):
             raise DataError(
-                f"{one.where}, and before it {before}: a training takes one pair of languages. "
-                "Give files of one pair each"
+                f"{one.where}, but an earlier one is {before}. Train on one pair of languages, "
+                "and give files with only that pair"
             )
         said[one.side] = code
     return said["source"], said["target"]
@@ -131,7 +130,7 @@ class _Memory:
 
     def _entity(self, *_: object) -> None:
         line = self._parser.CurrentLineNumber
-        raise DataError(f"{self._name}, line {line}: it declares an entity, which is not read")
+        raise DataError(f"{self._name}, line {line}: it declares an entity, which is not supported")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "header":
@@ -173,8 +172,8 @@ class _Memory:
         if self._target is None and (len(others) > 1 or pair != self.languages):
             named = ", ".join(dict.fromkeys([*self._entry, *self.languages]))
             raise DataError(
-                f"{self._name}, line {self._line}: translations between more than two languages "
-                f"({named}): say which by --keys SOURCE TARGET, in a recipe by source_key and "
+                f"{self._name}, line {self._line}: there are more than two languages ({named}). "
+                "Choose two with --keys SOURCE TARGET, or in a recipe with source_key and "
                 "target_key"
             )
         self._read.append(Pair(self._line, self._entry[source], self._entry[target]))
@@ -201,9 +200,7 @@ def _on_one_line(text: str) -> str:
 def _parse(file: BinaryIO, name: str, how: str) -> Xliff | MessageCatalogue:
     data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
-        raise DataError(
-            f"{name} has more than the {_MOST_BYTES:,} bytes that are read of such files"
-        )
+        raise DataError(f"{name} has more than the {_MOST_BYTES:,} bytes that are allowed")
     return Xliff.read(data, name) if how == "xliff" else MessageCatalogue.read(data, name)
 
 
@@ -221,11 +218,12 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
     for line, text in enumerate(lines, start=first):
         columns = text.split("\t")
         if len(columns) < 2:
-            raise DataError(f"{path}, line {line}: no tab between two columns: {_show(text)}")
+            raise DataError(
+                f"{path}, line {line}: there is no tab, so there is only one column: {_show(text)}"
+            )
         if len(columns) < last:
             raise DataError(
-                f"{path}, line {line}: column {last} is wanted, and there are "
-                f"{len(columns)}: {_show(text)}"
+                f"{path}, line {line}: no column {last}, only {len(columns)}: {_show(text)}"
             )
         told = "" if group is None else columns[group - 1].strip()
         yield Pair(line, columns[source - 1], columns[target - 1], group=told)
@@ -263,8 +261,8 @@ def _refuse_array(path: Path, line: int, text: str) -> None:
     """Raise ``DataError`` for a file whose first line begins a JSON array."""
     if line == 1 and _ARRAY.match(text):
         raise DataError(
-            f"{path} is a JSON array; needed is one record a line (JSON Lines): "
-            f"jq -c '.[]' {shlex.quote(path.name)} > {shlex.quote(path.stem + '.jsonl')}"
+            f"{path} is a JSON array. Convert it to one record per line (JSON Lines): jq -c "
+            f"'.[]' {shlex.quote(path.name)} > {shlex.quote(path.stem + '.jsonl')}"
         )
 
 
@@ -275,9 +273,8 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
         if not isinstance(found, dict) or part not in found:
             has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
             raise DataError(
-                f"{path}, line {line}: no {key!r} in this record{has}. train, evaluate and "
-                "data show take the right names by --keys SOURCE TARGET, a recipe by source_key "
-                "and target_key"
+                f"{path}, line {line}: no {key!r} in this record{has}. Set the names with --keys "
+                "SOURCE TARGET, or in a recipe with source_key and target_key"
             )
         found = found[part]
     if not isinstance(found, str):

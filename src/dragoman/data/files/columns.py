@@ -84,7 +84,7 @@ def numbered(columns: str) -> tuple[int, int]:
             f"label, counted from 1), or for labelled texts {' or '.join(COLUMNS)}"
         )
     if int(first) == int(second):
-        raise RecipeError(f"--columns {columns}: name two different columns")
+        raise RecipeError(f"--columns {columns}: give two different columns")
     return int(first), int(second)
 
 
@@ -106,8 +106,8 @@ def _columns_found(path: str) -> str:
     fewer = min(first, second)
     if first == second or (lines > 20 and fewer > lines / 2):
         raise RecipeError(
-            f"{path}: it cannot be told which column holds the labels: among {lines:,} lines the "
-            f"first has {first:,} different values and the second {second:,}. Say it: --columns "
+            f"{path}: cannot determine which column contains the labels: in {lines:,} lines, the "
+            f"first has {first:,} different values and the second {second:,}. Set --columns "
             f"{' or --columns '.join(COLUMNS)}"
         )
     return COLUMNS[0] if first < second else COLUMNS[1]
@@ -140,7 +140,7 @@ def file_at(
     option = "--keys" if keys is not None else "--columns"
     ending = ".jsonl" if keys is not None else ".tsv"
     if columns is not None and keys is not None:
-        raise DragomanError("--columns is for a .tsv file, --keys for a .jsonl file: give one")
+        raise DragomanError("--columns is for .tsv files and --keys for .jsonl files. Use only one")
     if len(files) != 1 or is_tabbed(str(files[0])) != (keys is None):
-        raise DragomanError(f"{option} goes with one {ending} file that holds both sides")
+        raise DragomanError(f"{option} works only with one {ending} file that contains both sides")
     return corpus_of(str(files[0]), columns, keys)

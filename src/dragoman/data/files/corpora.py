@@ -161,7 +161,7 @@ def files_of(name: str | None) -> list[Path]:
         and not any(part.startswith(".") for part in one.relative_to(path).parts)
     ]
     if not found:
-        raise DataError(f"{path} is a folder without a file that holds anything")
+        raise DataError(f"{path} is a folder without any file that is not empty")
     return found
 
 
@@ -176,7 +176,7 @@ def format_of(corpus: CorpusSettings) -> str:
     if found is None:
         raise DataError(
             f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, .xliff or "
-            ".po (say which with format = ...); for two files, name the target"
+            ".po (set format if its name does not say so). If there are two files, set target too"
         )
     return found
 
@@ -284,8 +284,8 @@ def _open(
     try:
         if not once and path.exists() and not (path.is_file() or path.is_dir()):
             raise DataError(
-                f"{path} is not a regular file: a pipe or a device can be read only once, and this "
-                "text is read more than once. Write it to a file first"
+                f"{path} is not a regular file: a pipe or a device can be read only once, but "
+                "training reads its text several times. Write it to a file first"
             )
         with ExitStack() as stack:
             file: Any = stack.enter_context(path.open("rb", buffering=LOOKED_AT))

@@ -145,26 +145,28 @@ class CorpusSettings(Settings):
     def _agree(self) -> Self:
         layout = self._layout
         if self.target is not None and self.format != "auto" and not layout.second:
-            raise ValueError(f"format {self.format} is one file: leave target out")
+            raise ValueError(f"format {self.format} is a single file. Leave out target")
         if self.target is None and layout.second:
             raise ValueError(f"format {self.format} needs two files: {layout.second}")
         if self.source_column == self.target_column:
             raise ValueError("source_column and target_column are the same column")
         if self.holds == "drawn" and (layout.are_files or layout.by or layout.task):
-            raise ValueError(f"format {self.format} has no text beside its target to be drawn")
+            raise ValueError(f"format {self.format} has no text that could be drawn")
         self._check_groups()
         return self
 
     def _check_groups(self) -> None:
         if self.group_pattern is not None:
             if not self.names_files:
-                raise ValueError("group_pattern is for corpora of files: name a column or a key")
+                raise ValueError(
+                    "group_pattern works only with corpora of files. Set group_column or group_key"
+                )
             try:
                 groups = re.compile(self.group_pattern).groups
             except re.error as error:
-                raise ValueError(f"group_pattern is no regular expression: {error}") from error
+                raise ValueError(f"group_pattern is not a regular expression: {error}") from error
             if groups != 1:
-                raise ValueError(f"group_pattern has {groups} groups in parentheses: give it one")
+                raise ValueError(f"group_pattern has {groups} groups in parentheses. Use one")
         told = (self.group_column, self.group_key, self.group_pattern)
         if sum(one is not None for one in told) > 1:
             raise ValueError("give one of group_column, group_key and group_pattern")
@@ -173,7 +175,7 @@ class CorpusSettings(Settings):
         for name, files in _GROUPS.items():
             fits = name in layout.groups and self.target is None
             if getattr(self, name) is not None and not fits:
-                raise ValueError(f"{name} is for {files}, and {self.name} is none: leave it out")
+                raise ValueError(f"{name} is for {files}, which {self.name} is not. Leave it out")
 
     @property
     def _layout(self) -> Layout:

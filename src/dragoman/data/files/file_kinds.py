@@ -21,8 +21,8 @@ _NOT_WRITTEN = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
 
 _SAVE = "Save its text as a .txt file, in UTF-8"
 _UNPACK = "Unpack it"
-_UNCOMPILE = "msgunfmt writes its text as a catalogue (.po)"
-_ONE_A_LINE = "Take the sentences out, one a line"
+_UNCOMPILE = "Convert it to a catalogue (.po) with msgunfmt"
+_ONE_A_LINE = "Extract the sentences, one per line"
 _PACKED = (
     (b"[Content_Types].xml", "an Office document (.docx, .xlsx, .pptx)", _SAVE),
     (b"mimetypeapplication/vnd.oasis", "an OpenDocument file (.odt, .ods)", _SAVE),
@@ -95,11 +95,11 @@ def check_is_read(path: Path, task: str) -> None:
         advice = "Save it as tab-separated text (.tsv), text and label, without a header"
         if ending == ".csv":
             advice += (
-                "; or is it a list of recordings or pictures? It has a file and a label on each "
-                "line, no header, and is in UTF-8"
+                ". If it is a list of recordings or pictures, it needs a file and a label on "
+                "each line, no header, and UTF-8"
             )
     elif task in ("language-model", "masked"):
-        advice = "Take the text out, one text a line (.txt)"
+        advice = "Extract the text, one text per line (.txt)"
     elif task == "parsing":
         advice = "A parser reads bracketed trees (.mrg)"
     else:
@@ -107,7 +107,7 @@ def check_is_read(path: Path, task: str) -> None:
             "Save it as tab-separated text (.tsv), source first, without a header; or give two "
             "files of lines, one for each language"
         )
-    raise RecipeError(f"{path}: {path.suffix} is not read here. {advice}")
+    raise RecipeError(f"{path}: {path.suffix} files cannot be read here. {advice}")
 
 
 def columns_in(start: bytes) -> int:
@@ -155,8 +155,8 @@ def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
         )
     if _COMMENT_OR_MESSAGE.match(start) and _MESSAGES.search(start):
         raise NotLines(
-            f"{name} is a catalogue of messages (PO), whose lines are not sentences. Take the text "
-            "of its msgid lines out, one a line"
+            f"{name} is a catalogue of messages (PO), whose lines are not sentences. Extract the "
+            "text of its msgid lines, one per line"
         )
     begins = _BEFORE_MARKUP.match(start)
     assert begins is not None  # it may match nothing
@@ -173,7 +173,8 @@ def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
         )
     if _is_record(start):
         raise NotLines(
-            f"{name} is JSON, whose lines are not sentences. Take the text out, one sentence a line"
+            f"{name} is JSON, whose lines are not sentences. Extract the text, one sentence per "
+            "line"
         )
 
 

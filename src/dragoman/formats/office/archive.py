@@ -51,9 +51,7 @@ class Archive:
         ) as error:
             raise BadDocument(f"{name} is a damaged or cut off archive ({error})") from None
         if len(found) > MOST_MEMBERS:
-            raise BadDocument(
-                f"{name} has {len(found):,} members; a document has {MOST_MEMBERS:,} at most"
-            )
+            raise BadDocument(f"{name} has {len(found):,} members, more than {MOST_MEMBERS:,}")
         members: dict[str, zipfile.ZipInfo] = {}
         end = 0
         for one in sorted(found, key=lambda one: one.header_offset):
@@ -64,9 +62,9 @@ class Archive:
             if path.startswith("/") or ".." in path.split("/"):
                 raise BadDocument(f"{where}: its name leads out of the archive")
             if one.filename in members:
-                raise BadDocument(f"{where}: it is there twice")
+                raise BadDocument(f"{where}: it occurs twice")
             if one.header_offset < end:
-                raise BadDocument(f"{where}: it lies over another one, as in a bomb")
+                raise BadDocument(f"{where}: it overlaps another member, as in a zip bomb")
             end = one.header_offset + 30 + one.compress_size
             members[one.filename] = one
         if end > central:
@@ -76,7 +74,7 @@ class Archive:
     def signature_notes(self, begin: str) -> Sequence[str]:
         """A note if a member whose name begins with ``begin`` signs the document."""
         if any(one.lower().startswith(begin) for one in self.members):
-            return [f"{self.name} is signed; its translation has changed, so the signature is void"]
+            return [f"{self.name} is signed. The signature of the translation is invalid"]
         return ()
 
     @cached_property
@@ -89,18 +87,16 @@ class Archive:
         info = self.members[name]
         where = f"{self.name}, member {name[:80]!r}"
         if info.file_size > left:
-            raise BadDocument(
-                f"{where}: with it there is more than is read, unpacked: cut the file into parts"
-            )
+            raise BadDocument(f"{where}: the unpacked file is too large. Split it into parts")
         if info.compress_type not in _PACKINGS:
-            raise BadDocument(f"{where}: it is packed in a way that documents do not use")
+            raise BadDocument(f"{where}: its compression method is not used in documents")
         try:
             with self._opened.open(info) as file:
                 content = file.read(left + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error) as error:
             raise BadDocument(f"{where}: it is damaged ({error})") from None
         if len(content) > left:
-            raise BadDocument(f"{where}: it holds more than it says, as in a bomb")
+            raise BadDocument(f"{where}: it is larger than it says, as in a zip bomb")
         return content
 
     def replaced(self, new: dict[str, bytes]) -> bytes:

@@ -110,7 +110,7 @@ class OfficeDocument(PackedDocument[OfficePart]):
     def read(cls, data: bytes, name: str) -> OfficeDocument:
         archive = Archive.read(data, name)
         if _TYPES not in archive.members:
-            raise BadDocument(f"{name} is no Office document: it has no {_TYPES}")
+            raise BadDocument(f"{name} is not an Office document: it has no {_TYPES}")
         members = Members(archive)
         types = Xml.read(members.content(_TYPES), f"{name}, {_TYPES}")
         styles = members.content(_STYLES) if _STYLES in archive.members else b""
@@ -123,7 +123,7 @@ class OfficeDocument(PackedDocument[OfficePart]):
             if _may_hold(content, kinds[member])
         }
         if not kinds:
-            raise BadDocument(f"{name} holds no text: no document, slide or sheet is in it")
+            raise BadDocument(f"{name} has no text: it contains no document, slide or sheet")
         return cls(name, archive, parts, styles.decode("utf-8", "replace"))
 
     @property

@@ -60,14 +60,14 @@ class OpenDocument(PackedDocument[_OpenPart]):
         archive = Archive.read(data, name)
         members = Members(archive)
         if _MANIFEST in archive.members and b"encryption-data" in members.content(_MANIFEST):
-            raise BadDocument(f"{name} is encrypted: open it and save it without a password")
+            raise BadDocument(f"{name} is encrypted. Open it and save it without a password")
         parts: dict[str, _OpenPart] = {}
         for member in _TRANSLATED:
             if member in archive.members:
                 xml = members.xml(member, members.content(member))
                 parts[member] = _OpenPart(xml, list(_units(xml)))
         if "content.xml" not in parts:
-            raise BadDocument(f"{name} is no OpenDocument file: it has no content.xml")
+            raise BadDocument(f"{name} is not an OpenDocument file: it has no content.xml")
         return cls(name, archive, parts)
 
     @property

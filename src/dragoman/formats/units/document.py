@@ -176,7 +176,7 @@ class Document(ABC):
         """The document with only some columns to translate: their names in the first row, which is
         then not translated, or their numbers from 1. Errors: ``BadDocument`` for a document without
         such columns."""
-        raise BadDocument("--columns is for a table (.csv, .tsv), and this document is none")
+        raise BadDocument("--columns works only with a table (.csv, .tsv). Leave it out")
 
     @property
     def languages(self) -> Sequence[SaidLanguage]:
@@ -209,7 +209,7 @@ def check_pieces(count: int, name: str) -> None:
     """Errors: ``BadDocument`` for more pieces than a document may have."""
     if count > MOST_PIECES:
         raise BadDocument(
-            f"{name} has more than {MOST_PIECES:,} pieces of text and marks: cut it into parts"
+            f"{name} has more than {MOST_PIECES:,} pieces of text and marks. Split it into parts"
         )
 
 

@@ -59,8 +59,8 @@ class Encoded:
         except UnicodeEncodeError as error:
             character = text[error.start]
             raise BadDocument(
-                f"{name} is in {self.encoding}, which has no {character!r} "
-                f"(line {line_of(text, error.start)} of the translation): save it as UTF-8 first"
+                f"{name} is in {self.encoding}, which has no {character!r} (line "
+                f"{line_of(text, error.start)} of the translation). Save it as UTF-8 first"
             ) from None
 
 
@@ -82,7 +82,7 @@ def _known_encoding(declared: str | None, name: str) -> str:
         return "utf-8"
     found = encoding_named(declared)
     if found is None:
-        raise BadDocument(f"{name} says that it is in {declared[:40]!r}, which is unknown")
+        raise BadDocument(f"{name} says that it is in {declared[:40]!r}. This encoding is unknown")
     return found
 
 
@@ -92,9 +92,9 @@ def _decode(data: bytes, encoding: str, name: str) -> str:
     except UnicodeDecodeError as error:
         raise BadDocument(
             f"{name}, line {line_of(data, error.start)}: byte {error.start:,} is not "
-            f"{encoding.upper()}. Save the file as UTF-8; of a text in WINDOWS-1252: "
-            "iconv -f WINDOWS-1252 -t UTF-8"
+            f"{encoding.upper()}. Save the file as UTF-8, for example with iconv -f WINDOWS-1252 "
+            "-t UTF-8"
         ) from None
     if text.encode(encoding, "replace") != data:
-        raise BadDocument(f"{name} is not {encoding.upper()} as it is written today")
+        raise BadDocument(f"{name} is not valid {encoding.upper()}")
     return text

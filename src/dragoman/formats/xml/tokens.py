@@ -25,7 +25,7 @@ MOST_BYTES = 100_000_000
 """The maximum size of one file of XML."""
 MOST_TOKENS = 2_000_000
 """The most tags and texts of one document. Each takes some 150 bytes of memory."""
-_TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts to read: cut the document into parts"
+_TOO_MANY = f"more than {MOST_TOKENS:,} tags and texts. Split the document into parts"
 _NONE: dict[str, str] = {}
 
 
@@ -61,12 +61,12 @@ class Xml:
     def read(cls, data: bytes, name: str, most: int = MOST_TOKENS) -> Xml:
         """Parse a file with at most ``most`` tokens. Errors: ``BadDocument``, with the line."""
         if len(data) > MOST_BYTES:
-            raise BadDocument(f"{name} has {len(data):,} bytes of XML; {MOST_BYTES:,} are read")
+            raise BadDocument(f"{name} has {len(data):,} bytes of XML, more than {MOST_BYTES:,}")
         declared = _DECLARED.match(data[:400].decode("latin-1"))
         source = decoded(data, name, declared[1] if declared else None)
         utf8 = source.text.encode()
         if utf8.count(b"<") > most:  # before parsing, which would take half a minute
-            raise BadDocument(f"{name}: with it there are {_TOO_MANY}")
+            raise BadDocument(f"{name}: the document has {_TOO_MANY}")
         return cls(name, utf8, source, _tokens(utf8, name, most))
 
     @property
@@ -159,15 +159,14 @@ def _tokens(data: bytes, name: str, most: int) -> list[XmlToken]:
             tokens[-1].end = place
         if len(tokens) >= most:
             raise BadDocument(
-                f"{name}, line {parser.CurrentLineNumber}: with it there are {_TOO_MANY}"
+                f"{name}, line {parser.CurrentLineNumber}: the document has {_TOO_MANY}"
             )
         tokens.append(XmlToken(kind, place, place, **more))  # type: ignore[arg-type]
 
     def start(tag: str, attributes: list[str]) -> None:
         if len(begun) >= MOST_NESTED:
             raise BadDocument(
-                f"{name}, line {parser.CurrentLineNumber}: elements are nested more than "
-                f"{MOST_NESTED} deep"
+                f"{name}, line {parser.CurrentLineNumber}: more than {MOST_NESTED} nested levels"
             )
         begun.append(len(tokens))
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True)) if attributes else _NONE
@@ -180,8 +179,8 @@ def _tokens(data: bytes, name: str, most: int) -> list[XmlToken]:
 
     def entity(*_: object) -> None:
         raise BadDocument(
-            f"{name}, line {parser.CurrentLineNumber}: it declares an entity of its own, which is "
-            "not read. Save the file without its DOCTYPE"
+            f"{name}, line {parser.CurrentLineNumber}: it declares an entity, which is not "
+            "supported. Save the file without its DOCTYPE"
         )
 
     parser.StartElementHandler = start

@@ -90,17 +90,17 @@ class Text:
         try:
             inside, tokens = note_in(model)
             if tokens > MOST_TOKENS:
-                raise RunError(f"{path}: a vocabulary has at most {MOST_TOKENS:,} tokens")
+                raise RunError(f"{path}: a vocabulary may have at most {MOST_TOKENS:,} tokens")
             if settings is None:
                 settings = TextSettings.model_validate_json(inside) if inside else TextSettings()
             found = cls(model, settings)
             if found.pieces(range(found.size)) and min(found.unknown, found.bos, found.eos) < 0:
-                raise RunError(f"{path}: this vocabulary has no <unk>, no <s> or no </s>")
+                raise RunError(f"{path}: the vocabulary has no <unk>, no <s> or no </s>")
             found.decode_exact([found.unknown])
             return found
         except ValidationError as error:
             raise RunError(
-                f"{path}: this vocabulary has settings that this version does not know "
+                f"{path}: the vocabulary has settings that this version does not know "
                 f"({error.error_count()} of them); was it made by a newer one?"
             ) from error
         except (RuntimeError, IndexError, UnicodeDecodeError) as error:

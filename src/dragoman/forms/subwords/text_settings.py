@@ -54,7 +54,7 @@ class TextSettings(Settings):
         if self.lossless and (not self.byte_fallback or self.kind == "word"):
             raise ValueError("lossless needs byte_fallback = true and a kind other than word")
         if self.sampling and self.kind not in ("bpe", "unigram"):
-            raise ValueError(f"sampling is for kind bpe or unigram; kind {self.kind} has one way")
+            raise ValueError(f"sampling works only with kind bpe or unigram, not {self.kind}")
         for symbol in self.user_symbols:
             if not symbol or any(c.isspace() or c == SPACE for c in symbol):
                 raise ValueError(f"user symbol {symbol!r} is empty or holds a space")

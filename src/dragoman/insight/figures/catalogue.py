@@ -258,8 +258,8 @@ def make_figure(
         return entry.make(**(values or {})).named(name)
     if subject is None:
         raise DragomanError(
-            f"the figure {name} looks into a trained run; make one with dragoman demo, or name "
-            "yours: --run RUN"
+            f"the figure {name} looks into a trained run. Set one with --run RUN, or create one "
+            "with dragoman demo"
         )
     lacks = missing(name, subject.predictor.plain)
     if lacks is not None:
@@ -324,13 +324,13 @@ def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]
     folder.mkdir(parents=True, exist_ok=True)
     png = importlib.util.find_spec("matplotlib") is not None
     if not png:
-        say(f"No PNG, which needs matplotlib: {install('plots')}")
+        say(f"No PNG files, because they need matplotlib: {install('plots')}")
     figures: list[Figure] = []
     missing: list[tuple[str, str]] = []
     for name, made, reason in every_figure(subject):
         if made is None:
             missing.append((name, reason))
-            say(f"{name}: left out: {reason}")
+            say(f"{name} is left out: {reason}")
             continue
         figures.append(made)
         write_figure(folder, made)

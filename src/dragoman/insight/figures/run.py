@@ -91,8 +91,8 @@ def _reverse(subject: Subject) -> tuple[str, str]:
     pair = [sorted(ids) for ids in subject.run.source.values([subject.sentence, turned])]
     if pair[0] != pair[1]:
         raise DragomanError(
-            f"turned round, the words of {subject.sentence!r} are cut into other tokens; give "
-            "another sentence: --sentence TEXT"
+            f"the words of {subject.sentence!r} in reverse order have other tokens. Use another "
+            "sentence: --sentence TEXT"
         )
     return subject.sentence, turned
 
@@ -156,8 +156,8 @@ def alignment_figure(subject: Subject) -> Drawn:
         f"{'한 단어를 가장 뚜렷하게 보는 ' if several else ''}디코더 {layer + 1}층",
     )
     note = Words(
-        f"Drawn: {drawn_layer.english}. No links made by people are "
-        "known for this sentence; dragoman look RUN SENTENCE --gold FILE measures against some.",
+        f"Drawn: {drawn_layer.english}. This sentence has no links made by people. To compare "
+        "with some: dragoman look RUN SENTENCE --gold FILE",
         f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없습니다. dragoman "
         "look RUN 문장 --gold FILE 명령으로 비교할 수 있습니다.",
     )
@@ -194,7 +194,8 @@ def pronoun_figure(subject: Subject) -> Drawn:
     """Draw both hops, for the animal and for the street."""
     if not subject.is_demo:
         raise DragomanError(
-            "the figure pronoun needs a run of the embedded corpus: dragoman demo makes one"
+            "the figure pronoun needs a run trained on the demo corpus. Create one with "
+            "dragoman demo"
         )
     hops, heads = pronoun_hops(subject.predictor)
     probes = pronoun_probes()[0]

@@ -110,9 +110,8 @@ class HeldWeights:
         now = os.fstat(self._file.fileno())
         if (now.st_size, now.st_mtime_ns) != (self._opened.st_size, self._opened.st_mtime_ns):
             raise RunError(
-                f"{self._path} was written over while it was in use, so what translates and what "
-                "is looked at would be two models: open the run again (and put other weights into "
-                "a run by renaming a file, not by writing into it)"
+                f"{self._path} was overwritten while it was in use. Open the run again. To "
+                "replace the weights of a run, rename a new file over the old one"
             )
         file = TensorFile(self._path, "F32", self._file)
         return {name: file.read(name) for name in file.shapes}

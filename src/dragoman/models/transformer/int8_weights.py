@@ -64,9 +64,9 @@ class PositionTable:
             return _fixed_rows(self._settings, max(256, 2 * length), self._model_dim)
         if length > len(self._learned):
             raise SearchError(
-                f"position {length} is beyond this model's learned table of "
-                f"{len(self._learned)} positions; cut the sequence, or train with a "
-                "larger model.positions.maximum or with sinusoidal positions"
+                f"position {length} is beyond this model's learned table of {len(self._learned)} "
+                "positions. Shorten the sequence, or train with a larger "
+                "model.positions.maximum or with sinusoidal positions"
             )
         return self._learned
 

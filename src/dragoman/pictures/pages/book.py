@@ -14,9 +14,9 @@ from dragoman.pictures.theme import page_html, part
 
 TITLE = Words("The Transformer, figure by figure", "그림으로 보는 트랜스포머")
 _LEAD = Words(
-    "Every figure is computed, none drawn by hand: the numbers lie beside each as CSV. Equations "
-    "are those of “Attention Is All You Need” (Vaswani et al., 2017). In matrices blue is above "
-    "zero, orange below, and the deeper the colour, the further from it.",
+    "Every figure is computed, none is drawn by hand. The numbers of each are in a CSV file. "
+    "Equations are those of “Attention Is All You Need” (Vaswani et al., 2017). In matrices "
+    "blue is above zero, orange below, and the deeper the colour, the further from it.",
     "모든 그림은 손으로 그린 것이 아니라 계산한 것이며, 수는 그림마다 CSV로 있습니다. 식은 "
     "“Attention Is All You Need”(Vaswani 외, 2017)의 것입니다. 행렬에서 파란색은 0보다 큰 수, "
     "주황색은 0보다 작은 수이며, 색이 진할수록 절댓값이 큽니다.",

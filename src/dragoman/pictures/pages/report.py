@@ -270,8 +270,8 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 def _footer(made_by: str) -> str:
     return (
-        f"<footer><p>Made by {escape(made_by)}. This page is one file and asks nothing of any "
-        "server.</p></footer>\n"
+        f"<footer><p>Made by {escape(made_by)}. This page is one file and sends no "
+        "requests.</p></footer>\n"
     )
 
 

@@ -28,17 +28,17 @@ class WithHead(Spec):
         stacks = [kind for kind, known in KINDS.items() if known.reads != known.writes]
         if recipe.model.kind not in stacks:
             raise ValueError(
-                f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
-                f"{self.called} reads alone: choose one of {', '.join(stacks)}"
+                f'model.kind = "{recipe.model.kind}" reads one text and writes another, which a '
+                f"{self.called} does not. Choose one of {', '.join(stacks)}"
             )
 
     def check_known(self, labels: Labels, label: str, line: str, run: Path, noun: str) -> None:
         """Raise ``DataError`` for a label, called ``noun``, that a run has not learned."""
         if labels.value(label) is None:
             raise DataError(
-                f"{line}: {label[:60]!r} is no {noun} of {run}, which knows {labels.summary()}. To "
-                f"begin with what it makes of text, and {noun}s of your own: --init-part encoder "
-                "or --init-part decoder, whichever its model is"
+                f"{line}: {label[:60]!r} is not a {noun} of {run}, which has {labels.summary()}. "
+                f"To start from its weights with your own {noun}s, use --init-part encoder or "
+                "--init-part decoder, whichever its model is"
             )
 
 
@@ -59,8 +59,7 @@ class OneText(Spec):
         if longest is not None and max(context, window) > longest:
             raise ValueError(
                 f"windows of {max(context, window)} tokens (plan.context, evaluation.window) are "
-                f"longer than the model's table of positions, {longest}: raise "
-                "model.positions.maximum"
+                f"longer than the model's {longest} positions. Raise model.positions.maximum"
             )
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:

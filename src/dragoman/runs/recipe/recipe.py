@@ -48,7 +48,7 @@ class Recipe(Sections):
     @classmethod
     def _is_known(cls, task: str) -> str:
         if task not in cls.tasks:
-            raise ValueError(f"there is no such task; tasks are {', '.join(cls.tasks)}")
+            raise ValueError(f"there is no such task. Use one of {', '.join(cls.tasks)}")
         return task
 
     @model_validator(mode="before")
@@ -75,8 +75,8 @@ class Recipe(Sections):
         spec = self.spec
         if self.training.metric not in spec.metrics:
             raise ValueError(
-                f'training.metric = "{self.training.metric}" is not measured of a {spec.called}; '
-                f"it is one of {', '.join(spec.metrics)}"
+                f'training.metric = "{self.training.metric}" cannot be measured for a '
+                f"{spec.called}. Use one of {', '.join(spec.metrics)}"
             )
         spec.check(self)
         return self
@@ -114,9 +114,9 @@ class Recipe(Sections):
             if path.suffix == ".toml":
                 raise RecipeError(f"{where} is not valid TOML: {error}") from error
             raise RecipeError(
-                f"{where} is no recipe. If it is text to train on: two files are named together "
-                "(dragoman train my.en my.de), one that holds both sides ends in .tsv or .jsonl. "
-                f"(Read as a recipe it is not valid TOML: {error})"
+                f"{where} is not a recipe. To train on text, give two files (dragoman train "
+                "my.en my.de), or a .tsv or .jsonl file with both sides. (As a recipe it is not "
+                f"valid TOML: {error})"
             ) from error
         return cls.parse(
             map_paths(values, lambda p: os.path.normpath(os.path.join(base, p))), changes, where
@@ -130,8 +130,8 @@ class Recipe(Sections):
         version = values.get("format", FORMAT)
         if isinstance(version, int) and version > FORMAT:
             raise RecipeError(
-                f"{where} has format {version}; this program reads up to {FORMAT}. "
-                "It was written by a newer dragoman: install that one, from where you got this one"
+                f"{where} has format {version} and was written by a newer dragoman; this one "
+                f"reads formats up to {FORMAT}. Update dragoman"
             )
         merged = without_gone(values)
         for change in changes:

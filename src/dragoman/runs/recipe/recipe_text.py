@@ -73,7 +73,7 @@ def read_text(path: Path) -> str:
     """Return the text of a recipe file. Errors: ``RecipeError`` if it cannot be read as text."""
     if not path.exists():
         raise RecipeError(
-            f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
+            f"there is no recipe {path}. Included recipes: {', '.join(shipped_recipes())}"
         )
     try:
         return read_bytes(path, _MAX_BYTES).decode("utf-8")
@@ -88,17 +88,17 @@ def shipped(name: str) -> str:
         near = difflib.get_close_matches(name, names, 1)[:1] or near_files(name)
         hint = f" Did you mean {near[0]}?" if near else ""
         if Path(name).is_dir():
-            raise RecipeError(f"{name} is a folder, and not a recipe")
+            raise RecipeError(f"{name} is a folder, not a recipe")
         if Path(name).exists():
             raise RecipeError(
-                f"{name} is not a regular file: a pipe or a device can be read only once, and the "
-                "text is read more than once. Write it to a file first"
+                f"{name} is not a regular file: a pipe or a device can be read only once, but "
+                "training reads its text several times. Write it to a file first"
             )
         if os.sep in name:
             raise RecipeError(f"there is no file or folder {name}.{hint}")
         raise RecipeError(
-            f"{name!r} is neither a file, nor a folder, nor a recipe that ships.{hint} Recipes "
-            f"that ship: {', '.join(names)}"
+            f"{name!r} is neither a file, nor a folder, nor an included recipe.{hint} Included "
+            f"recipes: {', '.join(names)}"
         )
     return (_SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
 

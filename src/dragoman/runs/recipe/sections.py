@@ -106,7 +106,7 @@ class EvaluationSettings(Settings):
         if self.window is not None and self.stride is not None and self.stride > self.window:
             raise ValueError(
                 f"stride {self.stride} is greater than window {self.window}: tokens between two "
-                "windows would be passed over"
+                "windows would be skipped"
             )
         return self
 

@@ -88,15 +88,15 @@ class Spec(Task):
         data, guided = recipe.data, recipe.training.guided
         if self.never_generated and data.embedded is not None:
             raise ValueError(
-                f"the program generates no {self.never_generated}: name files in data.train"
+                f"the program cannot generate {self.never_generated}: set files in data.train"
             )
         self.check_source(recipe)
         for corpus in data.corpora:
             self.check_corpus(corpus)
         if data.embedded not in (None, self.demo):
             raise ValueError(
-                f'data.embedded = "{data.embedded}" is no corpus for a {self.called}: '
-                f'"{self.demo}" is'
+                f'data.embedded = "{data.embedded}" is not a corpus for a {self.called}; use '
+                f'"{self.demo}"'
             )
         self.check_model(recipe)
         self.check_fit(recipe)
@@ -104,8 +104,8 @@ class Spec(Task):
             guided.place(recipe.model.cross_heads)
         if data.moses and any(corpus.links for corpus in data.train):
             raise ValueError(
-                "links count words of the text as it stands, and data.moses cuts it into others: "
-                "leave them out, and they are learned"
+                "links count words of the original text, but data.moses splits it into other "
+                "words. Leave the links out; they are then learned"
             )
         if data.synthetic_voices:
             check_voices(recipe)
@@ -133,11 +133,11 @@ class Spec(Task):
         if not isinstance(source, RowsSource):
             return
         if not self.reads_rows:
-            raise ValueError(f"{kind} is no text, and a {self.called} needs one: leave it out")
+            raise ValueError(f"{kind} is not text, which a {self.called} needs: leave it out")
         if not recipe.model.reads:
             raise ValueError(
-                f'{kind} needs a model that reads a source, and model.kind = "{recipe.model.kind}" '
-                "goes over tokens alone: choose encoder"
+                f"{kind} needs a model that reads a source, but model.kind = "
+                f'"{recipe.model.kind}" reads only tokens. Set model.kind = "encoder"'
             )
         if recipe.model.shares_vocabulary:
             raise ValueError(
@@ -151,7 +151,7 @@ class Spec(Task):
             return
         if not source.patches and model.positions.kind == "sinusoidal-2d":
             raise ValueError(
-                'model.positions.kind = "sinusoidal-2d" is for the patches of pictures, and '
+                'model.positions.kind = "sinusoidal-2d" is for the patches of pictures, but '
                 f'source.kind = "{source.kind}" has none: leave it out'
             )
         longest = model.longest or source.patches
@@ -167,7 +167,7 @@ class Spec(Task):
         if corpus.is_alone != (len(self.sides) == 1):
             alone = "text, documents or file"
             raise ValueError(
-                f"{corpus.name}: a {self.called} learns from texts alone: format = {alone}"
+                f"{corpus.name}: a {self.called} learns only from texts: set format = {alone}"
                 if len(self.sides) == 1
                 else f"{corpus.name}: a {self.called} has two sides; format {corpus.format} "
                 f"has one, as {alone} have"
@@ -175,8 +175,8 @@ class Spec(Task):
         self.check_format(corpus)
         if corpus.links is not None and not self.translates:
             raise ValueError(
-                f"{corpus.name}: links ({corpus.links}) lead from words to those of their "
-                f"translation, and a {self.called} has none: leave links out{self.instead_of_links}"
+                f"{corpus.name}: links ({corpus.links}) align words with those of a translation, "
+                f"which a {self.called} does not have: leave links out{self.instead_of_links}"
             )
 
     only_format: ClassVar[tuple[str, str]] = ("", "")
@@ -191,7 +191,7 @@ class Spec(Task):
             raise ValueError(f"{corpus.name}: a {self.called} learns from {holds}: format = {only}")
         if corpus.task not in (None, self.name):
             raise ValueError(
-                f"{corpus.name}: format {corpus.format} is for {corpus.task}, and this is a "
+                f"{corpus.name}: format {corpus.format} is for {corpus.task}, not for a "
                 f"{self.called}"
             )
 
@@ -201,9 +201,8 @@ class Spec(Task):
         if (model.reads, model.writes) != asked:
             kinds = [kind for kind, one in KINDS.items() if (one.reads, one.writes) == asked]
             raise ValueError(
-                f'model.kind = "{model.kind}" {ABLE[model.reads, model.writes]}, and a '
-                f"{self.called} asks for a model that {ABLE[asked]}: choose one of "
-                f"{', '.join(kinds)}"
+                f'model.kind = "{model.kind}" {ABLE[model.reads, model.writes]}, but a '
+                f"{self.called} needs a model that {ABLE[asked]}: choose one of {', '.join(kinds)}"
             )
 
     def check_search(self, search: SearchSettings) -> None:
@@ -221,7 +220,7 @@ class Spec(Task):
         """Check that vocabularies are shared if a matrix is. Errors: ``ValueError``."""
         if not recipe.text.shared and recipe.model.shares_vocabulary:
             raise ValueError(
-                "two vocabularies cannot share one matrix: with text.shared = false, set "
+                "with text.shared = false, two vocabularies cannot share one matrix: set "
                 'model.tie = "target" or "none"'
             )
 
@@ -305,7 +304,7 @@ def pairs_of_demo(*parts: str) -> Iterator[Pair]:
 
 
 _Fits = Callable[[Spec, Sections], bool]
-_FOR_TEXT = "is for text, and {kind} is none: leave it out"
+_FOR_TEXT = "is for text, not {kind}: leave it out"
 _FOR_SPEECH = 'is for transcriptions (task translation, source.kind = "frames"): leave it out'
 
 
@@ -322,53 +321,50 @@ _FITS: tuple[tuple[str, _Fits, str], ...] = (
     ("data.embedded", _reads_text, _FOR_TEXT),
     ("data.moses", _reads_text, _FOR_TEXT),
     ("data.moses", lambda task, recipe: not task.fixed_words, (
-        "cuts words into others, and a {called} learns from them as they stand: "
-        "leave it out"
+        "splits words, which a {called} must not do: leave it out"
     )),
     ("data.synthetic_voices", _varies_by("synthetic_voices"), _FOR_SPEECH),
     ("data.synthetic_voices", lambda task, recipe: task.writes, _FOR_SPEECH),
     ("text.sampling", lambda task, recipe: not task.fixed_tokens, (
-        "cuts a text anew each time, and a {called} learns from fixed tokens: set "
+        "splits a text differently each time, but a {called} learns from fixed tokens: set "
         "text.sampling = 0"
     )),
     ("model.next_word", lambda task, recipe: task.keeps_order, (
-        "is for outputs that keep the order of the words that were read, and a "
-        "{called} writes others: leave it out"
+        "is for outputs in the order of the source words, not for a {called}: leave it out"
     )),
     ("model.class_token", lambda task, recipe: bool(recipe.source.patches), (
-        "is for the patches of pictures, and {kind} has none: leave it out"
+        "is for the patches of pictures, not {kind}: leave it out"
     )),
     ("training.guided.weight", _reads_text, _FOR_TEXT),
     ("training.guided.weight", lambda task, recipe: len(task.sides) > 1, (
-        "teaches a head to align source and target, and a {called} has no source: "
-        "set training.guided.weight = 0"
+        "teaches a head to align source and target, but a {called} has no source: set "
+        "training.guided.weight = 0"
     )),
     ("training.ctc_weight", lambda task, recipe: recipe.source.allows_ctc and task.writes, (
         'is for recordings and lines of text (task translation, source.kind = "frames" or '
         '"line"): leave it out'
     )),
     ("training.ctc_weight", lambda task, recipe: recipe.model.kind != "convolutional", (
-        "says of each row of the encoder what is spoken there, and a convolutional encoder "
-        'makes keys and values: choose model.kind = "transformer" or "recurrent"'
+        "needs the rows of an encoder, but a convolutional encoder has keys and values: set "
+        'model.kind = "transformer" or "recurrent"'
     )),
     ("training.spec_augment", _varies_by("spec_augment"), (
-        "hides parts of recordings, and {kind} reads none: leave it out"
+        "hides parts of recordings, not of {kind}: leave it out"
     )),
     ("training.spec_augment.band_masks", lambda task, recipe: recipe.source.has_bands, (
-        "hides bands, and cepstral coefficients are none: set it to 0, and mask time alone"
+        "hides bands, which cepstral coefficients do not have: set it to 0, and mask only time"
     )),
     ("training.picture_augment", _varies_by("picture_augment"), (
-        "varies pictures, and {kind} reads none: leave it out"
+        "varies pictures, not {kind}: leave it out"
     )),
     ("training.picture_augment", lambda task, recipe: not task.fixed_pictures, (
-        "varies pictures, and a {called} learns from them as they are: leave it out"
+        "varies pictures, but a {called} must learn from unchanged pictures: leave it out"
     )),
     ("training.picture_augment.mixup", lambda task, recipe: task.mixes_labels, (
-        "mixes labels with their pictures, and a {called} has none: leave it out"
+        "mixes labels with their pictures, but a {called} has no labels: leave it out"
     )),
     ("search.ctc_weight", lambda task, recipe: bool(recipe.training.ctc_weight), (
-        "is for models that were trained with CTC: set training.ctc_weight = 0.3 as well, "
-        "or leave it out"
+        "works only with CTC: set training.ctc_weight = 0.3 too, or leave it out"
     )),
 )  # fmt: skip
 """The settings that only some recipes may have: the condition, and the reason for a refusal, in

@@ -34,7 +34,7 @@ MEMORY = 2 << 30
 KEPT = 200_000_000
 """In bytes: a worker that has taken more memory ends after its work, which frees the memory."""
 _PROGRAM = "dragoman.serving.document_workers.worker"
-_CUT = "cut it into parts"
+_CUT = "split it into parts"
 
 
 @dataclass(frozen=True)

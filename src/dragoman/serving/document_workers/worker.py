@@ -88,7 +88,7 @@ def _answer(
         if len(made) > wanted["most"]:
             raise BadDocument(
                 f"the translation of {wanted['name']} has {len(made):,} bytes, and this server "
-                f"keeps {wanted['most']:,} until they are downloaded: cut the document into parts"
+                f"keeps {wanted['most']:,} until they are downloaded. Split the document into parts"
             )
         return {}, [made]
     units = document.units

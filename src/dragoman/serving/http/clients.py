@@ -129,18 +129,18 @@ class ApiKeys:
             where = f"{path}, line {number}"
             if len(key) < 16:
                 raise DataError(
-                    f"{where}: a key of {len(key)} characters can be guessed; "
-                    "take 16 or more, for example from: openssl rand -hex 16"
+                    f"{where}: a key of {len(key)} characters can be guessed. Use at least 16 "
+                    "characters, for example from openssl rand -hex 16"
                 )
             own = _own_limits([word for word in words if "=" in word], limits, where)
             name = " ".join(word for word in words if "=" not in word) or f"key on line {number}"
             if named.setdefault(name, own) != own:
                 raise DataError(
-                    f"{where}: the keys of {name} share one account, so give each the same limits"
+                    f"{where}: the keys of {name} share one account and must have the same limits"
                 )
             keys[key] = Client(f"{KEY}{name}", own)
         if not keys:
-            raise DataError(f"{path} holds no API key: write one on each line")
+            raise DataError(f"{path} contains no API key. Write one on each line")
         return cls(keys)
 
     def client(self, given: str | None, stranger: Client) -> Client:
@@ -157,7 +157,7 @@ class ApiKeys:
         client = self._holders.get(_digest(given))
         if client is None:
             raise Refusal(
-                "key_unknown", "This API key is not known here. Ask the server's operator for one."
+                "key_unknown", "This API key is not known. Ask the server's operator for one."
             )
         return client
 
@@ -168,7 +168,7 @@ def _own_limits(words: list[str], limits: LimitSettings, where: str) -> LimitSet
     values = dict(word.split("=", 1) for word in words)
     for name in values.keys() - set(OF_ONE_HOLDER):
         raise DataError(
-            f"{where}: {name} is no limit of one holder; there are: {', '.join(OF_ONE_HOLDER)}"
+            f"{where}: {name} is not a limit of an account. Use one of {', '.join(OF_ONE_HOLDER)}"
         )
     try:
         return LimitSettings.model_validate({**limits.model_dump(), **values})

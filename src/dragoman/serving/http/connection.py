@@ -143,8 +143,7 @@ def check_json(kind: str) -> None:
     if kind != "application/json" and not kind.endswith("+json"):
         raise Refusal(
             "not_json",
-            "The body must be JSON, and must be called so: send it with the header "
-            "Content-Type: application/json.",
+            "The body must be JSON. Send it with the header Content-Type: application/json.",
         )
 
 
@@ -231,15 +230,15 @@ class Sites:
         if not self._is_own(name):
             raise Refusal(
                 "host_not_allowed",
-                f"This server does not go by the name {name}. If it is one of its names, start "
-                f"the server with: --allowed-host {name}",
+                f"This server is not called {name}. If that is one of its names, start the "
+                f"server with: --allowed-host {name}",
                 host=name,
             )
         if http.method == "POST" and media_type(http) in UNASKED and self._is_foreign(http, name):
             raise Refusal(
                 "cross_site",
-                "A page of another web site sent this, so it is not computed. To let pages of that "
-                "site use this server, add the site to its setting origins.",
+                "A page of another web site sent this request, so it was refused. To let pages "
+                "of that site use this server, add the site to its setting origins.",
             )
 
     def _is_own(self, name: str) -> bool:

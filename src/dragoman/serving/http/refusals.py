@@ -51,7 +51,7 @@ def error_body(code: str, message: str, values: Mapping[str, Value]) -> dict[str
     return {"error": message, "code": code, "values": dict(values)}
 
 
-FAILED = error_body("failed", "The server failed at this; its log says why.", {})
+FAILED = error_body("failed", "The server failed to answer this request. See its log.", {})
 
 
 class Refusal(Exception):
@@ -101,7 +101,7 @@ def too_much_sound(seconds: float, most: float) -> Refusal:
         "too_much_sound",
         f"The recordings have {seconds:,.1f} seconds of sound or more; this server takes "
         f"{most:,g} at once. A second counts as several if it has more than 192,000 samples over "
-        "all channels. Cut them, or send fewer at once.",
+        "all channels. Shorten them, or send fewer at once.",
         duration=round(seconds, 1),
         most=most,
     )

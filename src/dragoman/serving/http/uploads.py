@@ -160,7 +160,7 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
             elif name == "file":
                 uploads.append(Upload(file_name(value.filename), await value.read()))
             else:
-                told = f"The field of a file is called file, not {name[:40]!r}"
+                told = f"The field of a file must be called file, not {name[:40]!r}"
                 raise Refusal("bad_form", f"{told}.", problem=told)
     finally:
         await form.close()

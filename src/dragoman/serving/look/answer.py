@@ -33,8 +33,8 @@ def check_size(weights: int) -> None:
     if weights > MAX_WEIGHTS:
         raise Refusal(
             "too_many_weights",
-            f"These are {weights:,} weights; one answer holds {MAX_WEIGHTS:,}. Ask "
-            "/v1/look for maps, and /v1/look/attention for single layers and heads.",
+            f"The answer would have {weights:,} weights; at most {MAX_WEIGHTS:,} are allowed. "
+            "Use /v1/look for maps and /v1/look/attention for single layers and heads.",
             weights=weights,
             most=MAX_WEIGHTS,
         )

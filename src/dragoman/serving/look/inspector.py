@@ -98,7 +98,10 @@ class Inspector:
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
-                raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
+                raise Refusal(
+                    "text_is_whole",
+                    "sentence: this run does not split its text into sentences. Leave it out.",
+                )
             return self._cut_whole(request, longest) if reads else self._cut_alone(request, longest)
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
@@ -168,9 +171,7 @@ class Inspector:
                     "no_such_token", f"{name} must be below {size}.", field=name, vocabulary=size
                 )
         if request.given and (request.prefix_tokens or self._target.eos in request.given):
-            raise Refusal(
-                "two_outputs", "given is a whole output without its end: leave prefix_tokens out."
-            )
+            raise Refusal("two_outputs", "given is a whole output. Leave prefix_tokens out.")
         self.under(request)
         return request
 
@@ -230,7 +231,7 @@ class Inspector:
         """The attention and the vectors of one word, as JSON. Raises Refusal, ``SearchError``."""
         beyond = Refusal(
             "no_such_tokens",
-            f"first and count: there are not so many {request.side} tokens.",
+            f"first and count: there are fewer {request.side} tokens.",
             side=request.side,
         )
         is_source = request.side == "source"
@@ -309,8 +310,8 @@ class Inspector:
         if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
             raise Refusal(
                 "too_long_for_heads",
-                f"{count} heads over {len(ids)} and {len(tokens)} tokens are too much to "
-                "switch off one by one; ask of a shorter sentence.",
+                f"{count} heads over {len(ids)} and {len(tokens)} tokens are too many to switch "
+                "off one by one. Send a shorter sentence.",
                 heads=count,
                 source=len(ids),
                 target=len(tokens),
@@ -363,7 +364,7 @@ class Inspector:
         if not self._engine.writes and len(tokens) != len(seen.best.tokens):
             raise Refusal(
                 "wrong_length",
-                f"compare: what is said of this text has {len(seen.best.tokens)} tokens.",
+                f"compare: the output for this text has {len(seen.best.tokens)} tokens.",
                 tokens=len(seen.best.tokens),
             )
         return replace(seen, compared=self._session.believed(request.text, ids, tokens, under))
@@ -386,7 +387,7 @@ class Inspector:
 def _too_long(tokens: int, longest: int) -> Refusal:
     return Refusal(
         "too_many_tokens",
-        f"The text has {tokens} tokens; {longest} can be looked at. Take a part of it.",
+        f"The text has {tokens} tokens; {longest} can be looked at. Send a part of it.",
         tokens=tokens,
         most=longest,
     )

@@ -61,8 +61,8 @@ class ServeSettings(EngineSettings):
         names = tuple(word.lower().rstrip(".") for word in words)
         if wrong := [word for word in names if not _NAME.fullmatch(word)]:
             raise ValueError(
-                f"{wrong[0]!r} is no name: give one such as translate.example.org, without http:// "
-                "and without a port"
+                f"{wrong[0]!r} is not a host name. Use a name such as translate.example.org, "
+                "without http:// and without a port"
             )
         return names
 
@@ -114,6 +114,6 @@ def _explain_errors(listener: socket.socket, settings: ServeSettings) -> Iterato
     except OSError as error:
         listener.close()
         raise DragomanError(
-            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}. "
-            "Take another with --port (0: any that is free) or --host."
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}. Set "
+            "another with --port (0: any free port) or --host."
         ) from None

@@ -186,7 +186,7 @@ class Worker:
                 self._count(batch, done)
                 self._tell(batch, done)
             except Exception as error:  # a model may fail with any exception
-                logger.exception("the search of %s failed and begins anew", self._waiting.name)
+                logger.exception("the search of %s failed and starts again", self._waiting.name)
                 self._fail(batch, error)
 
     def _fill(self, batches: Batches) -> bool:
@@ -302,7 +302,8 @@ class Worker:
         self.counters["model_failures"] += 1
         for queued in failed:
             queued.failure = Refusal(
-                "failed", "The model failed at this request; the server's log says why."
+                "failed",
+                "The model failed to answer this request. See the server's log.",
             )
             queued.failure.__cause__ = error
             queued.wake()

@@ -76,7 +76,7 @@ class Catalogue:
         runs, name = [run.name for run in self.runs], shortened(name, _SHOWN)
         raise Refusal(
             "no_such_run",
-            f"There is no run {name!r} here; there are: {', '.join(runs)}.",
+            f"There is no run {name!r} here. Use one of: {', '.join(runs)}.",
             run=name,
             runs=runs,
         )
@@ -90,7 +90,7 @@ class Catalogue:
             (other,) = runs
             raise Refusal(
                 "other_task",
-                f"{name} {other.does}, which is asked of {other.path}.",
+                f"{name} {other.does}. Send the request to {other.path}.",
                 run=name,
                 task=other.task,
                 path=other.path,
@@ -98,7 +98,7 @@ class Catalogue:
         if not found:
             raise Refusal(
                 "no_run_for_task",
-                f"No run here {kind.does}. What makes one that does: {kind.trained}",
+                f"No run here {kind.does}. To train one: {kind.trained}",
                 task=kind.task,
                 command=kind.trained,
             )
@@ -124,7 +124,7 @@ class Catalogue:
             if len(targets) > 1:
                 raise Refusal(
                     "target_needed",
-                    f"Say which target language: {', '.join(targets)}.",
+                    f"Set the target language: {', '.join(targets)}.",
                     targets=targets,
                 )
         else:
@@ -144,7 +144,7 @@ class Catalogue:
             pairs = [f"{run.source} to {run.target}" for run in self.translating]
             raise Refusal(
                 "language_not_supported",
-                f"{code} is not supported as a {side} language; there is {', '.join(pairs)}.",
+                f"{code} is not supported as a {side} language. Use {', '.join(pairs)}.",
                 language=code,
                 side=side,
                 pairs=[f"{run.source}-{run.target}" for run in self.translating],

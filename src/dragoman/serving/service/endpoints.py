@@ -188,10 +188,10 @@ class ServedTasks(NamedTuple):
                 return kind.open(run, settings, name)
         if all(kind.task != run.task.name for kind in self.runs):
             raise RunError(
-                f"{run.folder} is a {run.task.called}, which the server does not take; from the "
-                f"command line: {run.use}"
+                f"{run.folder} is a {run.task.called}, which the server does not support. From "
+                f"the command line: {run.use}"
             )
         raise RunError(
-            f"{run.folder} reads {run.task.noun}, and the server takes texts; from the command "
-            f"line: {run.use}"
+            f"{run.folder} reads {run.task.noun}, but the server accepts only texts. From the "
+            f"command line: {run.use}"
         )

@@ -129,7 +129,7 @@ def without(form: RowsForm, rows: Rows, cells: Sequence[int], longest: int) -> R
         return rows
     grid = form.cells(min(len(rows), longest))
     if grid is None:
-        raise _bad_cells("nothing: this run reads its files in no cells")
+        raise _bad_cells("nothing, because this run does not read its files in cells")
     if cells[-1] >= grid.count:
         raise _bad_cells(
             f"numbers from 0 to {grid.count - 1}, since this file has {grid.count} cells"
@@ -205,7 +205,7 @@ class FileRun(AskedRun[Asks]):
         of each. Raises Refusal 400."""
         self.check_files(request.uploads, self.settings.limits.items)
         if request.seen and len(request.uploads) > 1:
-            raise wrong_field("seen", "it is told of one picture: send one at a time")
+            raise wrong_field("seen", "it works with only one picture. Send one at a time")
         settings = self.search_settings(request.beam)
         files = await self.opening.all(client, self.opened(request.uploads))
         rows = await self.decoded(files, client, most)

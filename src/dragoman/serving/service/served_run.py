@@ -265,7 +265,7 @@ class ServedRun(ABC):
                 "look",
                 f"{plural(length, 'token')} at most, with "
                 f"{plural(rows, 'hypothesis', 'hypotheses')}, each step recorded",
-                "Look at one sentence of the text (sentence), or take a narrower beam.",
+                "Look at one sentence of the text (sentence), or use a smaller beam.",
             )
         return cut
 
@@ -288,7 +288,7 @@ class ServedRun(ABC):
             raise Refusal(
                 "too_many_hypotheses",
                 f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
-                f"this server has {self.settings.rows}. Ask for fewer, or a narrower beam.",
+                f"this server has {self.settings.rows}. Request fewer, or use a smaller beam.",
                 n_best=settings.n_best,
                 beam=settings.beam,
                 hypotheses=rows,
@@ -302,7 +302,7 @@ class ServedRun(ABC):
             raise Refusal(
                 "beam_too_wide",
                 f"This server searches with a beam of at most {limit} and gives at most {limit} "
-                f"translations of one text; {max(asked):,} were asked for.",
+                f"translations of one text; {max(asked):,} were requested.",
                 asked=max(asked),
                 most=limit,
             )
@@ -317,8 +317,8 @@ class ServedRun(ABC):
             "search",
             f"{plural(len(wanted), 'sentence')} of up to {plural(longest, 'token')}, with up to "
             f"{plural(widest, 'hypothesis', 'hypotheses')} each",
-            "Send fewer or shorter sentences at once, take a narrower beam, or a smaller "
-            "max_length or min_length.",
+            "Send fewer or shorter sentences at once, or use a smaller beam, max_length or "
+            "min_length.",
         )
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:

@@ -201,8 +201,8 @@ class Service:
         if http.client is None or http.client.host not in self.operators:
             raise Refusal(
                 "operators_only",
-                "This is for those who run the server, and your address is not among theirs "
-                "(its setting operators).",
+                "Only operators of the server may do this. Your address is not in its setting "
+                "operators.",
             )
 
     async def _fields(
@@ -219,8 +219,8 @@ class Service:
         except TimeoutError:
             raise Refusal(
                 "late_body",
-                f"The request was not there in whole after {limits.seconds:g} seconds. Send it "
-                "again.",
+                f"The request did not arrive completely within {limits.seconds:g} seconds. Send "
+                "it again.",
                 seconds=limits.seconds,
             ) from None
 

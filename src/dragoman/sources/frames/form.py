@@ -37,20 +37,20 @@ def read_features(path: Path) -> Floats:
     except (OSError, ValueError) as error:
         raise unusable(path, error) from error
     if len(content) > _LARGEST:
-        raise DataError(f"{path} has more than the {_LARGEST:,} bytes that are read: cut it")
+        raise DataError(f"{path} has more than the {_LARGEST:,} bytes that are allowed. Split it")
     count = (len(content) - 4) // 4
     orders = (one for one in "><" if content[:4] == np.array(count, f"{one}i4").tobytes())
     order = next(orders, None)
     if order is None or count <= 0 or count % COEFFICIENTS or len(content) % 4:
         raise DataError(
-            f"{path} is damaged or no feature file of {COEFFICIENTS} coefficients a frame: its "
-            f"{len(content):,} bytes do not go with the number that they begin with"
+            f"{path} is damaged or not a feature file with {COEFFICIENTS} coefficients per "
+            f"frame: its {len(content):,} bytes do not match its header"
         )
     found = np.frombuffer(content[4:], f"{order}f4").astype(np.float32)
     found = found.reshape(-1, COEFFICIENTS)
     if not (right := np.isfinite(found)).all():
         frame = int(np.argwhere(~right)[0][0])
-        raise DataError(f"{path}: frame {frame:,} holds what is not a number")
+        raise DataError(f"{path}: frame {frame:,} contains a value that is not a number")
     return found
 
 
@@ -107,7 +107,7 @@ class FramesForm(RowsForm):
         if not raw.endswith(FEATURE_FILE):
             return _last(self._of_recording(raw))
         if self.settings.features != "mfcc":
-            raise DataError(f'{raw} is a feature file: it goes with source.features = "mfcc"')
+            raise DataError(f'{raw} is a feature file. Use it with source.features = "mfcc"')
         return low(self._normalise([read_features(Path(raw))]))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
@@ -134,9 +134,7 @@ class FramesForm(RowsForm):
     ) -> Iterator[Rows | None]:
         """Yield None after each step, and finally the rows."""
         if self.settings.features == "mfcc":
-            raise DataError(
-                f"{name} is a recording, and this model reads feature files of CMU Sphinx (.mfc)"
-            )
+            raise DataError(f"{name} is a recording, but this model reads feature files (.mfc)")
         parts, count = list[Floats](), 0
         for part in self._features.parts(blocks):
             parts.append(part)

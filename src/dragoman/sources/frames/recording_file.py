@@ -111,9 +111,7 @@ def opened(raw: Recording) -> Any:
         raise _not_one(name, f"it is {recording.format}")
     if recording.samplerate not in _RATES:
         recording.close()
-        raise DataError(
-            f"{name} is damaged: its header tells {recording.samplerate:,} samples a second"
-        )
+        raise DataError(f"{name} is damaged: its header says {recording.samplerate:,} samples/s")
     return recording
 
 
@@ -142,9 +140,7 @@ def _behind_tags(name: str, file: IO[bytes]) -> int:
 def foreign(raw: Recording, kind: str) -> DataError:
     """Return the error for sound of a kind that is not read, with the command that converts it."""
     command = "ffmpeg -i FILE -f wav - | dragoman ..." if raw == STANDARD_INPUT else converting(raw)
-    return DataError(
-        f"{called(raw)} is {kind}, which is not read ({_kinds()} are). Convert it: {command}"
-    )
+    return DataError(f"{called(raw)} is {kind}, not {_kinds()}. Convert it: {command}")
 
 
 def converting(raw: Recording) -> str:
@@ -167,7 +163,7 @@ def standard_input() -> IO[bytes]:
 
 
 def _not_one(name: str, why: str) -> DataError:
-    return DataError(f"{name} is damaged or no recording that can be read ({_kinds()} can): {why}")
+    return DataError(f"{name} is damaged or not a supported recording ({_kinds()}): {why}")
 
 
 def _kinds() -> str:
@@ -190,7 +186,7 @@ def _check(file: IO[bytes], name: str, size: int) -> None:
         raise foreign(STANDARD_INPUT if name == called(STANDARD_INPUT) else name, kind)
     is_frame = start[:1] == b"\xff" and len(start) > 1 and start[1] & 0xE0 == 0xE0
     if not (start.startswith(_BEGINNINGS) or is_frame):
-        raise _not_one(name, "its first bytes are of no such file")
+        raise _not_one(name, "its first bytes are not those of such a file")
     _check_whole(file, name, start, size)
     file.seek(0)
 
@@ -205,10 +201,7 @@ def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
         promised = int.from_bytes(start[4:8], "little")
         # An odd chunk may lack its pad.
         if promised not in _UNKNOWN_SIZES and promised + 8 > size + 1:
-            raise DataError(
-                f"{name} is cut off: its header promises {promised + 8:,} bytes, and there are "
-                f"{size:,}"
-            )
+            raise DataError(f"{name} is cut off: it has {size:,} of {promised + 8:,} bytes")
     else:
         begin = _behind_tags(name, file)
         file.seek(begin)

@@ -29,7 +29,7 @@ def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Flo
         import soxr
     except ImportError as error:
         raise DataError(
-            f"a recording of {given:,} samples a second is read at {wanted:,} by soxr: "
+            f"a recording of {given:,} samples per second can be read at {wanted:,} by soxr: "
             f"{install('sound')}"
         ) from error
     stream = soxr.ResampleStream(given, wanted, 1, dtype="float32", quality="HQ")
@@ -86,9 +86,7 @@ def costly_seconds(raw: Recording) -> float:
 
 def _seconds(raw: Recording, file: Any) -> float:
     if file.frames >= _UNKNOWN:
-        raise DataError(
-            f"{called(raw)} does not say how long it is. Write it again: {converting(raw)}"
-        )
+        raise DataError(f"{called(raw)} has no duration in its header: {converting(raw)}")
     return float(file.frames / file.samplerate)
 
 
@@ -122,7 +120,7 @@ def _mean_of(name: str, file: Any) -> Iterator[Floats]:
     if file.frames < _UNKNOWN and read + _SLACK < file.frames:
         promised, there = file.frames / file.samplerate, read / file.samplerate
         raise DataError(
-            f"{name} is damaged or cut off: its header promises {promised:,.2f} seconds, and only "
+            f"{name} is damaged or cut off: its header says {promised:,.2f} seconds, and only "
             f"{there:,.2f} can be read"
         )
 

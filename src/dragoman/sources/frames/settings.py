@@ -52,8 +52,8 @@ class FramesSource(RowsSource):
     raws: ClassVar[str] = "recordings"
     listed_as: ClassVar[str | None] = "spoken"
     without_groups: ClassVar[str] = (
-        "warning: nothing tells who speaks, so a speaker may stand in training and in test, and "
-        "scores flatter. --groups PATTERN tells it by the name of the file"
+        "warning: the speakers are not known, so a speaker may be in training and in test, and "
+        "scores may be too high. Set --groups PATTERN to find the speaker in the file name"
     )
     varied_by: ClassVar[frozenset[str]] = frozenset({"spec_augment", "synthetic_voices"})
     allows_ctc: ClassVar[bool] = True
@@ -96,12 +96,12 @@ class FramesSource(RowsSource):
     def _agree(self) -> Self:
         if self.hop_ms > self.window_ms:
             raise ValueError(
-                f"frames of {self.window_ms:g} ms every {self.hop_ms:g} ms leave sound between "
-                "them unread: set hop_ms to window_ms at most"
+                f"frames of {self.window_ms:g} ms every {self.hop_ms:g} ms skip sound between "
+                "them. Set hop_ms to at most window_ms"
             )
         if self.band_heads and self.features == "mfcc":
             raise ValueError(
-                'band_heads divides bands, and features = "mfcc" has none: set it to 0, or '
+                'band_heads needs bands, which features = "mfcc" does not have. Set it to 0, or '
                 'features to "log-mel"'
             )
         if self.band_heads and self.bands % self.band_heads:
@@ -113,7 +113,7 @@ class FramesSource(RowsSource):
             default = type(self).model_fields[name].default
             if self.features == "mfcc" and getattr(self, name) != default:
                 raise ValueError(
-                    f'{name} cannot be set for features = "mfcc", which are as CMU Sphinx has '
-                    "them: leave it out"
+                    f'{name} has no effect with features = "mfcc", which CMU Sphinx defines. '
+                    "Leave it out"
                 )
         return self

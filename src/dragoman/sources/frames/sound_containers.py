@@ -63,8 +63,8 @@ def check_length(file: IO[bytes], name: str, begin: int, size: int) -> None:
         raise DataError(f"{name} is damaged or cut off: it does not end with a frame of FLAC")
     if end != told:
         raise DataError(
-            f"{name} is damaged: its header tells {told:,} samples, and its last frame ends with "
-            f"number {end:,}"
+            f"{name} is damaged: its header says {told:,} samples, but its last frame ends with "
+            f"sample {end:,}"
         )
 
 
@@ -140,15 +140,13 @@ def check_pages(file: IO[bytes], name: str, size: int) -> None:
         end = at + _PAGE_HEADER + (head[26] if len(head) == _PAGE_HEADER else 0) + sum(lengths)
         if len(head) < _PAGE_HEADER or len(lengths) < head[26] or end > size:
             raise DataError(
-                f"{name} is cut off: its last page ends at byte {max(end, size + 1):,}, and there "
-                f"are {size:,}"
+                f"{name} is cut off: its last page ends at byte {max(end, size + 1):,}, but it "
+                f"has {size:,}"
             )
         body = file.read(sum(lengths))
         page = b"".join((head[:22], bytes(4), head[26:], lengths, body))
         if checksum(page) != int.from_bytes(head[22:26], "little"):
-            raise DataError(
-                f"{name} is damaged: the page at byte {at:,} is not what its checksum says"
-            )
+            raise DataError(f"{name} is damaged: the page at byte {at:,} has a wrong checksum")
         streams += bool(head[5] & _FIRST) and not body.startswith(_SKELETON)
         if streams > 1:
             raise several(name, at)
@@ -168,6 +166,6 @@ def checksum(page: bytes) -> int:
 def several(name: str, at: int) -> DataError:
     """Return the error for a file in which a second recording begins at byte ``at``."""
     return DataError(
-        f"{name} holds several recordings: another one begins at byte {at:,}, and the first alone "
-        "would be read. Write each to a file of its own"
+        f"{name} holds several recordings: another one begins at byte {at:,}, but only the first "
+        "would be read. Write each to its own file"
     )

@@ -148,9 +148,9 @@ def _refuse(root: Path) -> NoReturn:
     except (OSError, ValueError) as error:
         raise unusable(root, error) from error
     raise DataError(
-        f"{root} has no recordings with what is said in them: give a folder in which each "
-        "recording has a .txt file of its name beside it, a list (.tsv, .csv, .jsonl) with the "
-        "columns file and text, or a folder of Kaldi's with wav.scp and text"
+        f"{root} has no recordings with transcripts. Give a folder in which each recording has a "
+        ".txt file of the same name, a list (.tsv, .csv, .jsonl) with the columns file and "
+        "text, or a folder of Kaldi's with wav.scp and text"
     )
 
 
@@ -162,15 +162,17 @@ def _beside(root: Path) -> Iterator[Pair]:
     for number, file in enumerate(RECORDINGS.among(shown_in(root)), start=1):
         beside = checked(file).with_suffix(".txt")
         if beside in texts:
-            raise DataError(f"{file} and {texts[beside]} have one text, {beside}: keep one of them")
+            raise DataError(
+                f"{file} and {texts[beside]} have the same transcript, {beside}. Keep one"
+            )
         texts[beside] = file
         yield Pair(number, str(file), _said(beside, file))
     for beside in sorted(root.rglob("*.txt")):
         hidden = any(part.startswith(".") for part in beside.relative_to(root).parts)
         if beside not in texts and not hidden and not beside.name.lower().startswith(_ABOUT):
             raise DataError(
-                f"{beside} has no recording beside it ({', '.join(sorted(ENDINGS))}): add it, or "
-                "move the text away"
+                f"{beside} has no recording of the same name ({', '.join(sorted(ENDINGS))}). Add "
+                "it, or move the text away"
             )
 
 
@@ -181,13 +183,12 @@ def _said(beside: Path, file: Path) -> str:
             content = opened.read(_LONGEST_TEXT + 1)
     except FileNotFoundError:
         raise DataError(
-            f"{file} has no text beside it: write what is said in it into {beside.name}, or move "
-            "the recording away"
+            f"{file} has no transcript. Write it into {beside.name}, or move the recording away"
         ) from None
     except OSError as error:
         raise unusable(beside, error) from error
     if len(content) > _LONGEST_TEXT:
-        raise DataError(f"{beside} has more than {_LONGEST_TEXT:,} bytes: it is no such text")
+        raise DataError(f"{beside} has more than {_LONGEST_TEXT:,} bytes: it is not a transcript")
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     return " ".join(text.split())
 
@@ -216,8 +217,7 @@ def _of_table(
     for line, cells in rows:
         if len(cells) <= max(places):
             raise DataError(
-                f"{listing}, line {line}: column {max(places) + 1} is wanted, and there "
-                f"{'is' if len(cells) == 1 else 'are'} {len(cells)}"
+                f"{listing}, line {line}: there is no column {max(places) + 1}, only {len(cells)}"
             )
         yield _pair(line, listing, [cells[place] for place in places])
 
@@ -263,7 +263,7 @@ def _rows(listing: Path, lines: Lines) -> Iterator[tuple[int, list[str]]]:
 def _of_lines(listing: Path, keys: Sequence[str], lines: Lines) -> Iterator[Pair]:
     for line, text in enumerate(lines(listing), start=1):
         if (record := _record(text)) is None:
-            raise DataError(f"{listing}, line {line}: it is no object of JSON")
+            raise DataError(f"{listing}, line {line}: it is not a JSON object")
         for key in keys:
             if not isinstance(record.get(key), str):
                 has = ", ".join(map(str, record))
@@ -286,8 +286,8 @@ def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
     """Yield the pairs of a Kaldi folder; the line of a pair is that in ``wav.scp``."""
     if (root / "segments").is_file():
         raise DataError(
-            f"{root / 'segments'} cuts recordings, and is not read: write each utterance to a file "
-            "of its own (Kaldi: extract-segments)"
+            f"{root / 'segments'} splits recordings, which is not supported. Write each "
+            "utterance to its own file (Kaldi: extract-segments)"
         )
     sounds, texts = (_table_of(root / name, lines) for name in ("wav.scp", "text"))
     by = {} if group_key is None else _table_of(root / group_key, lines)
@@ -298,8 +298,8 @@ def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
         place = f"{root / 'wav.scp'}, line {line}"
         if path.endswith("|"):
             raise DataError(
-                f"{place}: {name} is what a command writes, and commands are not run: write it to "
-                "a file (Kaldi: wav-copy)"
+                f"{place}: {name} is the output of a command, and commands are not run. Write it "
+                "to a file (Kaldi: wav-copy)"
             )
         if name not in texts:
             raise DataError(f"{place}: {name} has no line in {root / 'text'}")
@@ -317,7 +317,7 @@ def _table_of(path: Path, lines: Lines) -> dict[str, tuple[int, str]]:
             continue
         name, *rest = text.split(maxsplit=1)
         if name in found:
-            raise DataError(f"{path}, line {line}: {name} stands in line {found[name][0]} already")
+            raise DataError(f"{path}, line {line}: {name} is already in line {found[name][0]}")
         found[name] = line, " ".join(" ".join(rest).split())
     return found
 

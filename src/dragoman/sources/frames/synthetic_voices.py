@@ -96,11 +96,11 @@ def voices(language: str) -> tuple[Speaker, ...]:
         return tuple(found)
     if shutil.which("espeak-ng") is None:
         raise DataError(
-            f"data.synthetic_voices needs {' or '.join(PROGRAMS)}, and neither is installed "
+            f"data.synthetic_voices needs {' or '.join(PROGRAMS)}, but neither is installed "
             f"(Debian: apt install {' '.join(PROGRAMS)}). Install one, or set it to 0"
         )
     raise DataError(
-        f"espeak-ng speaks no {language!r}: set languages.source and languages.target to a "
+        f"espeak-ng does not speak {language!r}: set languages.source and languages.target to a "
         "language that it speaks (espeak-ng --voices), or data.synthetic_voices to 0"
     )
 
@@ -223,7 +223,7 @@ def _read(path: Path) -> tuple[int, Samples]:
     with wave.open(str(path)) as file:
         count, content = file.getnframes(), file.readframes(file.getnframes())
         if len(content) != 2 * count:
-            raise ValueError("what it wrote is cut off; is there room for temporary files?")
+            raise ValueError("what it wrote is cut off. Check the free space for temporary files")
         return file.getframerate(), np.frombuffer(content, "<i2")
 
 

@@ -95,9 +95,7 @@ def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
     if not text:
         raise DataError("an empty text cannot be drawn")
     if len(text) > MOST_LETTERS:
-        raise DataError(
-            f"a text of {len(text):,} letters is no line: at most {MOST_LETTERS:,} are drawn"
-        )
+        raise DataError(f"a text of {len(text):,} letters is too long, at most {MOST_LETTERS:,}")
     draws = _generator(text, settings.seed)
     name = settings.fonts[int(draws.integers(len(settings.fonts)))]
     size = max(1, round(height * draws.uniform(settings.smallest, settings.largest)))
@@ -109,7 +107,7 @@ def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
         font = _font(name, size)
         left, top, right, bottom = font.getbbox(text)
     if left >= right or top >= bottom:
-        raise DataError(f"{text!r} has no letter that can be seen: it cannot be drawn")
+        raise DataError(f"{text!r} has no visible letter and cannot be drawn")
     slant = draws.uniform(-settings.slant, settings.slant)
     blank = height // 4
     lean = abs(slant) * height
@@ -154,11 +152,13 @@ def _font(name: str, size: int) -> FreeTypeFont:
         found = ImageFont.truetype(name, size) if name else ImageFont.load_default(size)
     except OSError as error:
         raise DataError(
-            f"there is no font {name} that can be read: name a file (.ttf, .otf) in "
+            f"there is no font {name} that can be read. Set a file (.ttf, .otf) in "
             "source.drawing.fonts"
         ) from error
     if not isinstance(found, ImageFont.FreeTypeFont):
-        raise DataError("this Pillow was built without FreeType, and draws no text: install wheels")
+        raise DataError(
+            "this Pillow was built without FreeType and cannot draw text. Install a Pillow wheel"
+        )
     return found
 
 
@@ -171,7 +171,7 @@ def _check_letters(text: str, font: FreeTypeFont) -> None:
         raise DataError(
             f"{shortened(text, _SHOWN)}: the font {name} {style} has "
             f"{plural(len(letters) - len(missing), 'letter')} of {len(letters):,}, and not "
-            f"{missing[0]!r}: name one that has them in source.drawing.fonts"
+            f"{missing[0]!r}. Set a font that has them in source.drawing.fonts"
         )
 
 

@@ -35,9 +35,9 @@ class DrawingSettings(Settings):
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if not self.fonts:
-            raise ValueError('fonts names none: write fonts = [""] for the one of Pillow')
+            raise ValueError('fonts is empty. Set fonts = [""] for Pillow\'s own font')
         if self.smallest > self.largest:
-            raise ValueError("the largest size is smaller than the smallest: set largest too")
+            raise ValueError("largest is smaller than smallest. Set both")
         return self
 
 

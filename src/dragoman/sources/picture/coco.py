@@ -46,8 +46,8 @@ def annotations_in(path: Path) -> Path:
     if len(found) != 1:
         names = ", ".join(str(one.relative_to(path)) for one in found[:4])
         raise DataError(
-            f"{path} has {plural(len(found), 'JSON file')}{f' ({names})' if found else ''}: name "
-            "the file with the boxes itself, as COCO has them"
+            f"{path} has {plural(len(found), 'JSON file')}{f' ({names})' if found else ''}. Give "
+            "the file with the boxes, in COCO's format"
         )
     return found[0]
 
@@ -79,7 +79,9 @@ def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
         at = f"{file}, annotation {place}"
         number = numbers.get(_key(one, "image_id", at))
         if number is None:
-            raise DataError(f"{at}: there is no image {one['image_id']!r}: add it, or leave it out")
+            raise DataError(
+                f"{at}: there is no image {one['image_id']!r}. Add it or remove the box"
+            )
         boxes[number].append(_box(one, at, labels, images[number]))
     if not images:
         raise DataError(f"{file} lists no image")
@@ -90,14 +92,14 @@ def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
         picture = _picture(at, image["file_name"], folders)
         name = os.path.abspath(picture)
         if name in seen:
-            raise DataError(f"{at}: {picture} is image {seen[name]} already: list it once")
+            raise DataError(f"{at}: {picture} is image {seen[name]} already. List it once")
         seen[name] = number
         height, width = picture_size(picture)
         if (width, height) != (image["width"], image["height"]):
             raise DataError(
-                f"{at}: {picture} is {width} x {height} pixels (width, height) as its camera was "
-                f"held, and {image['width']:g} x {image['height']:g} is written: correct it, or "
-                "boxes are elsewhere"
+                f"{at}: {picture} is {width} x {height} pixels (width, height) after rotation, "
+                f"but the file says {image['width']:g} x {image['height']:g}. Correct it, or "
+                "boxes will be misplaced"
             )
         pairs.append(Pair(number, str(picture), str(Scene(width, height, tuple(found)))))
     return pairs
@@ -118,14 +120,14 @@ def _read(file: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError):
             raise unusable(file, error) from error
-        raise DataError(f"{file} is no text in UTF-8, as JSON is") from error
+        raise DataError(f"{file} is not UTF-8 text") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file} is not JSON: {shortened(str(error), 80)}") from error
     missing = [name for name in _NEEDED if not _is_list(about, name)]
     if missing:
         raise DataError(
-            f"{file} is not in COCO's format: it has no list of {' and of '.join(missing)}. A file "
-            "of boxes has lists of images, annotations and categories"
+            f"{file} is not in COCO's format: it has no list of {' and of '.join(missing)}. A "
+            "file of boxes has lists of images, annotations and categories"
         )
     found: dict[str, Any] = about
     return found
@@ -140,7 +142,7 @@ def _key(one: dict[str, Any], name: str, at: str) -> Any:
     found = one.get(name)
     if not isinstance(found, int | str) or isinstance(found, bool):
         told = shortened(json.dumps(found), 40)
-        raise DataError(f"{at}: {name} is {told}: write a whole number there")
+        raise DataError(f"{at}: {name} is {told}. Write a whole number")
     return found
 
 
@@ -153,8 +155,8 @@ def _labels(file: Path, categories: list[dict[str, Any]]) -> dict[Any, str]:
             raise DataError(f"{at}: it has no name")
         if _CONTROL.search(name.strip()):
             raise DataError(
-                f"{at}: {name.strip()!r} has an end of line, a tab or another control character in "
-                "it: rename it"
+                f"{at}: {name.strip()!r} contains a line break, a tab or another control "
+                "character. Rename it"
             )
         if number in labels or name.strip() in labels.values():
             raise DataError(f"{at}: {name.strip()!r} (id {number}) is listed twice")
@@ -169,7 +171,7 @@ def _image(file: Path, number: int, one: dict[str, Any]) -> dict[str, Any]:
         raise DataError(f"{at}: it has no file_name")
     for side in ("width", "height"):
         if not _is_number(one.get(side)) or one[side] < 1:
-            raise DataError(f"{at} ({one['file_name']}): {side} is missing or no number of pixels")
+            raise DataError(f"{at} ({one['file_name']}): {side} is not a number of pixels")
     return one
 
 
@@ -179,7 +181,7 @@ def _numbers(file: Path, images: list[dict[str, Any]]) -> dict[Any, int]:
         if one["id"] in numbers:
             raise DataError(
                 f"{file}, image {number + 1}: id {one['id']!r} is that of image "
-                f"{numbers[one['id']] + 1} already: number images differently"
+                f"{numbers[one['id']] + 1} already. Give each image its own id"
             )
         numbers[one["id"]] = number
     return numbers
@@ -189,15 +191,15 @@ def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
     at = f"{at} ({image['file_name']})"
     label, bbox = labels.get(_key(one, "category_id", at)), one.get("bbox")
     if label is None:
-        raise DataError(f"{at}: there is no category {one['category_id']!r}: add it to categories")
+        raise DataError(f"{at}: there is no category {one['category_id']!r}. Add it to categories")
     if not isinstance(bbox, list) or len(bbox) != 4 or not all(map(_is_number, bbox)):
         raise DataError(f"{at}: bbox is not four numbers: left, top, width, height")
     left, top, width, height = map(float, bbox)
     told = ", ".join(f"{number:g}" for number in bbox)
     if min(round(width, 2), round(height, 2)) <= 0:  # as boxes are kept
         raise DataError(
-            f"{at}: the box [{told}] has no area: width and height stand third and fourth, and are "
-            "more than 0. Correct it, or leave it out"
+            f"{at}: the box [{told}] has no area: its third and fourth numbers, width and "
+            "height, must be more than 0. Correct or remove it"
         )
     if (
         min(left, top) < -_EDGE
@@ -205,15 +207,14 @@ def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
         or top + height > image["height"] + _EDGE
     ):
         raise DataError(
-            f"{at}: the box [{told}] reaches out of its picture of {image['width']:g} x "
-            f"{image['height']:g} pixels. A box is left, top, width, height; correct it, or leave "
-            "it out"
+            f"{at}: the box [{told}] extends beyond its picture of {image['width']:g} x "
+            f"{image['height']:g} pixels. A box is left, top, width, height. Correct or remove it"
         )
     crowd = one.get("iscrowd") or 0
     if crowd not in (0, 1):
         raise DataError(
-            f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}: it is 0, or 1 for a region that "
-            "holds several"
+            f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}. Use 0, or 1 for a region with "
+            "several objects"
         )
     area, product = one.get("area"), width * height
     own = float(area) if _is_number(area) and area > 0 and area != product else 0.0
@@ -241,6 +242,6 @@ def _picture(at: str, name: str, folders: list[Path]) -> Path:
         except (OSError, ValueError) as error:
             raise DataError(f"{at}: {unusable(path, error)}") from error
     raise DataError(
-        f"{at}: {folders[0] / name} does not exist. Pictures lie beside the file, or in a folder "
-        "named images beside it"
+        f"{at}: {folders[0] / name} does not exist. Put the pictures next to the file, or into a "
+        "folder images next to it"
     )

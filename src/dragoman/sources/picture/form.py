@@ -67,8 +67,8 @@ class PicturesForm(RowsForm):
         if pixels.shape != wanted:
             is_, are = (" x ".join(map(str, shape)) for shape in (pixels.shape, wanted))
             raise DataError(
-                f"{raw} is {is_} (height, width, channels), and {are} is read (source.height, "
-                "source.width, source.channels)"
+                f"{raw} is {is_} (height, width, channels), but the model reads {are} "
+                "(source.height, source.width, source.channels)"
             )
         return patches_of(pixels, settings.patch)
 

@@ -70,7 +70,7 @@ def _read(path: Path, changed: int, size: int) -> Bytes:
         with gzip.open(path) as unpacked:
             wanted = _file_size(_sizes(path, unpacked.read(_LONGEST_HEAD)))
             if wanted > _LARGEST:
-                raise DataError(f"{path} holds more than {_LARGEST >> 30} GiB: unpack it first")
+                raise DataError(f"{path} holds more than {_LARGEST >> 30} GiB. Unpack it first")
             unpacked.seek(0)
             content = unpacked.read(wanted + 1)  # no more, whatever its unpacked size
         return _array(path, np.frombuffer(content, np.uint8))
@@ -99,15 +99,15 @@ def _sizes(path: Path, head: bytes) -> list[int]:
     if len(head) < 4 or head[:2] != b"\0\0" or not head[3]:
         raise DataError(f"{path} is not an IDX file: it begins with {head[:4]!r}")
     if head[3] > _MOST_SIZES:
-        raise DataError(f"{path} has {head[3]} sizes; at most {_MOST_SIZES} are read")
+        raise DataError(f"{path} has {head[3]} dimensions. At most {_MOST_SIZES} are allowed")
     if head[2] != _UNSIGNED_BYTES:
-        raise DataError(f"{path} holds numbers of type {head[2]}; unsigned bytes (8) are read")
+        raise DataError(f"{path} holds numbers of type {head[2]}, not of unsigned bytes (8)")
     end = 4 + 4 * head[3]
     if len(head) < end:
-        raise DataError(f"{path} is cut off: its header has {end} bytes, and there are {len(head)}")
+        raise DataError(f"{path} is cut off: its header needs {end} bytes and has {len(head)}")
     sizes = [int.from_bytes(head[at : at + 4], "big") for at in range(4, end, 4)]
     if 0 in sizes:
-        raise DataError(f"{path} holds nothing: its header says {_show_sizes(sizes)} numbers")
+        raise DataError(f"{path} is empty: its header says {_show_sizes(sizes)} numbers")
     return sizes
 
 
@@ -131,8 +131,8 @@ def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
         raise DataError(f"{labels} holds arrays of {numbers.ndim} sizes, not a label an example")
     if len(images) != len(numbers):
         raise DataError(
-            f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels: "
-            "label n must be that of picture n"
+            f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels. "
+            "Label n must be that of picture n"
         )
     for place, label in enumerate(numbers.tolist()):
         yield Pair(place + 1, f"{pictures}#{place}", str(label))
@@ -151,7 +151,7 @@ def picture_at(raw: str) -> Bytes:
     path, _, number = raw.rpartition("#")
     if not path or not (number.isascii() and number.isdecimal()):
         raise DataError(
-            f"{raw} names no picture: write the place in an IDX file, from 0, as "
+            f"{raw} does not name a picture. Write its number in the IDX file, from 0, as in "
             "t10k-images-idx3-ubyte.gz#17"
         )
     found = read_idx(Path(path))
@@ -162,8 +162,8 @@ def picture_at(raw: str) -> Bytes:
     number = number.lstrip("0") or "0"
     if len(number) > _DIGITS or int(number) >= len(found):
         raise DataError(
-            f"{path} has {plural(len(found), 'picture')}, the first of them number 0: there is no "
-            f"number {shortened(number, _DIGITS)}"
+            f"{path} has {plural(len(found), 'picture')}, numbered from 0. There is no number "
+            f"{shortened(number, _DIGITS)}"
         )
     one: Bytes = found[int(number)]
     return one[..., None] if one.ndim == 2 else one

@@ -59,8 +59,8 @@ def library() -> ModuleType:
 def foreign(file: Path, kind: str) -> DataError:
     """Return the error for a picture of an unsupported kind, with the converting command."""
     return DataError(
-        f"{file} is {kind}, which is not read (BMP, GIF, JPEG, PNG and WebP are). Convert it: "
-        f"{conversion('magick', file, '.png')}"
+        f"{file} is {kind}, which is not supported (BMP, GIF, JPEG, PNG and WebP are). Convert "
+        f"it: {conversion('magick', file, '.png')}"
     )
 
 
@@ -105,7 +105,7 @@ def line_of(file: File, height: int, most: int) -> Bytes:
         if width > most:
             raise DataError(
                 f"{file} is {width:,} pixels wide at a height of {height}; at most {most:,} are "
-                "read of one line: cut it"
+                "allowed in one line. Split it"
             )
         return whole.resize((width, height), library().Resampling.BOX)
 
@@ -153,9 +153,7 @@ def _open(file: File) -> Image:
             if brand in _BRANDS:
                 raise foreign(file, _BRANDS[brand]) from error
         kinds = f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}"
-        raise DataError(
-            f"{file} is damaged or no picture that can be read ({kinds} can)"
-        ) from error
+        raise DataError(f"{file} is damaged or not a supported picture ({kinds})") from error
     if (problem := _too_much(image)) is not None:
         with image:
             raise DataError(f"{file} has {problem}")
@@ -166,12 +164,12 @@ def _too_much(image: Image) -> str | None:
     """Return the limit that a picture exceeds, with the remedy; None if it exceeds none."""
     size, exif = f"{image.width:,} x {image.height:,} pixels", image.info.get("exif") or b""
     if image.width * image.height > MOST_PIXELS:
-        return f"{size}; at most {MOST_PIXELS:,} are read of one picture: make it smaller"
+        return f"{size}; at most {MOST_PIXELS:,} are allowed. Make it smaller"
     if max(image.width, image.height) > _MOST_ROWS:
-        return f"{size}; at most {_MOST_ROWS:,} are read each way: cut it"
+        return f"{size}; at most {_MOST_ROWS:,} are allowed in each direction. Crop it"
     # ImageMagick writes EXIF into the text of a PNG file, two hexadecimal digits for each byte.
     if max(len(exif), len(image.info.get("Raw profile type exif", "")) // 2) > MOST_EXIF:
-        return f"more than {MOST_EXIF:,} bytes of EXIF, which no picture needs: write it again"
+        return f"more than {MOST_EXIF:,} bytes of EXIF. Save it again without them"
     return None
 
 

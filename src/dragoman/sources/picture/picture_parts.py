@@ -63,14 +63,14 @@ def check_parts(called: str, data: bytes) -> None:
         raise _too_many(called, f"{_PARTS:,} chunks", "PNG")
     elif data.startswith(b"BM") and int.from_bytes(data[30:34], "little") in _RUN_LENGTHS:
         raise DataError(
-            f"{called} is a BMP file of run lengths, which take long to decode: write it as PNG"
+            f"{called} is a run-length encoded BMP file, which is slow to decode. Save it as PNG"
         )
     elif data.startswith(b"GIF8") and any(islice(_blocks(data), _PARTS, None)):
         raise _too_many(called, f"{_PARTS:,} blocks", "GIF")
 
 
 def _too_many(called: str, what: str, kind: str) -> DataError:
-    return DataError(f"{called} has more than {what}, which no {kind} file needs: write it again")
+    return DataError(f"{called} has more than {what}, which no {kind} file needs. Save it again")
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -69,11 +69,11 @@ class PictureSource(RowsSource):
         if self.height % self.patch or self.width % self.patch:
             raise ValueError(
                 f"a picture of {self.height} x {self.width} pixels cannot be cut into patches of "
-                f"{self.patch} x {self.patch}: set patch to a number that divides both"
+                f"{self.patch} x {self.patch}. Set patch to a number that divides both"
             )
         if self.stem == "convolutions" and self.patch not in (2, 4, 8, 16, 32):
             raise ValueError(
-                'stem = "convolutions" halves a picture until a patch is one row: set patch to 2, '
-                f"4, 8, 16 or 32 (it is {self.patch})"
+                'stem = "convolutions" works only with patches of 2, 4, 8, 16 or 32 pixels, not '
+                f"{self.patch}. Set patch"
             )
         return self

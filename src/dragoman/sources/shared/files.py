@@ -104,11 +104,11 @@ def file_of(raw: str) -> File:
     if info is None:
         raise DataError(f"{path} has no file {name}")
     if info.flag_bits & 1:
-        raise DataError(f"{raw} is locked with a password: unpack the archive")
+        raise DataError(f"{raw} is protected by a password. Unpack the archive")
     if info.file_size > min(_LARGEST, max(1 << 20, _SWELLS * info.compress_size)):
         raise DataError(
-            f"{raw} has {info.compress_size:,} bytes in the archive, and would have "
-            f"{info.file_size:,}: no picture is packed so small"
+            f"{raw} has {info.compress_size:,} bytes in the archive, but {info.file_size:,} "
+            "unpacked, which is too much for a picture"
         )
     try:
         return InMemory(raw, archive.file.read(info))
@@ -130,7 +130,7 @@ def _open(path: Path) -> _Archive:
     except (OSError, ValueError) as error:
         raise unusable(path, error) from error
     except zipfile.BadZipFile as error:
-        raise DataError(f"{path} is damaged or no ZIP file: {error}") from error
+        raise DataError(f"{path} is damaged or not a ZIP file: {error}") from error
 
 
 @lru_cache(maxsize=4)
@@ -230,8 +230,8 @@ def checked(path: Path, place: str = "") -> Path:
     messages."""
     if _CONTROL.search(str(path)):
         raise DataError(
-            f"{place}{': ' if place else ''}{str(path)!r} has an end of line, a tab or another "
-            "control character in its name: rename it"
+            f"{place}{': ' if place else ''}{str(path)!r} has a line break, a tab or another "
+            "control character in its name. Rename it"
         )
     return path
 
@@ -254,10 +254,10 @@ def listed(pairs: Iterable[Pair], listing: Path, kinds: Collection[FileKind]) ->
             raise DataError(f"{place}: {unusable(path, error)}{_header(pair, kinds)}") from error
         if not stat.S_ISREG(kind):
             what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
-            raise DataError(f"{place}: {path} is {what}: name a file")
+            raise DataError(f"{place}: {path} is {what}. Give a file")
         key = hashlib.blake2b(os.fsencode(os.path.abspath(path)), digest_size=8).digest()
         if key in seen:
-            raise DataError(f"{place}: {path} stands in line {seen[key]} already")
+            raise DataError(f"{place}: {path} is already in line {seen[key]}")
         seen[key] = pair.line
         yield pair._replace(source=str(path))
 

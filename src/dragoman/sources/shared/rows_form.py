@@ -186,7 +186,7 @@ def check_count(raw: str, rows: int, noun: str, most: int | None = None) -> None
     """Raise ``DataError`` for a source of more rows than ``MOST_ROWS``, or than ``most``."""
     most = MOST_ROWS if most is None else most
     if rows > most:
-        raise DataError(f"{raw} has {rows:,} {noun}; at most {most:,} are read of one file: cut it")
+        raise DataError(f"{raw} has {rows:,} {noun}; at most {most:,} are allowed. Split it")
 
 
 def low(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]:

@@ -39,8 +39,8 @@ class SourceSettings(Settings):
     raws: ClassVar[str] = "files"
     """The name of its raw examples, in the plural."""
     to_measure: ClassVar[str] = (
-        "{noun} with what is right, in a folder or a list as for training: "
-        "dragoman evaluate {run} test.tsv"
+        "{noun} with the right answers, in a folder or a list as for training: dragoman "
+        "evaluate {run} test.tsv"
     )
     """The advice for measuring a run, with ``noun`` and ``run``."""
     listed_as: ClassVar[str | None] = None
@@ -113,8 +113,8 @@ class TextSource(SourceSettings):
     def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
         if names_files:
             raise ValueError(
-                f"{name} names files, and text is read: set source.kind to frames (recordings), "
-                "picture or line"
+                f"{name} names files, but the model reads text: set source.kind to frames "
+                "(recordings), picture or line"
             )
 
 
@@ -178,13 +178,13 @@ class RowsSource(SourceSettings):
     def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
         if holds == "drawn" and not self.draws:
             raise ValueError(
-                f'{name} is drawn, line by line, and source.kind = "{self.kind}" reads no lines of '
-                'text: set source.kind = "line"'
+                f'{name} contains text to be drawn line by line, but source.kind = "{self.kind}" '
+                'does not read lines of text: set source.kind = "line"'
             )
         if not names_files:
             raise ValueError(
-                f'{name} holds texts, and source.kind = "{self.kind}" reads files: set format = '
-                "folders or idx, or holds = files for a list of files"
+                f'{name} contains texts, but source.kind = "{self.kind}" reads files: set format '
+                "= folders or idx, or holds = files for a list of files"
             )
 
     def most_rows(self, longest: int, seconds: float) -> int:

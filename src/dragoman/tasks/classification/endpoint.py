@@ -64,17 +64,17 @@ class ServedFileClassifier(FileRun[Labeller]):
         if request.why:
             raise Refusal(
                 "no_words_in_files",
-                "why goes by the words of a text, and a file has none: leave it out.",
+                "why works only with texts. Leave it out.",
             )
         for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
             if is_asked and not request.seen:
-                raise invalid_request(field, f"{field} goes with what is seen: set seen too")
+                raise invalid_request(field, f"{field} needs seen. Set seen too")
             if is_asked and count > 1:  # the answer has layers x rows x … numbers for each file
-                raise invalid_request(field, f"{field} is told of one file: send one at a time")
+                raise invalid_request(field, f"{field} needs a single file. Send one at a time")
         if request.at is not None and not request.heads:
-            raise invalid_request("at", "at goes with heads: set heads too")
+            raise invalid_request("at", "at needs heads. Set heads too")
         if request.reading and not self.form.settings.patches:
-            told = "it is told of pictures that are cut into patches alone"
+            told = "it works only with pictures that are cut into patches"
             raise invalid_request("reading", told)
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.predictor.labels.names), request.top)

@@ -144,8 +144,7 @@ class ClassificationReport(LabelReport):
         if self.cut:
             yield (
                 f"{plural(self.cut, f'{self.noun} is', f'{self.noun}s are')} longer than the "
-                f"{self.longest:,} {self.unit} that are read (plan.context): what is behind was "
-                "not looked at."
+                f"{self.longest:,} {self.unit} that are read (plan.context): the rest was not read."
             )
         if self.left_out:
             yield (

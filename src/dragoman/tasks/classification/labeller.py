@@ -124,7 +124,7 @@ class Labeller(Predictor[ClassifiedText]):
     def shown(self, text: str, prefix: str = "") -> Shown:
         """The label of a text, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
-            raise DragomanError("a label is given no beginning: leave the prefix out")
+            raise DragomanError("labels cannot have a prefix. Leave it out")
         found = self(text)
         value = int(found.log_probabilities.argmax())
         told = f"{found.label}  {found.probability:.4f}"
@@ -156,5 +156,5 @@ class Labeller(Predictor[ClassifiedText]):
 
     @property
     def no_inside(self) -> str | None:
-        told = f"dragoman classify {self.run.folder} --explain tells what each word got"
+        told = f"dragoman classify {self.run.folder} --explain shows the attention of each word"
         return f"{NO_ENCODER}: {told}" if self.reading.before else None

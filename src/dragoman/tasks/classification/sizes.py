@@ -49,7 +49,7 @@ FILE_TABLE = (
 """``tokens_per_update`` counts frames or patches. A first choice, tried on spoken and on written
 digits (docs/results.md)."""
 
-_NO_TEXT = " is for text: recordings and pictures have none"
+_NO_TEXT = " works only with text, not with recordings and pictures"
 _CONTEXT = 3_000
 """The most frames that are read of a recording: half a minute."""
 
@@ -84,7 +84,7 @@ class FilesBuilder(HeadBuilder):
     table = FILE_TABLE
     fits = ("groups", "columns")
     unfit: ClassVar = {"languages": _NO_TEXT}
-    only_default = f" labels texts alone; recordings and pictures are read by --model {DEFAULT}"
+    only_default = f" labels only texts. For recordings and pictures, use --model {DEFAULT}"
     held_as = ("one folder or one list", "two files, of pictures and of their labels")
     files_kept = math.inf
 
@@ -121,7 +121,7 @@ class FilesBuilder(HeadBuilder):
             return listed
         if is_idx(path):
             raise RecipeError(
-                f"{path}: give two IDX files, of pictures and of their labels, such as "
+                f"{path}. Give two IDX files, of pictures and of their labels, such as "
                 "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz"
             )
         return CorpusSettings(source=path, format="folders")

@@ -77,13 +77,13 @@ class ClassificationSpec(WithHead):
                     said.append(
                         f"warning: of {len(pairs):,} test {self.noun}, "
                         f"{plural(len(unknown), 'has', 'have')} a label that training does not "
-                        f"have, {label} first: the score will be that of the others"
+                        f"have, {label} first: they are not scored"
                     )
             elif named is not None:
                 raise DataError(
-                    f"{named.name}, line {unknown[0].line}: {label} is a label that training does "
-                    f"not have, and so are the others of {side}: there is nothing to measure. "
-                    f"Labels are {learned.labels.summary()}"
+                    f"{named.name}, line {unknown[0].line}: {label} is a label that training "
+                    f"does not have, and so are the others of {side}: there is nothing to "
+                    f"measure. Labels are {learned.labels.summary()}"
                 )
             elif side == "test":
                 raise DataError(
@@ -108,11 +108,11 @@ def rare_labels(counts: Mapping[str, int], *, may_be_header: bool = True) -> str
     rare = sorted(name for name, count in counts.items() if count < _MIN_EXAMPLES)
     if not rare:
         return ""
-    header = ". Is one the name of a column? A file of examples has no header"
+    header = ". If one is the name of a column, remove the header"
     header = header if may_be_header else ""
     return (
         f"{len(rare):,} of {len(counts):,} labels have fewer than {_MIN_EXAMPLES} training "
-        f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned{header}"
+        f"examples, such as {rare[0]!r} with {counts[rare[0]]}, too few to learn them{header}"
     )
 
 
@@ -145,8 +145,9 @@ class _Contradictions:
         return [
             (
                 f"warning: {plural(self._count, 'training example')} also "
-                f"{'stands' if self._count == 1 else 'stand'} there with another label, such as "
-                f"{shortened(readable(source), 60)!r} with {before!r} and {label!r}: decide for one"
+                f"{'occurs' if self._count == 1 else 'occur'} with another label, such as "
+                f"{shortened(readable(source), 60)!r} with {before!r} and {label!r}. Use one "
+                "label for each"
             )
         ]
 
@@ -158,10 +159,9 @@ def _check_labels(examples: Examples) -> Iterator[tuple[str, Pair]]:
             raise DataError(f"{name}, line {pair.line}: the label is empty")
         if len(plain(pair.target)) > LONGEST:
             raise DataError(
-                f"{name}, line {pair.line}: the label has "
-                f"{len(plain(pair.target)):,} characters; at most {LONGEST:,} are allowed: "
-                f"{pair.target.strip()[:60]!r}. Does the label's column hold the text? "
-                "--columns sets which is which"
+                f"{name}, line {pair.line}: the label has {len(plain(pair.target)):,} "
+                f"characters; at most {LONGEST:,} are allowed: {pair.target.strip()[:60]!r}. "
+                "Does the label's column hold the text? Set --columns"
             )
         yield name, pair
 
@@ -187,5 +187,5 @@ CLASSIFICATION = ClassificationSpec(
     begins=(0, 0),
     verbs=(("classify", "< lines.txt"),),
     hub_tag="text-classification",
-    limits=("It chooses among the labels that it was trained on, also where none of them fits.",),
+    limits=("It chooses among the labels that it was trained on, even if none of them fits.",),
 )

@@ -72,12 +72,14 @@ def classify(args: ClassifyArguments) -> None:
         do_lines(verb, args, run, run.recipe.languages.source)
         return
     if wants_parts(args):
-        raise DragomanError(f"{run.folder} reads {run.task.noun}: parts are of lines")
+        raise DragomanError(
+            f"{run.folder} reads {run.task.noun}. Only lines of text can be divided into parts"
+        )
     names = named_files(args.given, run.recipe.source.kind)
     if args.explain:
         raise DragomanError(
-            f"--explain tells what words have to do with a label, and {run.folder} reads "
-            f"{run.task.noun}. Where it looks: dragoman look {run.folder} FILE"
+            f"--explain works only with text, but {run.folder} reads {run.task.noun}. To see "
+            f"where it looks: dragoman look {run.folder} FILE"
         )
     files = files_given(names, run.recipe.source.kind)
     write_lines(labelling(args, run, "", is_alone=len(names) == 1), files, args.to, ())
@@ -127,8 +129,8 @@ def labelling(
         if cut:
             noun, units = run.task.noun.removesuffix("s"), run.recipe.source.units
             typer.echo(
-                f"{plural(cut, f'{noun} is', f'{noun}s are')} longer than the {labeller.longest:,} "
-                f"{units} that the model reads: what is behind was not looked at.",
+                f"{plural(cut, f'{noun} is', f'{noun}s are')} longer than the "
+                f"{labeller.longest:,} {units} that the model reads: the rest was not read.",
                 err=True,
             )
         failures.end("file", "labelled")

@@ -181,7 +181,7 @@ class CodesReport(EvaluationReport):
         pictures, codes = plural(self.pictures, "picture"), plural(self.places, "code")
         amount = f"{pictures}, {codes} each, one of {self.codes:,}; {self.seconds:.1f} s"
         told = (
-            f"The mean of these pictures in place of each has RMSE {self.chance:.2f}. Codes by "
+            f"The mean of these pictures instead of each has RMSE {self.chance:.2f}. Codes by "
             f"their frequency take {bits:,.0f} bits a picture."
         )
         scores = scores_of(CODES_TASK, self.scores)

@@ -60,8 +60,8 @@ class CodesRuntime(Runtime):
         if found is None or found >= BEGUN_CODES:
             return None
         return (
-            f"the codes of its pictures have a perplexity of {found:.1f}: they tell hardly "
-            "anything apart"
+            f"the codes of its pictures have a perplexity of {found:.1f}, so they hardly "
+            "distinguish pictures"
         )
 
     def vocabulary(self, run: Run) -> str:
@@ -71,6 +71,6 @@ class CodesRuntime(Runtime):
 
 def _nothing_to_ask(run: Run, settings: EngineSettings | None) -> Predictor[object]:
     raise RunError(
-        f"{run.folder} makes codes for a painter, and is asked nothing by itself: dragoman train "
-        f"captions.tsv --task painting --codes {run.folder}"
+        f"{run.folder} makes codes for a painter and is not used by itself. Train a painter: "
+        f"dragoman train captions.tsv --task painting --codes {run.folder}"
     )

@@ -78,10 +78,7 @@ class CodesBuilder(PicturesBuilder):
 
     table = CODES_TABLE
     side = None
-    only_default = (
-        ": codes are made by an autoencoder of their own: leave it out, or write --model "
-        f"{DEFAULT}, the default"
-    )
+    only_default = f": codes need an autoencoder. Leave this out, or use --model {DEFAULT}"
     files_kept = math.inf
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
@@ -121,7 +118,7 @@ def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource
     """The settings for reading the pictures, with the patch size for one code."""
     found = source_of_files(corpus, files)
     if not found.patches:
-        raise DataError(f"{corpus.source} has recordings, and codes are of pictures")
+        raise DataError(f"{corpus.source} has recordings, but codes are learned from pictures")
     read = PictureSource.of(found)
     side = next(one for one in _SIDES if not read.height % one and not read.width % one)
     return read.model_copy(update={"patch": side})

@@ -34,22 +34,22 @@ class CodesSpec(Spec):
     def check_source(self, recipe: Sections) -> None:
         if not recipe.source.patches:
             raise ValueError(
-                f'source.kind = "{recipe.source.kind}" has no pixels, and a {self.called} '
-                'reads pictures: set source.kind = "picture"'
+                f'source.kind = "{recipe.source.kind}" has no pixels, but a {self.called} reads '
+                'pictures: set source.kind = "picture"'
             )
         for corpus in recipe.data.corpora:
             if not corpus.names_files:
                 raise ValueError(
-                    f"{corpus.name} holds texts, and pictures are read: set format = folders or "
-                    "idx, or holds = files for a list of files"
+                    f"{corpus.name} contains texts, but the model reads pictures: set format = "
+                    "folders or idx, or holds = files for a list of files"
                 )
 
     def check_rest(self, recipe: Sections) -> None:
         source = PictureSource.of(recipe.source)
         if source.patches > recipe.plan.max_target or source.patches > recipe.plan.max_source:
             raise ValueError(
-                f"a picture has {source.patches:,} patches, and plan.max_source or plan.max_target "
-                "is lower: raise both, or set a larger source.patch"
+                f"a picture has {source.patches:,} patches, and plan.max_source or "
+                "plan.max_target is lower. Raise both, or set a larger source.patch"
             )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
@@ -74,8 +74,8 @@ class CodesSpec(Spec):
         known = CodesForm.of(learned.target).symbols.source
         if read != known:
             raise DataError(
-                f"{run} has learned pictures of {known.height} x {known.width} pixels with "
-                f"{known.channels} channels, in patches of {known.patch}: set the same in [source]"
+                f"{run} was trained on pictures of {known.height} x {known.width} pixels with "
+                f"{known.channels} channels, in patches of {known.patch}. Set the same in [source]"
             )
 
 
@@ -100,7 +100,5 @@ CODES_TASK = CodesSpec(
     verbs=(("evaluate", "test.tsv"),),
     hub_tag="image-feature-extraction",
     loss_unit="squared error",
-    limits=(
-        "It tells pictures like those that it has learned from; others come out blurred or wrong.",
-    ),
+    limits=("It works for pictures like those in its training; others become blurred or wrong.",),
 )

@@ -131,15 +131,12 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     def no_inside(self) -> str | None:
         if self.engine.network.attentions:
             return None
-        return (
-            "finds boxes as a set, each by a query that is no symbol, and there is nothing to look "
-            "into: look into a run with boxes.kind = tokens"
-        )
+        return "finds boxes as a set and cannot be looked into. Use a run with boxes.kind = tokens"
 
     def shown(self, text: str, prefix: str = "") -> DetectedPicture:
         """The boxes of a picture, for figures. Errors: ``DataError`` for a prefix."""
         if prefix:
-            raise DataError("boxes are given no beginning: leave the prefix out")
+            raise DataError("boxes cannot have a prefix. Leave it out")
         (found,) = self.stream([text])
         return found
 

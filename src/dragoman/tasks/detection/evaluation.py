@@ -48,7 +48,7 @@ class DetectionValidation(PairsValidation):
     for a set, the training loss per query); ``ap50`` and ``ap`` of full searches on a part of
     it."""
 
-    without = "of more patches than the model has positions for"
+    without = "with more patches than the model has positions for"
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
         source, target = self.forms
@@ -116,11 +116,11 @@ class DetectionReport(SearchReport):
         amount = self.amount(
             f"{plural(of.pictures, 'picture')}, {plural(of.boxes, 'box', 'boxes')}"
         )
-        notes = [_COUNTED] if of.boxes else ["None of these pictures has a box: nothing is scored."]
+        notes = [_COUNTED] if of.boxes else ["These pictures have no boxes, so nothing is scored."]
         if len(of.sizes) == 1:
             notes.append(
-                f"All boxes are {_SIZES[of.sizes[0]]}, so AP by size is left out: it would be AP "
-                "once more."
+                f"All boxes are {_SIZES[of.sizes[0]]}, so AP by size is the same as AP and is "
+                "left out."
             )
         table = plain_table(["category", "boxes", "AP50, %", "AP, %"], rows)
         return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])

@@ -35,7 +35,7 @@ _MOST = 100
 """The most boxes of a picture that are learned, unless the user gives another number."""
 
 
-_NOT_OF_BOXES = " does not go with pictures and their boxes"
+_NOT_OF_BOXES = " does not work with pictures and their boxes"
 
 
 class DetectionBuilder(RecipeBuilder):
@@ -44,9 +44,7 @@ class DetectionBuilder(RecipeBuilder):
     table = BOX_TABLE
     side = None
     unfit = dict.fromkeys(("languages", "columns", "keys"), _NOT_OF_BOXES)
-    only_default = (
-        f": pictures with boxes alone choose a --model {DEFAULT}; others read them by a recipe"
-    )
+    only_default = f": pictures with boxes need --model {DEFAULT}. For others, write a recipe"
     is_named = True
     one_input = ("boxes in COCO's format", "one JSON file, or the folder that it is in")
     is_whole = True
@@ -70,10 +68,7 @@ class DetectionBuilder(RecipeBuilder):
         seen = super().look(corpus)
         if len(seen.labels) < 2:
             which = f"one category, {min(seen.labels)!r}" if seen.labels else "no box"
-            raise DataError(
-                f"{corpus.source} has {which}: there is nothing to tell apart. Give pictures of "
-                "two categories at least"
-            )
+            raise DataError(f"{corpus.source} has {which}. Give pictures with two categories")
         most = max(len(scene_of(pair.target).single) for pair in read_pairs(corpus))
         return replace(seen, length=most, source=source_of_pictures(seen.files))
 

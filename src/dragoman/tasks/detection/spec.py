@@ -39,7 +39,7 @@ class DetectionSpec(Spec):
     def check_source(self, recipe: Sections) -> None:
         if not recipe.source.patches:
             raise ValueError(
-                f'source.kind = "{recipe.source.kind}" has no places for boxes, and a '
+                f'source.kind = "{recipe.source.kind}" has no places for boxes, but a '
                 f'{self.called} reads pictures: set source.kind = "picture"'
             )
         super().check_source(recipe)
@@ -47,16 +47,16 @@ class DetectionSpec(Spec):
     def check_rest(self, recipe: Sections) -> None:
         if recipe.boxes.kind == "set" and recipe.model.kind != "transformer":
             raise ValueError(
-                'boxes.kind = "set" asks for layers that look at all queries at once, and '
-                f'model.kind = "{recipe.model.kind}" has none: set model.kind = "transformer"'
+                'boxes.kind = "set" needs layers that see all queries at once, but model.kind = '
+                f'"{recipe.model.kind}" has none: set model.kind = "transformer"'
             )
         longest, wanted = recipe.model.longest, PER_BOX * recipe.boxes.most + 1
         room = recipe.plan.max_target if longest is None else min(longest, recipe.plan.max_target)
         if room < wanted:
             raise ValueError(
-                f"boxes.most = {recipe.boxes.most} takes {wanted:,} symbols, and the model learns "
-                f"{room:,} at most (plan.max_target, model.positions.maximum): raise it, or set "
-                "fewer boxes"
+                f"boxes.most = {recipe.boxes.most} takes {wanted:,} symbols, but the model "
+                f"learns {room:,} at most (plan.max_target, model.positions.maximum). Raise it, "
+                "or set fewer boxes"
             )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
@@ -79,13 +79,13 @@ class DetectionSpec(Spec):
             label = symbols.unknown_label(scene_of(pair.target))
             if label is not None:
                 raise DataError(
-                    f"{name}, image {pair.line}: {label[:60]!r} is no category of {run}, which "
-                    f"knows {', '.join(symbols.labels[:8])}: leave these boxes out, or train anew"
+                    f"{name}, image {pair.line}: {label[:60]!r} is not a category of {run}, which "
+                    f"has {', '.join(symbols.labels[:8])}. Remove these boxes, or train a new run"
                 )
         if symbols.kind != recipe.boxes.kind:
             raise DataError(
-                f"{run} was trained with boxes.kind = {symbols.kind}, and its weights do not go on "
-                f"with {recipe.boxes.kind}: leave boxes.kind as it is, or train from nothing"
+                f"{run} was trained with boxes.kind = {symbols.kind}, and its weights do not fit "
+                f"{recipe.boxes.kind}. Keep boxes.kind, or train without --from"
             )
         _check_count(examples, symbols)
 
@@ -97,8 +97,8 @@ class DetectionSpec(Spec):
             labels = [symbols.unknown_label(scene_of(pair.target)) for pair in pairs]
             if unknown := [label for label in labels if label is not None]:
                 said.append(
-                    f"warning: {unknown[0]!r} is a category of {side} that training does not have: "
-                    "its boxes cannot be found, and lower the scores"
+                    f"warning: {unknown[0]!r} is a category of {side} that is not in training. "
+                    "Its boxes cannot be found and lower the scores"
                 )
         return said
 
@@ -118,7 +118,7 @@ def _check_count(examples: Examples, symbols: BoxSymbols) -> None:
         if count > symbols.most:
             raise DataError(
                 f"{name}, image {pair.line}: {Path(pair.source).name} has {count:,} boxes, and "
-                f"{symbols.most:,} are written for each picture: set boxes.most={count}"
+                f"{symbols.most:,} is the most per picture. Set boxes.most={count}"
             )
 
 
@@ -146,7 +146,7 @@ DETECTION = DetectionSpec(
     verbs=(("detect", "FILES"),),
     hub_tag="object-detection",
     limits=(
-        "It finds the categories that it was trained on, and no more boxes than boxes.most.",
-        "It does not see what is cut off when a picture is made as large as it is read.",
+        "It finds only the categories that it was trained on, and at most boxes.most boxes.",
+        "It does not see what is cut off when a picture is resized.",
     ),
 )

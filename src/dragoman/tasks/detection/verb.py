@@ -65,7 +65,7 @@ def detect(args: DetectArguments) -> None:
 
     log_to_stderr()
     if not 0 <= args.threshold <= 1:
-        raise DragomanError(f"--threshold {args.threshold:g}: a score is between 0 and 1")
+        raise DragomanError(f"--threshold {args.threshold:g}: use a score between 0 and 1")
     from dragoman.tasks.catalogue import opened_run
 
     run = opened_run(args.run, "detection", "which finds no boxes")
@@ -137,13 +137,13 @@ def _check_drawings(args: DetectArguments, names: Sequence[str]) -> None:
     if args.draw is None:
         return
     if args.draw.exists() and not args.draw.is_dir():
-        raise FileError(f"--draw {args.draw}: it is a file; name a folder")
+        raise FileError(f"--draw {args.draw}: it is a file. Set a folder")
     seen = set[str]()
     for name in names:
         if (drawing := _drawing(args, name)) in seen:
             raise DragomanError(
-                f"--draw {args.draw}: two pictures are called {Path(name).name}: draw them into "
-                "folders of their own"
+                f"--draw {args.draw}: two pictures are called {Path(name).name}. Draw them into "
+                "different folders"
             )
         seen.add(drawing)
 

@@ -83,7 +83,7 @@ def endpoints(service: Service) -> Endpoints:
         if request.count > most:
             raise Refusal(
                 "too_many_choices",
-                f"count: {request.count} were asked for; this server gives {most} at most.",
+                f"count: {request.count} were requested; this server returns at most {most}.",
                 asked=request.count,
                 most=most,
             )

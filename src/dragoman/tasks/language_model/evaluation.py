@@ -124,15 +124,15 @@ class LanguageModelReport(EvaluationReport):
         ]
         if length.unknown:
             notes.append(
-                f"{plural(length.unknown, 'byte is of a character', 'bytes are characters')} that "
-                "the vocabulary does not know: bits per byte count 8 bits for each beside the "
-                "unknown token; perplexity does not."
+                f"{plural(length.unknown, 'byte is of a character', 'bytes are characters')} "
+                "that the vocabulary does not know: bits per byte count 8 bits for each in "
+                "addition to the unknown token; perplexity does not."
             )
         if length.given != length.bytes:
             notes.append(
-                f"The texts have {length.given:,} bytes as they stand in the file, and "
-                f"{length.bytes:,} as the vocabulary knows them, by which bits are divided: what "
-                "normalisation changes is not modelled. text.lossless = true keeps every byte."
+                f"The texts have {length.given:,} bytes in the file and {length.bytes:,} after "
+                "normalisation. Bits per byte uses the second number. Set text.lossless = true "
+                "to keep every byte."
             )
         tokens, count = plural(length.tokens, "token"), plural(length.bytes, "byte")
         read = f"{plural(self.texts, 'text')}, {tokens}, {count}"

@@ -218,8 +218,8 @@ class ServedLanguageModel(ServedRun):
         if request.longest > most:
             raise Refusal(
                 "too_much_to_write",
-                f"longest: {request.longest:,} tokens were asked for, and this server writes "
-                f"{most:,} at once. Ask for fewer, and go on from what you get.",
+                f"longest: {request.longest:,} tokens were requested; this server writes at most "
+                f"{most:,} at once. Request fewer, and continue from the result.",
                 asked=request.longest,
                 most=most,
             )
@@ -229,7 +229,7 @@ class ServedLanguageModel(ServedRun):
             rows * request.longest * ON_TORCH,
             "writing",
             f"{plural(request.longest, 'token')} with {wide}",
-            "Ask for fewer tokens (longest), and go on from what you get.",
+            "Request fewer tokens (longest), and continue from the result.",
         )
         settings = search.model_copy(
             update={
@@ -301,7 +301,7 @@ class ServedLanguageModel(ServedRun):
                 count = len(words_of(form, tokens, [0.0] * len(tokens)))
                 raise Refusal(
                     "no_such_word",
-                    f"word: the text has {count}, counted from 0; {request.word} was asked for.",
+                    f"word: the text has {count}, counted from 0; {request.word} was requested.",
                     word=request.word,
                     words=count,
                 ) from None

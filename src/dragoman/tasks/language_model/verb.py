@@ -68,13 +68,13 @@ def write(args: WriteArguments) -> None:
     from dragoman.base.wording import decimals
 
     if args.stop and args.scores:
-        raise DragomanError("--scores are of whole texts: leave --stop out")
+        raise DragomanError("--scores works only with whole texts. Leave out --stop")
     if args.stop and args.likeliest and args.number > 1:
-        raise DragomanError("several of the most probable are whole texts: leave --stop out")
+        raise DragomanError("--stop does not work with several of the most probable. Leave it out")
     drawn = values_of(args, sampling_settings)
     if args.likeliest and drawn != sampling_settings()().model_dump():
         raise DragomanError(
-            "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
+            "--likeliest does not sample. Leave out --temperature, --top-k, --top-p and --seed"
         )
     log_to_stderr()
     from dragoman.tasks.catalogue import opened_run
@@ -94,13 +94,16 @@ def write(args: WriteArguments) -> None:
     given = writer.tokens(args.begin)
     if given >= writer.context:
         typer.echo(
-            f"The beginning has {given:,} tokens, and the model reads {writer.context:,} at once: "
-            "it goes on from the last of them.",
+            f"The beginning has {given:,} tokens, but the model reads {writer.context:,} at "
+            "once. It continues from the last of them.",
             err=True,
         )
     if args.scores or (args.likeliest and args.number > 1):
         if given >= writer.context:
-            raise DragomanError("a beginning so long is gone on with one text at a time")
+            raise DragomanError(
+                "a beginning this long allows only one text at a time. Leave out --n-best or "
+                "--count"
+            )
         length = min(writer.context, given + args.longest)
         whole = writer.engine.search_settings.model_copy(update={"max_length": length})
         for text in writer(args.begin, whole):

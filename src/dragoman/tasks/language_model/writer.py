@@ -116,7 +116,7 @@ class Writer(WritingPredictor[list[Written]]):
     def shown(self, text: str, prefix: str = "") -> Written:
         """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a prefix."""
         if prefix:
-            raise DragomanError("nothing is read, so the text itself says how it begins")
+            raise DragomanError("language models have no prefix. Put the beginning into the text")
         tokens = self.engine.target.tokens([text])
         (found,) = self.score_ids([""], tokens)
         return Written(text, found.score, found.token_log_probabilities, found.tokens)

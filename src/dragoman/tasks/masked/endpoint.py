@@ -105,8 +105,7 @@ class ServedFillMask(AskedRun[Filler]):
         if not blanks:
             raise Refusal(
                 "no_blank",
-                "text: there is no blank in it. Write ___, three underscores, where a word is to "
-                "be filled in.",
+                "text: it has no blank. Write ___, three underscores, where a word is missing.",
             )
         check_total(
             "too_many_candidates",
@@ -118,8 +117,8 @@ class ServedFillMask(AskedRun[Filler]):
         if request.pieces > 1 and request.top > widest:
             raise Refusal(
                 "too_many_choices",
-                f"top: {request.top} were asked for; of blanks of several pieces this server "
-                f"gives {widest} candidates at most.",
+                f"top: {request.top} were requested; for blanks of several pieces, this server "
+                f"returns at most {widest} candidates.",
                 asked=request.top,
                 most=widest,
             )

@@ -107,7 +107,7 @@ class Filler(Predictor[Filled]):
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         vocabulary = run.target_text
         if vocabulary.mask is None:
-            raise RunError(f"{run.folder}: its vocabulary has no <mask>; was it put there by hand?")
+            raise RunError(f"{run.folder}: its vocabulary has no <mask>; was it added by hand?")
         self.context = run.recipe.plan.context
         """The number of tokens that the model reads at once, the end symbol included."""
         self._vocabulary, self._mask = vocabulary, vocabulary.mask
@@ -134,14 +134,12 @@ class Filler(Predictor[Filled]):
         given = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
         shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
-            raise DataError(f"{shown!r} has no blank: write ___ where a word is to be filled in")
+            raise DataError(f"{shown!r} has no blank. Write ___ where a word is missing")
         values = list(given.values)
         open_ones = dict(enumerate(given.blanks))
         first = found = yield from self._candidates(values, open_ones, best)
         if not all(first.values()):
-            raise NoTokenFitsError(
-                f"{shown!r}: no token of the vocabulary can stand in a blank there"
-            )
+            raise NoTokenFitsError(f"{shown!r}: no token of the vocabulary fits a blank there")
         chosen: dict[int, BlankCandidate] = {}
         while open_ones:
             sure = max(open_ones, key=lambda number: found[number][0].probability)
@@ -173,7 +171,7 @@ class Filler(Predictor[Filled]):
         """Fill the blanks of the text; a text without blanks is returned as it is. Errors:
         ``DragomanError`` for a prefix."""
         if prefix:
-            raise DragomanError("a text is filled in, not begun: leave the beginning out")
+            raise DragomanError("a masked model has no prefix. Put the beginning into the text")
         if not BLANK.search(text):
             return Filled(text, (), (), 0.0)
         return self(text)
@@ -202,7 +200,7 @@ class Filler(Predictor[Filled]):
         more than ``longest`` tokens."""
         most = min(MAX_PIECES, self.context - 1)
         if not 1 <= pieces <= most:
-            raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")
+            raise DragomanError(f"{pieces} tokens for a blank: use 1 to {most}")
         if self.engine.target.far_too_long(text, longest):
             raise _too_long(len(text), "characters", longest)
         vocabulary, settings = self._vocabulary, self._vocabulary.settings
@@ -307,8 +305,8 @@ class Filler(Predictor[Filled]):
 
 def _too_long(length: int, unit: LengthUnit, longest: int) -> TooLongError:
     return TooLongError(
-        f"the text has {length:,} {unit}, and {longest - 1:,} tokens are read at most: take a part "
-        "of it",
+        f"the text has {length:,} {unit}, and {longest - 1:,} tokens at most are read. Give a "
+        "part of it",
         length,
         unit,
         longest - 1,

@@ -69,12 +69,12 @@ def fill(args: FillArguments) -> None:
     """
     log_to_stderr()
     if args.text and args.json:
-        raise DragomanError("--text and --json: choose one")
+        raise DragomanError("use only one of --text and --json")
     from dragoman.tasks.catalogue import opened_run
 
     run = opened_run(args.run, "masked", "which fills no blanks")
     if wants_parts(args) and not args.text and not args.json:
-        raise DragomanError("tables have no place in parts: add --text or --json")
+        raise DragomanError("--on and --part do not work with tables. Add --text or --json")
     verb = LineVerb("fill", filling, unfit=(), inputs=("texts",))
     do_lines(verb, args, run, run.recipe.languages.target)
 

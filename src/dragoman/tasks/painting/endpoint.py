@@ -122,7 +122,7 @@ ANY = ("gpt-image-1", "dall-e-2", "dall-e-3")
 class ServedPainter(AskedRun[Painter]):
     """A run that paints, served over HTTP."""
 
-    task, does, path = "painting", "paints pictures of captions", IMAGES
+    task, does, path = "painting", "paints pictures from captions", IMAGES
     trained = "dragoman train captions.tsv --task painting --codes RUN"
     sent, gives = ImagesRequest, ImagesAnswer
     opens, work = Painter, "pictures"
@@ -151,17 +151,17 @@ class ServedPainter(AskedRun[Painter]):
         if request.size not in (None, "auto", own):
             raise wrong_field(
                 "size",
-                f"{self.name} paints pictures of {own}: leave size out, and say how large each "
-                "pixel is to be (scale)",
+                f"{self.name} paints pictures of {own}. Leave size out, and set the size of each "
+                "pixel (scale)",
             )
         count, most = request.n or 1, self.settings.limits.pixels
         pixels = self._pixels(request)
         if pixels > most:
             raise Refusal(
                 "too_many_pixels",
-                f"{count} x {own} pixels, each enlarged to {request.scale} x {request.scale}, are "
-                f"{pixels:,}; this server makes {most:,} at once. Take a smaller scale, or fewer "
-                "pictures (n).",
+                f"{count} x {own} pixels, each enlarged to {request.scale} x {request.scale}, "
+                f"are {pixels:,}; this server makes at most {most:,} at once. Use a smaller "
+                "scale, or fewer pictures (n).",
                 pixels=pixels,
                 most=most,
             )

@@ -37,12 +37,12 @@ logger = logging.getLogger("dragoman")
 
 SIGNATURE = "codes of the true picture"
 _COUNTED = (
-    "A picture is exact if each of its codes is that of the true picture. RMSE counts pixels from "
-    "0 to 255; that of the true codes is the least that can be expected."
+    "A picture is exact if each of its codes is that of the true picture. RMSE uses pixels from "
+    "0 to 255; the RMSE of the true codes is the lowest possible."
 )
 _JUDGED = (
-    "A picture is judged right if {judge} reads one of the captions of the true picture in it. Its "
-    "own errors count as errors: those on true pictures, and on what the true codes tell of them."
+    "A picture is judged right if {judge} reads one of the captions of the true picture in it. "
+    "The judge's own errors count too; see its scores on the true pictures and on the true codes."
 )
 
 
@@ -94,8 +94,7 @@ class PaintingReport(SearchReport):
         if self.best_of > 1:
             notes.append(
                 f"Of {self.best_of} pictures of each caption, {self.judge} has chosen the one in "
-                "which it finds the caption the most probable, so its judgement of them is a "
-                "friendly one."
+                "which the caption is most probable to it, so its score of them is optimistic."
             )
         if self.seen:
             notes.append(
@@ -124,7 +123,7 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
     def examples(self, asked: EvaluationRequest) -> ExampleSet:
         found = super().examples(asked)
         if asked.best_of > 1 and asked.judge is None:
-            raise DragomanError("--best-of: a judge chooses, and none is named: --judge RUN")
+            raise DragomanError("--best-of: a judge must choose. Set --judge RUN")
         return found
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> PaintingReport:
@@ -141,7 +140,7 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
         )
         how = f"beam {search.beam}"
         if search.sampling is not None:
-            how = "pictures drawn by their probabilities"
+            how = "sampled pictures"
         return PaintingReport(
             *asked.about(examples.name, seconds), how, painter.description, pairs,
             _scores(painter, form, pairs, found, judge), found, count_seen(form.seen, pairs),

@@ -132,12 +132,12 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         """The search for a caption. Errors: ``DataError`` if it is empty or too long."""
         shown, longest = repr(shortened(given, 60)), self.engine.longest
         if not given.strip():
-            raise DataError("the caption is empty: say what is to be painted")
+            raise DataError("the caption is empty. Describe the picture")
         (values,) = self.engine.source.read([given])
         if len(values) > longest:
             raise DataError(
                 f"{shown} has {plural(len(values), 'token')}, and the model reads {longest:,} at "
-                "most: say it more briefly"
+                "most. Shorten it"
             )
         return self.engine.request(values, settings, raw=given)
 
@@ -163,7 +163,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     def shown(self, text: str, prefix: str = "") -> PaintedPicture:
         """The picture of a caption, for figures. Errors: ``DataError`` for a prefix."""
         if prefix:
-            raise DataError("a picture is given no beginning: leave the prefix out")
+            raise DataError("pictures cannot have a prefix. Leave it out")
         return self(text)[0]
 
 
@@ -183,7 +183,7 @@ def painting_settings(
     from dragoman.engine.search_settings import with_beams
 
     if not 1 <= count <= MOST:
-        raise DataError(f"{count:,} pictures of a caption: from 1 to {MOST} are painted at once")
+        raise DataError(f"{count:,} pictures of a caption: use 1 to {MOST}")
     if sampling is not None:
         return own.model_copy(update={"sampling": sampling, "n_best": count})
     return with_beams(own.model_copy(update={"sampling": None, "n_best": 1}), beam, count)
@@ -227,7 +227,7 @@ def by_judge(
 def enlarged(pixels: Bytes, scale: int) -> Bytes:
     """Repeat each pixel ``scale`` x ``scale`` times. Errors: ``DataError`` for a wrong scale."""
     if not 1 <= scale <= LARGEST_SCALE:
-        raise DataError(f"a scale of {scale}: it is from 1 to {LARGEST_SCALE}")
+        raise DataError(f"a scale of {scale}: use 1 to {LARGEST_SCALE}")
     return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
@@ -247,8 +247,8 @@ class Judge:
         task, patches = self.run.task, self.run.recipe.source.patches
         if task.name not in ("translation", "classification") or not patches:
             raise RunError(
-                f"{self.run.folder} is no judge of pictures: that is a run which reads pictures, "
-                "and writes their captions or has them as labels"
+                f"{self.run.folder} cannot judge pictures. Use a run that reads pictures and "
+                "writes their captions or labels"
             )
         self._labels = task.name == "classification"
         settings = TranslatorSettings.model_validate({"precision": precision})

@@ -40,10 +40,7 @@ class PaintingBuilder(PicturesBuilder):
     table = PAINTING_TABLE
     name_tells = False
     fits = ("columns", "codes")
-    only_default = (
-        f": captions and pictures alone choose a --model {DEFAULT}; others learn from them by a "
-        "recipe"
-    )
+    only_default = f": captions and pictures need --model {DEFAULT}. For others, write a recipe"
 
     def corpus(self) -> CorpusSettings:
         return super().corpus().model_copy(update={"holds": "captions"})
@@ -76,8 +73,8 @@ class PaintingBuilder(PicturesBuilder):
             return recipe, epochs
         if self.learned is not None:
             raise RecipeError(
-                "--codes goes with a new painter; one that goes on from another (--from) keeps its "
-                "codes: leave it out"
+                "--codes works only with a new painter; with --from, the codes of that run are "
+                "kept. Leave it out"
             )
         wanted = CodeSymbols.load(codes_run(self.options.codes) / CODES).places + 1
         changes = [f"painting.codes={json.dumps(absolute(self.options.codes))}"]

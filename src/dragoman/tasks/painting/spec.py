@@ -48,13 +48,13 @@ class PaintingSpec(Spec):
     def check_source(self, recipe: Sections) -> None:
         if self.reads_files:
             raise ValueError(
-                f'source.kind = "{recipe.source.kind}" is no text, and a {self.called} reads '
+                f'source.kind = "{recipe.source.kind}" is not text, but a {self.called} reads '
                 "captions: leave it out"
             )
         for corpus in recipe.data.corpora:
             if corpus.holds != "captions":
                 raise ValueError(
-                    f"{corpus.name} names no pictures beside captions: set holds = captions"
+                    f"{corpus.name} has no captions for pictures: set holds = captions"
                 )
 
     def check_format(self, corpus: CorpusSettings) -> None:
@@ -67,8 +67,7 @@ class PaintingSpec(Spec):
     def check_rest(self, recipe: Sections) -> None:
         if recipe.model.shares_vocabulary:
             raise ValueError(
-                "words and codes are no vocabulary that two sides could share: set "
-                'model.tie = "target" or "none"'
+                'words and codes cannot share a vocabulary: set model.tie = "target" or "none"'
             )
 
     def check_vocabularies(self, recipe: Sections) -> None:
@@ -115,9 +114,9 @@ class PaintingSpec(Spec):
             count = count_seen(known, pairs)
             if count:
                 said.append(
-                    f"warning: the codes were learned from {count:,} of the {len(pairs):,} {side} "
-                    f"{self.noun}: the scores may flatter the run. Name the same --dev and --test "
-                    "for both trainings"
+                    f"warning: the codes were learned from {count:,} of the {len(pairs):,} "
+                    f"{side} {self.noun}, so the scores may be too high. Set the same --dev and "
+                    "--test for both trainings"
                 )
         return said
 
@@ -131,16 +130,16 @@ def codes_run(name: str | None) -> Path:
     folder without codes."""
     if name is None:
         raise DataError(
-            "a painter writes codes that another run has learned: dragoman train FILES --task "
-            "codes makes it, and --codes RUN (painting.codes) names it"
+            "a painter needs the codes of another run. Create it with dragoman train FILES "
+            "--task codes, and set --codes RUN (painting.codes)"
         )
     run = Path(name)
     if not run.is_dir():
         raise RunError(f"there is no run folder {run} (painting.codes)")
     if not (run / CODES).is_file():
         raise RunError(
-            f"{run} has learned no codes of pictures: dragoman train FILES --task codes makes a "
-            "run that has"
+            f"{run} has no codes of pictures. Create a run that has: dragoman train FILES --task "
+            "codes"
         )
     return run
 
@@ -156,11 +155,11 @@ def _coder(symbols: CodeSymbols, weights: Path) -> Coder:
     from dragoman.training.weights import open_weights, weights_in
 
     if not weights.is_file():
-        raise RunError(f"{weights} is missing: without it nothing can be painted")
+        raise RunError(f"{weights} is missing, and the painter needs it. Restore the file")
     if hash_of_file(weights) != symbols.weights:
         raise RunError(
-            f"{weights} is not what the painter has learned with ({CODES} beside it names another "
-            "hash): put the file back"
+            f"{weights} is not the file that the painter was trained with ({CODES} has another "
+            "hash). Restore the file"
         )
     with open_weights(weights) as opened:
         return PictureCoder.of(symbols, weights_in(opened), str(weights))
@@ -172,7 +171,7 @@ def count_seen(known: Path | None, pairs: Sequence[Pair]) -> int:
         return 0
     content = read_bytes(known, _MOST)
     if len(content) % 8:
-        raise RunError(f"{known} is damaged: {len(content):,} bytes are no hashes")
+        raise RunError(f"{known} is damaged: {len(content):,} bytes are not hashes")
     wanted = np.array([hash_of(content_of(pair.target)) for pair in pairs], np.uint64)
     return int(np.isin(wanted, np.frombuffer(content, "<u8")).sum())
 
@@ -208,7 +207,7 @@ PAINTING = PaintingSpec(
     verbs=(("paint", '"a caption"'),),
     hub_tag="text-to-image",
     limits=(
-        "It paints what its captions are about, in pictures of one size.",
-        "It shows no more than its codes can tell of a picture.",
+        "It paints only what its training captions describe, in pictures of one size.",
+        "It shows no more detail than its codes can represent.",
     ),
 )

@@ -83,20 +83,20 @@ def paint(args: PaintArguments) -> None:
     run = opened_run(args.run, "painting", "which does not paint")
     drawn = values_of(args, sampling_settings)
     if not args.sample and drawn != sampling_settings()().model_dump():
-        raise DragomanError("--temperature, --top-k, --top-p and --seed draw: add --sample")
-    if args.sample and args.beam is not None:
-        raise DragomanError("--sample draws, and --beam searches: leave one out")
-    if args.codes and args.to is not None:
-        raise DragomanError("--codes prints codes, and --to writes pictures: leave one out")
-    if args.to is not None and args.to.suffix.lower() != ".png":
-        raise FileError(
-            f"--to {args.to}: pictures are written as PNG; name a file that ends in .png"
+        raise DragomanError(
+            "--temperature, --top-k, --top-p and --seed need sampling. Add --sample"
         )
+    if args.sample and args.beam is not None:
+        raise DragomanError("--sample and --beam do not work together. Leave one out")
+    if args.codes and args.to is not None:
+        raise DragomanError("--codes prints codes, but --to writes pictures. Leave one out")
+    if args.to is not None and args.to.suffix.lower() != ".png":
+        raise FileError(f"--to {args.to}: pictures are PNG files. Use a name that ends in .png")
     if args.to is not None and not args.to.parent.is_dir():
         raise FileError(f"cannot write {args.to}: there is no folder {args.to.parent}")
     captions = list(args.captions or decode_lines(sys.stdin.buffer, STANDARD_INPUT))
     if args.to is not None and len(captions) > _ROWS:
-        raise DragomanError(f"{len(captions):,} captions: one PNG shows {_ROWS} at most")
+        raise DragomanError(f"{len(captions):,} captions, but one PNG shows at most {_ROWS}")
     from dragoman.tasks.painting.painter import Judge, Painter, painting_settings, unknown_words
 
     _tell_unknown(unknown_words(run.lexicon(), captions))
@@ -121,8 +121,8 @@ def _tell_unknown(unknown: Sequence[str]) -> None:
         more = f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""
         told = ", ".join(map(repr, unknown[:8])) + more
         sys.stderr.write(
-            f"warning: the training has no caption with {told}: it is not known what to paint "
-            "for that\n"
+            f"warning: no training caption has {told}, so the model does not know what to paint "
+            "for it\n"
         )
 
 
@@ -138,7 +138,8 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
     shows = console.color_system is not None
     if not (args.codes or shows):
         sys.stderr.write(
-            "note: this output shows no colours, so no picture is drawn: --to FILE.png writes it\n"
+            "note: this output has no colours, so no picture is drawn. Write it with --to "
+            "FILE.png\n"
         )
     for pictures in found:
         if args.codes:

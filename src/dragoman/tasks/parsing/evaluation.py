@@ -73,7 +73,7 @@ class ParsingValidation(PairsValidation):
     ``precision``, ``recall``, ``exact`` and ``tags`` of full searches on a part of it, in
     percent."""
 
-    without = "longer than plan.max_source, plan.max_target or what the model has positions for"
+    without = "longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
         losses = loss_scores(*next_token_loss(self))
@@ -208,7 +208,7 @@ def compared(
     file or folder of trees; without it, the test set of the runs' recipes, which must be the same.
     """
     if references:
-        raise DragomanError("trees hold their sentences: name them with --source alone")
+        raise DragomanError("trees contain their sentences. Use only --source")
     runs = [run for system in systems.values() for run in system]
     pairs, test = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
     report, trees = ParsingEvaluation().report, ExampleSet(pairs, test)
@@ -277,15 +277,15 @@ def _own_trees(runs: Sequence[Run]) -> tuple[Sequence[Pair], str]:
     first, *others = runs
     pairs, name = own_test_set(first)
     if not pairs:
-        raise DataError(f"there are no trees to compare {first.folder} on: --source test.mrg")
+        raise DataError(f"no trees to compare {first.folder} on. Give some: --source test.mrg")
     for run in others:
         if run.recipe.data == first.recipe.data:
             continue
         its, its_name = own_test_set(run)
         if [(one.source, one.target) for one in its] != [(p.source, p.target) for p in pairs]:
             raise DataError(
-                f"{run.folder} has another test set ({its_name}, {plural(len(its), 'tree')}) than "
-                f"{first.folder} ({name}, {plural(len(pairs), 'tree')}): name the trees that all "
-                "are to parse, --source FILE"
+                f"{run.folder} has another test set ({its_name}, {plural(len(its), 'tree')}) "
+                f"than {first.folder} ({name}, {plural(len(pairs), 'tree')}). Set the trees for "
+                "all of them: --source FILE"
             )
     return pairs, name

@@ -128,7 +128,7 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
     def shown(self, text: str, prefix: str = "") -> Parse:
         """The best tree of a sentence. Errors: ``DataError`` for a prefix."""
         if prefix:
-            raise DataError("a tree is given no beginning: leave the prefix out")
+            raise DataError("trees cannot have a prefix. Leave it out")
         return self(text)
 
     def source_ids(self, text: str) -> list[int]:

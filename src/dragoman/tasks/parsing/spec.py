@@ -108,7 +108,7 @@ PARSING = ParsingSpec(
     verbs=(("parse", "--draw 'A sentence of words .'"),),
     hub_tag="text2text-generation",
     limits=(
-        "It parses sentences whose words are cut as those of its treebank are.",
-        "Each parse is a tree over all words, also where the sentence makes no sense.",
+        "It parses sentences that are split into words as in its treebank.",
+        "Each parse is a tree over all words, even if the sentence makes no sense.",
     ),
 )

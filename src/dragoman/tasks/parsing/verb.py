@@ -55,10 +55,10 @@ def parse(args: ParseArguments) -> None:
       dragoman parse runs/wsj "The cat sleeps ." --svg tree.svg
     """
     if args.draw and args.scores:
-        raise DragomanError("--scores stand before brackets: leave --draw out")
+        raise DragomanError("--scores does not work with --draw. Leave --draw out")
     svg = args.svg
     if svg is not None and args.n_best > 1:
-        raise DragomanError("--svg draws the best tree: leave --n-best out")
+        raise DragomanError("--svg draws only the best tree. Leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
     log_to_stderr()
@@ -95,7 +95,7 @@ def _draws_into_folder(args: ParseArguments, svg: Path) -> bool:
     if into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
         raise FileError(
             f"--svg {svg}: trees from a file or from standard input are drawn into a folder, one "
-            "file each; name a folder, or give the sentence as an argument"
+            "file each. Set a folder, or give the sentence as an argument"
         )
     return into_folder
 

@@ -195,7 +195,7 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
         if asked.changes and "beam" not in asked.run.task.evaluation_options:
             raise DragomanError(
                 f"{asked.changes[0]}: {asked.run.folder} is a {asked.run.task.called} and is "
-                "measured without a search; nothing can be set"
+                "measured without a search. Leave out --set"
             )
 
     @abstractmethod
@@ -311,7 +311,7 @@ def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:
         one = "a folder" if learned.format == "folders" else "a list of files"
         what = one if wanted == 1 else "two IDX files, of pictures and of their labels,"
         raise DragomanError(
-            f"{run.folder} is measured on {what} as it has learned from, and {len(files)} are named"
+            f"{run.folder} is measured on {what}, as it was trained on, but {len(files)} are given"
         )
     target = str(files[1]) if wanted == 2 else None
     return learned.model_copy(update={"source": str(files[0]), "target": target})

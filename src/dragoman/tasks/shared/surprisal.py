@@ -80,7 +80,7 @@ class Scorer:
         """Open a run. ``context``, ``stride``: see ``search/forced_decoding.py``. Errors:
         ``RunError``, also for a run that reads a source."""
         if len(run.task.sides) > 1:
-            raise RunError(f"{run.folder} is a {run.task.called}: give its sources, too")
+            raise RunError(f"{run.folder} is a {run.task.called}. Give its sources too")
         self.engine = Engine.open(run, EngineSettings(precision="fp32"))
         self._windows = context, stride
 
@@ -223,8 +223,8 @@ def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
     for change in changes:
         if change.partition("=")[0] not in ("window", "stride"):
             raise DragomanError(
-                f"{change}: {run.folder} is a language model and is measured without a search; "
-                "window and stride can be set"
+                f"{change}: {run.folder} is a language model and is measured without a search. "
+                "Set only window and stride"
             )
     recipe = run.recipe.change([f"evaluation.{change}" for change in changes])
     return windows_in(recipe.evaluation, recipe.plan.context)

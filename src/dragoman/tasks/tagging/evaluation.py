@@ -107,7 +107,7 @@ class TaggingReport(LabelReport):
     def _whose_text(self) -> str:
         if not self.words_of:
             return ""
-        return f" of {self.words_of}, which this run was begun from and has its tags and words of"
+        return f" of {self.words_of}, from which this run was trained"
 
     def _by_kind(self) -> str:
         assert self.found.spans is not None
@@ -121,8 +121,8 @@ class TaggingReport(LabelReport):
         cut = sum(one.parts > 1 for one in self.tagged)
         if cut:
             yield (
-                f"{plural(cut, 'sentence is', 'sentences are')} longer than what is read at once "
-                "(plan.context) and read in parts."
+                f"{plural(cut, 'sentence is', 'sentences are')} longer than plan.context and "
+                "read in parts."
             )
         if self.new:
             yield (

@@ -60,8 +60,8 @@ class Tags(Form):
             if len(counts) > MOST:
                 raise DataError(
                     f"the examples have more than {MOST:,} different tags, such as "
-                    f"{next(iter(counts))[:60]!r}. Is it the words that stand in the tags' column? "
-                    "--columns says which is which"
+                    f"{next(iter(counts))[:60]!r}. Does the tags' column hold the words? Set "
+                    "--columns"
                 )
             for word, tag in zip(words, tags, strict=True):
                 of_words[_compose(word)][tag] += 1
@@ -70,8 +70,8 @@ class Tags(Form):
         if len(counts) < 2:
             which = f"all have the tag {next(iter(counts))!r}" if counts else "there are none"
             raise DataError(
-                f"there is nothing to tell apart: of {counts.total():,} training words {which}. "
-                "Give examples of two tags at least"
+                f"of {counts.total():,} training words, {which}. Give examples with at least two "
+                "tags"
             )
         ordered = {tag: counts[tag] for tag in sorted(counts)}
         value = {tag: number for number, tag in enumerate(ordered)}

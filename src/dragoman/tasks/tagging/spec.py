@@ -51,9 +51,9 @@ class TaggingSpec(WithHead):
     def _check_metric(self, recipe: Sections, tags: Tags) -> None:
         if recipe.training.metric not in ("accuracy", "loss") and not has_spans(tags.counts):
             raise DataError(
-                f"training.metric = {recipe.training.metric} is of spans, and the tags are not of "
-                f"the kinds B-X, I-X, E-X, S-X and O: {tags.labels.summary()}. "
-                "--set training.metric=accuracy"
+                f"training.metric = {recipe.training.metric} needs spans, but the tags are not "
+                f"of the kinds B-X, I-X, E-X, S-X and O: {tags.labels.summary()}. Use --set "
+                "training.metric=accuracy"
             )
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
@@ -68,7 +68,7 @@ def words_and_tags(pair: Pair, name: str) -> tuple[Sequence[str], Sequence[str]]
     if len(words) != len(tags):
         raise DataError(
             f"{name}, line {pair.line}: {plural(len(words), 'word')} and "
-            f"{plural(len(tags), 'tag')}: each word has one tag"
+            f"{plural(len(tags), 'tag')}. Each word needs one tag"
         )
     return words, tags
 
@@ -94,7 +94,7 @@ TAGGING = TaggingSpec(
     verbs=(("tag", "< lines.txt"),),
     hub_tag="token-classification",
     limits=(
-        "It chooses among the tags that it was trained on, also where none of them fits.",
-        "It tags words as its training text cuts them: what stands between spaces.",
+        "It chooses among the tags that it was trained on, even if none of them fits.",
+        "It tags words as in its training text, separated by spaces.",
     ),
 )

@@ -191,7 +191,7 @@ class Tagger(Predictor[Tagged]):
     def shown(self, text: str, prefix: str = "") -> Shown:
         """The tags of a sentence, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
-            raise DragomanError("tags are given no beginning: leave the prefix out")
+            raise DragomanError("tags cannot have a prefix. Leave it out")
         found = self(text)
         score = float(found.log_probabilities.max(axis=1).sum())
         return Shown(str(found), tuple(found.values), score)

@@ -55,7 +55,7 @@ def tag(args: TagArguments) -> None:
       dragoman tag runs/wsj "The cat sleeps ." --json
     """
     if args.all_ and not args.json and args.format == "underscore":
-        raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
+        raise DragomanError("--all does not work with word_TAG. Add --format tsv or --json")
     log_to_stderr()
     from dragoman.tasks.catalogue import opened_run
 
@@ -100,8 +100,8 @@ def _form(args: TagArguments, tagger: Tagger) -> str:
     if form == "underscore" and not is_plain:
         such = next(name for name in names if "_" in name)
         raise DragomanError(
-            f"--format underscore: {args.run} has tags that hold an underscore themselves, such as "
-            f"{such[:60]!r}, so that word_TAG could not be read again. Use --format tsv, or --json"
+            f"--format underscore: {args.run} has tags with an underscore, such as "
+            f"{such[:60]!r}, so word_TAG would be ambiguous. Use --format tsv, or --json"
         )
     return form or ("underscore" if is_plain and not args.all_ else "tsv")
 

@@ -37,8 +37,9 @@ from dragoman.demo.lexicon import (
 from dragoman.tasks.transcription.synthesiser import RATE, WORDS, Samples, Voice, speak
 
 SPOKEN_NOTICE = (
-    "The recordings are synthetic: a small grammar wrote the sentences, and a formant synthesiser "
-    "of this program speaks them. Scores say that the machinery works, nothing about real speech."
+    "The recordings are synthetic: a small grammar generated the sentences, and a formant "
+    "synthesiser in the program speaks them. High scores only show that the program works; they "
+    "say nothing about real speech."
 )
 
 SIZES: dict[Split, int] = {"train": 1_500, "dev": 60, "test": 120}

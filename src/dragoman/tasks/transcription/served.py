@@ -270,27 +270,27 @@ class ServedTranscriber(FileRun[Transcriber]):
         if request.language and not self.writes(request.language):
             raise Refusal(
                 "language_not_supported",
-                f"{self.name} writes {self.target}, not {request.language}: leave language out, or "
-                "name another run.",
+                f"{self.name} writes {self.target}, not {request.language}. Leave language out, "
+                "or use another run.",
                 language=request.language,
                 side="target",
                 pairs=[self.target],
             )
         wants_words = "word" in request.timestamp_granularities
         if wants_words and request.response_format != "verbose_json":
-            told = "words have times in response_format=verbose_json only"
+            told = "the times of words need response_format=verbose_json"
             raise wrong_field("timestamp_granularities[]", told)
         if wants_words and not self.predictor.times_words:
             raise Refusal(
                 "no_word_times",
-                f"{self.name} was trained without CTC, which says when each word is said: leave "
+                f"{self.name} was trained without CTC, which gives the times of words. Leave "
                 "timestamp_granularities[]=word out.",
                 run=self.name,
             )
         if request.stream and request.response_format not in ("json", "verbose_json"):
             raise wrong_field("stream", "a stream is json or verbose_json (response_format)")
         if request.seen and request.response_format != "verbose_json":
-            raise wrong_field("seen", "what is seen is told in response_format=verbose_json only")
+            raise wrong_field("seen", "seen works only with response_format=verbose_json")
         hidden_cells(request.hidden)
         if request.beam is not None:
             self.check_width(request.beam)

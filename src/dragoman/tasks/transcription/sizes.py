@@ -55,7 +55,7 @@ class SpokenBuilder(RecipeBuilder):
     side = "target"
     noun = "recordings"
     fits = ("groups", "columns")
-    only_default = f": recordings alone choose a --model {DEFAULT}; others read them by a recipe"
+    only_default = f": recordings need --model {DEFAULT}. For others, write a recipe"
     held_as = ("one folder or one list", "")
     sampled = files_kept = _LOOKED_AT
     tells_speakers = ", a list by a column named speaker"

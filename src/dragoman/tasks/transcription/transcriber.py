@@ -133,8 +133,8 @@ class Transcriber(Predictor[Transcription]):
         """
         if words and not self.times_words:
             raise RunError(
-                f"{self.run.folder} was trained without CTC, which says when each word is said: "
-                "set training.ctc_weight = 0.3 and train again, or leave out the words"
+                f"{self.run.folder} was trained without CTC, which gives the times of words. Set "
+                "training.ctc_weight = 0.3 and train again, or leave out --words"
             )
         language = self.run.recipe.languages.target
         for raw in given:

@@ -107,11 +107,11 @@ def transcribe(args: TranscribeArguments) -> None:
     targets = _targets(recordings, to, layout)
     if several and to is None and layout != "text":
         raise DragomanError(
-            f"{plural(len(recordings), 'recording')} in the format {layout} would run into each "
-            "other: say where they go, with --to FOLDER"
+            f"{plural(len(recordings), 'recording')} in the format {layout} would be mixed. Set "
+            "a folder for them: --to FOLDER"
         )
     if args.words and layout != "json":
-        raise DragomanError(f"--words is for --format json, and this is {layout}")
+        raise DragomanError(f"--words works only with --format json, not {layout}")
     transcriber = _open(args, run)
     failures = Failures(len(recordings))
     for recording, target in zip(recordings, targets, strict=True):
@@ -201,8 +201,8 @@ def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
                 return layout
         if to.suffix.lower() in _OTHERS:
             raise DragomanError(
-                f"--to {to}: the name ends like a document, and what is written is text; name it "
-                f"{to.with_suffix('.txt')}, or choose a --format"
+                f"--to {to}: this is the name of a document, but the output is text. Use "
+                f"{to.with_suffix('.txt')}, or set --format"
             )
     return "text"
 
@@ -221,7 +221,7 @@ def _targets(
     if len(recordings) == 1 and not to.is_dir():
         targets = [to]
     elif to.exists() and not to.is_dir():
-        raise DragomanError(f"{len(recordings)} recordings go into a folder, and {to} is a file")
+        raise DragomanError(f"{len(recordings)} recordings need a folder, but {to} is a file")
     else:
         stems = ["stdin" if one == STANDARD_INPUT else Path(one).stem for one in recordings]
         targets = [to / f"{stem}{ENDING[layout]}" for stem in stems]
@@ -233,5 +233,5 @@ def _targets(
         if target.exists():
             check_is_file(target)
             if Path(recording).exists() and target.samefile(recording):
-                raise DragomanError(f"{target} is the recording itself: name another file")
+                raise DragomanError(f"{target} is the recording itself. Choose another file")
     return list(targets)

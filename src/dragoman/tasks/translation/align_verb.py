@@ -94,18 +94,18 @@ def align(args: AlignArguments) -> None:
     # Mistakes in the arguments are reported before torch is imported.
     opened = catalogue.Run.open(args.run)
     if len(opened.recipe.spec.texts) < 2:
-        raise DragomanError(f"{args.run} is a {opened.task.called}: there is nothing to align")
+        raise DragomanError(f"{args.run} is a {opened.task.called}, which cannot align words")
     if (args.gold_dev is not None or args.oracle) and (
         args.head is not None or args.statistical or args.gold is None
     ):
         raise DragomanError(
-            "--gold-dev and --oracle have a head chosen by the links of --gold: leave --head and "
-            "--statistical out, and name the file"
+            "--gold-dev and --oracle choose a head by the links of --gold. Set --gold, and "
+            "leave out --head and --statistical"
         )
     if args.head is not None and args.statistical:
-        raise DragomanError("--head is of the model, and --statistical does without: give one")
+        raise DragomanError("--head and --statistical do not work together. Leave one out")
     if args.head is None and args.step is not None:
-        raise DragomanError("--step says when a head looked: name one with --head")
+        raise DragomanError("--step needs a head. Set --head")
     pairs = _pairs(args.files)
     links: list[Gold] = []
     if args.gold is not None:
@@ -113,8 +113,8 @@ def align(args: AlignArguments) -> None:
         check_gold(links, [(len(s.split()), len(t.split())) for s, t in listed], str(args.gold))
         if args.gold_dev is not None and args.gold_dev >= len(links):
             raise DragomanError(
-                f"--gold-dev {args.gold_dev}: {args.gold} has {plural(len(links), 'line')}; some "
-                "must be left to measure on"
+                f"--gold-dev {args.gold_dev}: {args.gold} has {plural(len(links), 'line')}. "
+                "Leave some to measure on"
             )
     from dragoman.engine.alignment_head import AligningHead
     from dragoman.engine.streaming import windows
@@ -185,8 +185,8 @@ def _split_lines(lines: Iterable[str], where: str) -> Iterator[TextPair]:
         if not cut:
             raise DataError(
                 f"{where}, line {number}: there is neither a tab nor ' ||| ' between a sentence "
-                f"and its translation: {shortened(readable(line), 60)!r}. Two files are given as "
-                "SOURCE TARGET"
+                f"and its translation: {shortened(readable(line), 60)!r}. To align two files, "
+                "give SOURCE TARGET"
             )
         yield source, target.partition("\t")[0]
 

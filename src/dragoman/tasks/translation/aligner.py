@@ -69,8 +69,8 @@ class Aligner:
         layers = engine.network.attentions_of("cross")
         if not layers:
             raise DragomanError(
-                f"a {engine.network.settings.kind} model has no attention over a source: there is "
-                "nothing to read an alignment from"
+                f"a {engine.network.settings.kind} model has no attention over a source, so it "
+                "cannot align"
             )
         places = engine.network.settings.longest  # some positions hold end symbols
         self._longest = MAX_TOKENS if places is None else min(MAX_TOKENS, places - 1)
@@ -89,8 +89,8 @@ class Aligner:
         if self.head is not None:
             return str(self.head)
         return (
-            "the mean of the heads of the layer that looks most surely at one token, which is a "
-            "guess: --head names another, --gold has one chosen by links that people made"
+            "the mean of the heads of the layer with the sharpest attention, which is a guess. "
+            "Set another with --head, or choose by links made by people with --gold"
         )
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
@@ -113,12 +113,12 @@ class Aligner:
             how = f"{best}, on {plural(len(gold), 'pair')}"
         elif not development:
             best, rest = scores.best, scores
-            how = f"{best}; an oracle, chosen by the very links of {plural(len(gold), 'pair')}"
+            how = f"{best}; an oracle, chosen with the same links of {plural(len(gold), 'pair')}"
         else:
             best, rest = scores.part(0, development).best, scores.part(development)
             how = (
                 f"{best}; chosen on the first {development} pairs, measured on the other "
-                f"{rest.sentences}. It is named by {best.option}"
+                f"{rest.sentences}. To use it: {best.option}"
             )
         return MeasuredAligner([one.by(best) for one in looked], rest.quality(best), how)
 
@@ -157,7 +157,7 @@ class TextAligner:
                 os.utime(path)  # the most recently used are kept
                 return
             except (RunError, OSError) as error:
-                say(f"{error}; learned anew")
+                say(f"{error}; it is learned again")
         say(
             f"learning {'a short' if short else 'the whole'} HMM from the training text"
             + ("" if short else ", which may take minutes")
@@ -177,7 +177,7 @@ class TextAligner:
             for old in tables[:-MAX_KEPT]:
                 old.unlink(missing_ok=True)
         except (OSError, DragomanError) as error:
-            say(f"the HMM is not kept for another time: {error}")
+            say(f"the HMM cannot be saved: {error}")
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Yield the links of each pair, in order. Words are linked if any of their tokens are."""
@@ -249,7 +249,7 @@ def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner
         run.require_text("dev")
         pairs = [(pair.source, pair.target) for pair in plain_pairs(run.recipe, "dev")]
     except RunError as error:
-        say(f"statistics, which mostly align better, cannot be asked: {error}")
+        say(f"the HMM, which usually aligns better, cannot be used: {error}")
         return by_head
     pairs = pairs[:: max(1, -(-len(pairs) // MAX_COMPARED))]
     if not pairs:

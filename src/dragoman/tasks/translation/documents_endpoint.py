@@ -133,7 +133,7 @@ class KeptDocuments:
         if key not in self._kept:
             raise Refusal(
                 "no_such_document",
-                "There is no such document: it has been downloaded, has waited for ten minutes, or "
+                "There is no such document. It was downloaded, is older than ten minutes, or "
                 "made room for others. Translate it again.",
             )
         return self._kept[key]
@@ -176,7 +176,7 @@ def endpoints(service: Service) -> Endpoints:
         number of translated texts (`done`) and the total (`of`), and at the end `done`, with the
         address."""
         if media_type(http) != PARTS:
-            told = "A document is sent as multipart/form-data, its field is file"
+            told = "Send a document as multipart/form-data, in the field file"
             raise Refusal("bad_form", f"{told}.", problem=told)
         async with AsyncExitStack() as held:
             received = service.receive(http, DocumentRequest)

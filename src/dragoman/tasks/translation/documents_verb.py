@@ -48,7 +48,7 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
         name = f"translated{first.suffix}" if first.is_file() else "translated"
         what = f"a document ({called_so(first)})" if first.is_file() else "a folder"
         raise DragomanError(
-            f"{first} is {what}: say where its translation goes: "
+            f"{first} is {what}. Set a file for its translation: "
             f"{command('translate', 'RUN', first, '--to', name)}"
             + (". To read it line by line: --plain" if first.is_file() else "")
         )
@@ -59,7 +59,7 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
         return found
     if len(sources) > 1:
         if not to.is_dir():
-            raise DragomanError(f"{len(sources)} documents go into a folder, and {to} is none")
+            raise DragomanError(f"{len(sources)} documents need a folder, but {to} is not a folder")
         pairs = [(source, to / source.name) for source in sources]
     else:
         pairs = [(first, to / first.name if to.is_dir() else to)]
@@ -88,8 +88,8 @@ def translate_documents(
             document = open_document(source)
             if not document.units and len(pairs) == 1:
                 raise DragomanError(
-                    f"{source} has no text to translate, and {to} is not written. Its text may be "
-                    "in pictures, or marked as translated already"
+                    f"{source} has no text to translate, so {to} is not written. The text may be "
+                    "in pictures or already marked as translated"
                 )
             document = _in_columns(document, columns)
             to.parent.mkdir(parents=True, exist_ok=True)
@@ -118,11 +118,11 @@ def check_watching(args: Any, run: Run) -> None:
     """Raise ``DragomanError`` for arguments that do not fit ``--watch``."""
     if len(args.given or []) != 1 or args.to is None:
         raise DragomanError(
-            "--watch takes one folder or bucket for what comes, and --to one for the translations: "
+            "--watch needs one folder or bucket for new files, and --to one for translations: "
             "dragoman translate RUN inbox/ --to outbox/ --watch"
         )
     if run.task.reads_files:
-        raise DragomanError(f"{run.folder} reads {run.task.noun}, and --watch translates text")
+        raise DragomanError(f"{run.folder} reads {run.task.noun}, but --watch translates text")
 
 
 def watch(
@@ -144,7 +144,7 @@ def watch(
             watched.run(lambda: interrupts.come)
         said = plural(watched.count, "file was", "files were")
         bad = f", and {watched.failed:,} set aside" if watched.failed else ""
-        say(f"stopped: {said} translated{bad}. The same command goes on")
+        say(f"stopped: {said} translated{bad}. Run the same command to continue")
 
 
 def _translate(

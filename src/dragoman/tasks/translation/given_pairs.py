@@ -59,6 +59,6 @@ def _tokenise(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Rea
 
 def _too_long(line: int, side: str, length: str, most: int) -> str:
     return (
-        f"line {line}: the {side} has {length}, and {most:,} tokens are scored at once. A line is "
-        "a sentence or a few: cut both sides at the same places, or take the pair out"
+        f"line {line}: the {side} has {length}, and {most:,} tokens at most are scored. Split "
+        "both sides at the same places, or remove the pair"
     )

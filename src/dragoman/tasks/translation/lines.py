@@ -59,8 +59,8 @@ class LinePlan:
             if not self._has_split:  # warn once: a corpus may have thousands of such lines
                 self._has_split = True
                 logger.warning(
-                    "%r has %d tokens, more than %d, and is split, as all lines are that are so "
-                    "long; they are not told one by one",
+                    "%r has %d tokens, more than %d, and is split, like all other lines of this "
+                    "length",
                     shortened(readable(line), 60), len(values), longest,
                 )  # fmt: skip
             return _on_one_line(*self._engine.cut([line], whole=True))

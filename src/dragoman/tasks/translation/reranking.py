@@ -41,10 +41,10 @@ class Reranker:
         """``language`` is that of the translations. Errors: ``RunError`` for a run that is no
         language model, or writes another language."""
         if run.task.reads:
-            raise RunError(f"{run.folder} is a {run.task.called}; --rerank takes a language model")
+            raise RunError(f"{run.folder} is a {run.task.called}. Set --rerank to a language model")
         written = run.recipe.languages.target
         if "und" not in (written, language) and written != language:
-            raise RunError(f"{run.folder} writes {written}, and the translations are {language}")
+            raise RunError(f"{run.folder} writes {written}, but the translations are {language}")
         self._scorer = Scorer(run, *windows_in(run.recipe.evaluation, run.recipe.plan.context))
 
     def log_probabilities(self, texts: Sequence[str]) -> list[float]:
@@ -129,7 +129,8 @@ def rerank_by(
         pairs = pairs[:: max(1, len(pairs) // recipe.evaluation.dev_sentences)]
         if not pairs:
             raise RunError(
-                f"{translator.run.folder} has no dev pairs to choose a weight by: --rerank-weight"
+                f"{translator.run.folder} has no dev pairs to choose a weight with. Set "
+                "--rerank-weight"
             )
         weight, found = choose_weight(translator, reranker, pairs, search)
         say(
@@ -153,15 +154,14 @@ def doubts_of(translating: Run, judging: Run) -> list[str]:
     if "und" in (language, written):
         unknown = judging.folder if written == "und" else translating.folder
         found.append(
-            f"warning: the language that {unknown} writes is not known; --rerank takes a model of "
-            "the language that is translated into"
+            f"warning: the language that {unknown} writes is not known. --rerank needs a model "
+            "of the target language"
         )
     own, other = judging.target, translating.target
     if own.fingerprint != other.fingerprint:
         found.append(
-            f"{judging.folder} has a vocabulary of its own ({own.size:,} tokens, "
-            f"{translating.folder} {other.size:,}): it judges whole texts, so they compare all the "
-            "same"
+            f"{judging.folder} has its own vocabulary ({own.size:,} tokens, {translating.folder} "
+            f"{other.size:,}). It scores whole texts, so the scores are comparable"
         )
     return found
 

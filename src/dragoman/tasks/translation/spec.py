@@ -71,7 +71,7 @@ TRANSLATION = TranslationSpec(
     verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),
     hub_tag="translation",
     limits=(
-        "It translates sentence by sentence and knows nothing of those around.",
-        "It may leave out, add or invent; figures and names deserve a second look.",
+        "It translates each sentence without knowing the sentences around it.",
+        "It may leave out, add or invent; check numbers and names.",
     ),
 )

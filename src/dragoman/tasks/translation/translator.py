@@ -78,9 +78,7 @@ class Translator(Predictor[Translation]):
         self.settings = settings or TranslatorSettings()
         self.ensemble = tuple(ensemble)
         if self.ensemble and self.settings.shortlist:
-            raise RunError(
-                "a shortlist is of one run, and an ensemble has several: leave --shortlist out"
-            )
+            raise RunError("an ensemble cannot use a shortlist. Leave --shortlist out")
         shortlist = load_shortlist(run) if self.settings.shortlist else None
         engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
         super().__init__(run, engine)
@@ -140,8 +138,8 @@ class Translator(Predictor[Translation]):
         begun = None if prefixes is None else _list_texts(prefixes, "batch")
         if begun is not None and len(begun) != len(listed):
             raise DragomanError(
-                f"{plural(len(listed), 'text')} and {plural(len(begun), 'prefix', 'prefixes')}: "
-                "give one for each"
+                f"{plural(len(listed), 'text')} and {plural(len(begun), 'prefix', 'prefixes')}. "
+                "Give one for each text"
             )
         chosen = with_beams(settings or self.search_settings, beam, n_best)
         return list(self._translate(listed, chosen, begun, whole=self.settings.whole))
@@ -200,7 +198,7 @@ class Translator(Predictor[Translation]):
     ) -> Iterator[Translation]:
         """Translate any number of texts in order, a window at a time, in constant memory."""
         if isinstance(texts, str):
-            raise TypeError("translator.stream takes many texts; give a single one to translator()")
+            raise TypeError("translator.stream takes several texts. Give one to translator()")
         for window in parts(texts, WINDOW):
             yield from self.batch(window, settings=settings)
 
@@ -383,5 +381,5 @@ class Translator(Predictor[Translation]):
 def _list_texts(texts: Iterable[str], method: str) -> list[str]:
     """Make a list of texts. Errors: ``TypeError`` for a single text, or for other objects."""
     if isinstance(texts, str):
-        raise TypeError(f"translator.{method} takes several texts; give one to translator()")
+        raise TypeError(f"translator.{method} takes several texts. Give one to translator()")
     return list(named(texts))

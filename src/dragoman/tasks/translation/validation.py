@@ -18,9 +18,7 @@ class TranslationValidation(PairsValidation):
     """Computes ``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``, and also ``wer``
     and ``cer`` for runs that write the language that they read."""
 
-    without = (
-        "empty or longer than plan.max_source, plan.max_target or what the model has positions for"
-    )
+    without = "empty or longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
         losses = loss_scores(*next_token_loss(self))

@@ -172,13 +172,12 @@ _UNFIT = {
 }
 """The options that do not fit each kind of input."""
 _TOLD = {
-    "paragraphs": "--paragraphs writes running text, in which --scores, --n-best and --warn have "
-    "no place",
-    "watch": "{option} has no place beside --watch: leave one of them out",
-    "files": "{option} is about text, and {} reads {}",
-    "documents": "{option} is for lines, and {} is a document: leave it out, or give --plain to "
-    "read the file line by line",
-    "lines": "{option} is for a document: give a file, or a folder of them, and --to",
+    "paragraphs": "--paragraphs writes running text. Leave out --scores, --n-best and --warn",
+    "watch": "{option} does not work with --watch. Leave one of them out",
+    "files": "{option} works only with text, but {} reads {}",
+    "documents": "{option} works only with lines, but {} is a document. Leave it out, or use "
+    "--plain to read the file line by line",
+    "lines": "{option} works only with documents. Give a file or a folder of them, and --to",
 }
 """The messages about options that do not fit the input."""
 
@@ -196,13 +195,13 @@ def _check_options(args: TranslateArguments) -> None:
     if args.paragraphs:
         _check_fits(args, "paragraphs")
     if args.rerank is None and args.rerank_weight is not None:
-        raise DragomanError("--rerank-weight is of a language model: --rerank RUN")
+        raise DragomanError("--rerank-weight needs a language model. Set --rerank RUN")
     if args.rerank_weight is not None and not math.isfinite(args.rerank_weight):
-        raise DragomanError(f"--rerank-weight {args.rerank_weight}: it is a number, such as 0.2")
+        raise DragomanError(f"--rerank-weight {args.rerank_weight}: use a number, such as 0.2")
     if args.rerank is not None and args.paragraphs:
-        raise DragomanError("--rerank is for lines: leave --paragraphs out")
+        raise DragomanError("--rerank works only with lines. Leave --paragraphs out")
     if args.rerank is not None and args.mbr:
-        raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
+        raise DragomanError("--mbr and --rerank do not work together. Leave one out")
 
 
 def _translate_lines(args: TranslateArguments, run: Run) -> None:
@@ -250,7 +249,9 @@ def _translate_in_parts(args: TranslateArguments, run: Run) -> None:
     from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
     if run.task.reads_files:
-        raise DragomanError(f"{run.folder} reads {run.task.noun}: parts are of lines")
+        raise DragomanError(
+            f"{run.folder} reads {run.task.noun}. Only lines of text can be divided into parts"
+        )
     _check_fits(args, "lines")
     language = run.recipe.languages.source
     verb = LineVerb("translate", translating, unfit=("text", "paragraphs", "warn"))

@@ -123,7 +123,7 @@ def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str
     noun, fewer = read.raws.removesuffix("s"), read.shortens // 2
     set_ = f"set source.subsample = {fewer}, or use tokens" if fewer > 1 else "use tokens"
     return (
-        f"{plural(len(short), f'{noun} is', f'{noun}s are')} too short for CTC, which needs a row "
-        f"for each token ({names}{more}): there the decoder learns alone. Many of them: {set_} "
-        "that are longer"
+        f"{plural(len(short), f'{noun} is', f'{noun}s are')} too short for CTC, which needs a "
+        f"row for each token ({names}{more}). There, only the decoder learns. If there are many: "
+        f" {set_} with longer pieces"
     )

@@ -69,7 +69,7 @@ class ProofWarning:
             case "language":
                 names = " or ".join(map(name_of, self.languages))
                 reads = f"reads as {names}" if names else "has few words that were read in training"
-                return f"{quoted} {reads}: another language than this run translates from?"
+                return f"{quoted} {reads}, but this run translates from another language"
             case "unknown":
                 return f"{quoted} was never read in training"
             case "omitted":
@@ -79,7 +79,7 @@ class ProofWarning:
             case "coverage":
                 return f"about {100 * (self.covered or 0):.0f} % of the source is covered"
             case "repeated":
-                return f"{quoted} stands there again and again"
+                return f"{quoted} is repeated"
             case "cut_off":
                 return "the translation reached its greatest length and was cut off"
             case "length":
@@ -155,8 +155,8 @@ class PlainDoubt:
         of = plural(self.of, "text")
         if self.code == "lost":
             return (
-                f"{self.count:,} of {of}: placeholders or addresses are lost in translation, such "
-                f"as {self.text}. Look for them"
+                f"{self.count:,} of {of}: placeholders or addresses are lost in translation, "
+                f"such as {self.text}. Check them"
             )
         named = " or ".join(map(name_of, self.languages)) or "another language"
         return (
