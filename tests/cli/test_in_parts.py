@@ -185,7 +185,7 @@ def test_real_processes_write_what_one_process_writes(
         (["--on", "mars", "--to", "out"], "--on mars: use local"),
         (["--part", "9/3", "--to", "out"], "--part 9/3"),
         (["--on", "local", "--to", "out", "--lines", "0"], "--lines 0"),
-        (["--on", "local", "--to", "out", "--warn"], "--warn has no place in parts"),
+        (["--on", "local", "--to", "out", "--warn"], "--warn does not work with --on"),
         (["--on", "local", "--to", "out", "--field", "a,b"], "--field a,b: give one name"),
         (["--on", "local", "--to", "out", "--into", ""], "give one name"),
         (["--on", "local", "--to", "out", "--set", "beam_size=0"], "beam_size"),

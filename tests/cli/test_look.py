@@ -88,7 +88,7 @@ def test_look_into_a_model_that_attends_to_its_source_alone(
     assert {line.split(",")[0] for line in rows.read_text("utf-8").splitlines()[1:]} == {"cross"}
     refused = dragoman("look", run, SENTENCE, "--kind", "encoder")
     assert refused.code == 1
-    assert "no such attention; it has cross" in refused.err
+    assert "no such attention. Use one of cross" in refused.err
 
 
 def test_what_if_from_the_command_line(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:

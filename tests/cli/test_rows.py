@@ -76,7 +76,7 @@ def test_a_folder_of_recordings_becomes_a_run(
     names = f"{one}\n{files / 'falling'}\n".encode()  # a file and a folder, as arguments have them
     assert dragoman("classify", run, stdin=names).out == found.out
     for arguments, stdin, told in (
-        ((), one.read_bytes(), "standard input is read as names of files, one a line, and has"),
+        ((), one.read_bytes(), "standard input is not a list of file names"),
         ((), b"\n", "the name of a file is empty"),
         ((one, ""), b"", "the name of a file is empty"),
     ):
@@ -227,7 +227,7 @@ def test_a_rare_label_of_a_folder_is_not_taken_for_a_column(
     train = ("train", photos, "--task", "classification", "--to", tmp_path / "run")
     said = dragoman(*train, *SMALL, *few)
     assert "'bird' with 1, too few to learn them\n" in said.out + said.err
-    assert "1 training example also stands there with another label" in said.out + said.err
+    assert "1 training example also occurs with another label" in said.out + said.err
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_folder_of_pictures_that_cannot_be_learned(
     [
         ((6, 8, 8, 2), "a pixel has one number (grey) or three (colour)"),
         ((6, 8), "holds 1 size of each example; pictures have two"),
-        ((6, 2, 2, 2, 2), "has 5 sizes; at most 4 are read"),
+        ((6, 2, 2, 2, 2), "has 5 dimensions. At most 4 are allowed"),
         (None, "Give two IDX files, of pictures and of their labels"),
     ],
 )
@@ -373,7 +373,7 @@ def test_a_group_in_both_parts_is_named_with_both_places(
     shutil.copy(next((tones / "test" / "rising").iterdir()), tmp_path / "new" / "rising" / "a.wav")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "new")
     assert measured.code == 0 and "1 recording, 2 labels" in measured.out, measured.err
-    with pytest.raises(DragomanError, match="is measured on a folder as it has learned from, and"):
+    with pytest.raises(DragomanError, match="is measured on a folder, as it was trained on, but"):
         corpus_like(Run.open(tmp_path / "run"), [tmp_path / "new"] * 2)
 
 

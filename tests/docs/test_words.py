@@ -60,6 +60,16 @@ DIALECT = {
 }
 """What the oldest guides were written in, which these pages are free of."""
 
+NOT_IN_MESSAGES = {
+    r"(?<!here )\bis no (?!longer\b)[\w.]+": "say “is not a …”",
+    r"\bis wanted\b": "say what is missing",
+    r"\bno use for\b|\bhas no place\b": "say “does not work with …”",
+    r"\bof (?:its|their|his|your) own\b": "say “its own …”, or “separate”",
+    r"\bis there already\b|\bnot there any more\b": "say “already exists”, “no longer exists”",
+    r"\bscores flatter\b": "say that scores may be too high",
+}
+"""What errors, warnings and notes were written in."""
+
 
 @cache
 def guides() -> dict[str, str]:
@@ -120,6 +130,39 @@ def test_a_guide_in_plain_words_stays_so(name: str) -> None:
     text = " ".join(guides()[f"{name}.md"].split())
     found = [
         f"{match[0]!r}: {why}" for one, why in DIALECT.items() for match in re.finditer(one, text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def messages() -> dict[str, str]:
+    """Texts of three words or more in the code, by their place: errors, warnings, notes, helps.
+    Values that they show are written as ``…``."""
+    found = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        skipped = set()  # docstrings, and the parts of f-strings
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr):
+                skipped.add(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                skipped.update(node.values)
+            if node in skipped or not isinstance(node, ast.JoinedStr | ast.Constant):
+                continue
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            text = "".join(
+                str(one.value) if isinstance(one, ast.Constant) else "…" for one in parts
+            )
+            if len(text.split()) > 2:
+                found[f"{path.relative_to(ROOT)}:{node.lineno}"] = " ".join(text.split())
+    return found
+
+
+def test_messages_are_plain_words() -> None:
+    found = [
+        f"{where}: {match[0]!r} in {text!r}: {why}"
+        for where, text in messages().items()
+        for one, why in (NOT_SO | DIALECT | NOT_IN_MESSAGES).items()
+        for match in re.finditer(one, text)
     ]
     assert not found, "\n".join(found)
 

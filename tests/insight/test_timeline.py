@@ -22,7 +22,7 @@ SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1")
 def test_a_run_stands_beside_what_was_published(tmp_path: Path) -> None:
     folder = untrained_run(tmp_path, *SMALL, recipe_name="demo-letters")
     subject = Subject.open(Run.open(folder), "Der Hund")
-    with pytest.raises(DragomanError, match=r"has no metrics.jsonl"):
+    with pytest.raises(DragomanError, match="has no metrics"):
         make_figure("timeline", subject)
     update = {"kind": "update", "update": 1, "nll": 2.0, "tokens": 5, "tokens_per_second": 1.0}
     lines = [

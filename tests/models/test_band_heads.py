@@ -80,7 +80,7 @@ def test_there_is_none_unless_it_is_asked_for() -> None:
     ("settings", "told"),
     [
         ({"bands": 80, "band_heads": 3}, "80 bands cannot be divided among 3 heads"),
-        ({"features": "mfcc", "band_heads": 1}, 'features = "mfcc" has none'),
+        ({"features": "mfcc", "band_heads": 1}, 'features = "mfcc" does not have'),
     ],
 )
 def test_bands_that_cannot_be_divided_are_refused(settings: dict[str, object], told: str) -> None:

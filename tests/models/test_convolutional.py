@@ -163,5 +163,5 @@ def test_a_position_beyond_the_last_is_refused_in_words() -> None:
 
 
 def test_an_even_window_is_refused() -> None:
-    with pytest.raises(ValidationError, match="kernel_width 4 is even"):
+    with pytest.raises(ValidationError, match="kernel_width 4 must be odd"):
         ConvolutionalSettings(kernel_width=4)

@@ -159,7 +159,7 @@ def test_a_tree_is_looked_into(folders: dict[str, Path]) -> None:
         ("blanks", {"text": "word " * 200}, "tokens at most are read"),
         ("blanks", {"text": "a ___", "compare": [5, 6]}, "has 1 tokens"),
         ("blanks", {"text": "a ___", "given": [5]}, "writes nothing"),
-        ("labels", {"text": "a dog", "sentence": 1}, "as one"),
+        ("labels", {"text": "a dog", "sentence": 1}, "does not split"),
         ("labels", {"text": "a dog", "hidden": [40]}, "hidden"),
         ("parser", {"text": "word " * 300}, "can be looked at"),
         ("parser", {"text": "a dog", "prefix_tokens": [2]}, "prefix"),

@@ -98,7 +98,7 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too much for a picture"):
         form.rows(f"{bomb}#a/1.png")
     (tmp_path / "no.zip").write_bytes(b"no archive")
-    with pytest.raises(DataError, match=r"no\.zip is damaged or no ZIP file"):
+    with pytest.raises(DataError, match=r"no\.zip is damaged or not a ZIP file"):
         pairs_of(tmp_path / "no.zip")
     whole = archive.read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[: len(whole) // 2])

@@ -161,7 +161,7 @@ def test_links_that_are_given_reach_their_examples(
         text = store.text("source", example), store.text("target", example)
         assert " ".join(f"{s}-{t}" for s, t in zip(*found[example], strict=True)) == of_text[text]
     write(links, [*known[:-1], "0-99"])
-    with pytest.raises(DataError, match=r"my\.links, line 82: the link 0-99 lies outside"):
+    with pytest.raises(DataError, match=r"my\.links, line 82: the link 0-99 is outside"):
         train(recipe, tmp_path / "other", say=lambda _: None, display=False, measure=False)
     for wrong in (known[:20], [*known, "0-0"]):
         write(links, wrong)
@@ -183,10 +183,10 @@ def test_links_are_of_pairs_alone() -> None:
     guided = {"training": {"guided": {"weight": 0.05}}}
     for task, corpus, more, words in (
         ("parsing", {"source": "a.mrg", "format": "trees"}, {"model": {"tie": "target"}} | guided,
-         r"a\.mrg: links \(my\.links\) .* a parser has none: leave links out; what a head is "),
-        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "has none"),
+         r"a\.mrg: links \(my\.links\) .* a parser does not have: leave links out; what a head"),
+        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "leave links out"),
         ("language-model", {"source": "a.txt", "format": "text"}, {"model": {"kind": "decoder"}},
-         "a language.model has none: leave links out$"),
+         "a language.model does not have: leave links out$"),
     ):  # fmt: skip
         recipe = {"task": task, "data": {"train": [corpus]}, **more}
         assert Recipe.parse(recipe).task == task

@@ -47,7 +47,9 @@ def test_longer_input_is_cut_and_no_output_is_longer(translator: Translator) -> 
 
 
 def test_more_than_it_can_write_is_refused(translator: Translator) -> None:
-    with pytest.raises(SearchError, match="min_length is 20, and this model writes 11 tokens"):
+    with pytest.raises(
+        SearchError, match="min_length is 20, but this model writes at most 11 tokens"
+    ):
         translator("The man.", settings=SearchSettings(min_length=20, max_length=50))
 
 

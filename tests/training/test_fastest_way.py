@@ -293,12 +293,12 @@ def test_a_run_that_moves_between_gpu_and_cpu_says_so(monkeypatch: pytest.Monkey
     begun = replace(state_of(way("plain", "fp32", 1)), gpu="Some GPU")
     found, warning = repeated(Toy(), TrainingSettings(), begun, Ranks())
     assert found == ways_here(Toy(), TrainingSettings(precision="fp32"), CPU)[0]
-    assert warning is not None and "begun on Some GPU and goes on on a CPU" in warning
+    assert warning is not None and "begun on Some GPU and is resumed on a CPU" in warning
     monkeypatch.setattr("dragoman.training.arithmetic.gpu_name", lambda device: "Some GPU")
     fewer = replace(begun, threads=77, cores=99)
     assert repeated(Toy(), TrainingSettings(), fewer, Ranks())[1] is None, "threads are of CPUs"
     _, warning = repeated(Toy(), TrainingSettings(), replace(begun, gpu=""), Ranks())
-    assert warning is not None and "begun on a CPU and goes on on Some GPU" in warning
+    assert warning is not None and "begun on a CPU and is resumed on Some GPU" in warning
 
 
 def test_a_way_that_was_measured_on_another_machine_does_not_hold_here(

@@ -152,7 +152,7 @@ def test_a_process_without_work_adds_nothing(tmp_path: Path) -> None:
 
 def test_an_update_without_tokens_is_an_error_in_words(tmp_path: Path) -> None:
     updater = updater_of(Toy())
-    with pytest.raises(TrainingError, match="update 1 has no tokens to learn"):
+    with pytest.raises(TrainingError, match="update 1 has no tokens"):
         updater.update(TrainingState(), lambda *_: [], gradients_of(updater, tmp_path))
 
 
@@ -476,7 +476,7 @@ def test_a_metric_that_is_never_finite_leaves_the_last_weights(
     checkpoint = Checkpoints(tmp_path / "training").latest()
     wished = checkpoint.moments["ema"] if ema else checkpoint.weights
     assert all(torch.equal(saved.tensors[name], wished[name]) for name in wished)
-    assert "no validation gave a bleu that is finite" in capsys.readouterr().err
+    assert "no validation gave a finite bleu" in capsys.readouterr().err
 
 
 def test_loss_decides_between_weights_that_are_no_better_than_silence(tmp_path: Path) -> None:

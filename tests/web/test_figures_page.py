@@ -27,8 +27,8 @@ KEPT = re.compile(
 SLOW = {"cost", "cost-length"}
 """They time layers on the machine they are shown on."""
 OF_FILES = {
-    "picture-reading": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
-    "picture-rollout": "그림의 패치를 보여 줍니다. 이 transformer 모델은 그림을 읽지 않습니다.",
+    "picture-reading": "이미지의 패치를 보여 줍니다. 이 transformer 모델은 이미지를 읽지 않습니다.",
+    "picture-rollout": "이미지의 패치를 보여 줍니다. 이 transformer 모델은 이미지를 읽지 않습니다.",
     "picture-positions": "패치의 학습된 위치 임베딩을 보여 줍니다.",
     "ctc-spikes": "녹음 위에 CTC를 보여 줍니다. 이 transformer 모델은 CTC를 배우지 않았습니다.",
     "band-heads": "주파수 대역을 나누어 보는 헤드를 보여 줍니다.",

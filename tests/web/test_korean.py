@@ -50,8 +50,8 @@ NOTICE = (
 )
 SAID = {
     f"This run has hardly learned to translate: {below(BLEU, 10.0, 3.25, None)}. About 7 more "
-    "minutes of training would help: train anew with --minutes 9, or raise training.updates in its "
-    "recipe.toml and resume it.": (
+    "minutes of training would help: train again with --minutes 9, or raise training.updates in "
+    "its recipe.toml and resume it.": (
         "번역 과제를 거의 배우지 못했습니다", "BLEU 점수는 3.25", "--minutes 9",
     ),
     "This run has hardly learned to fill: its loss on dev is 6.12 nats a token, and token "

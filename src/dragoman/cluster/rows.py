@@ -247,7 +247,7 @@ def _row(number: int, line: RawLine, fields: Fields) -> Row:
     texts = []
     for name in fields.read:
         if not isinstance(found.get(name), str):
-            what = "is no text" if name in found else "is missing"
+            what = "is not a text" if name in found else "is missing"
             told = f"its field {name!r} {what}; it has {', '.join(map(repr, found)) or 'none'}"
             return Row(number, None, f"{told}. Set the field: --field NAME", given)
         texts.append(whole_characters(found[name]))

@@ -254,7 +254,7 @@ class _LineStarts:
 
 def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _Block | None:
     """The block of a token, or None if the text as written does not contain it."""
-    assert token.map is not None and token.children, "checked by who asks"
+    assert token.map is not None and token.children, "the caller has checked it"
     places: list[tuple[int, int]] = []
     content = token.content
     for number, line in enumerate(content.split("\n"), token.map[0]):

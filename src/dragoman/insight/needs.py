@@ -41,7 +41,7 @@ _LACKING = {
     ),
     PATCHES: Words(
         "This figure looks at the patches of a picture, and this {kind} model reads no pictures.",
-        "이 그림은 그림의 패치를 보여 줍니다. 이 {kind} 모델은 그림을 읽지 않습니다.",
+        "이 그림은 이미지의 패치를 보여 줍니다. 이 {kind} 모델은 이미지를 읽지 않습니다.",
     ),
     LEARNED_PLACES: Words(
         "This figure shows learned positions of patches, and this {kind} model has none.",

@@ -63,8 +63,8 @@ def _find(
     named = {key: str(found[0]) for key, found in places.items()}
     if not begun:
         raise RunError(
-            f"whether {' and '.join(named.values())} is the text that {run.folder} was trained on "
-            f"is not known: {run.folder / NOTES} has no fingerprint of it. If it is the same "
+            f"whether {' and '.join(named.values())} is the text that {run.folder} was trained "
+            f"on is not known: {run.folder / NOTES} has no fingerprint of it. If it is the same "
             f"text, change the paths in {run.folder / RECIPE}"
         )
     for together in product(*places.values()):

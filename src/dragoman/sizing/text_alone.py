@@ -115,7 +115,7 @@ class TextsBuilder(RecipeBuilder):
             if texts <= _SAMPLE_SIZE:
                 first.append(pair.target)
         if not any(pair.target.strip() for pair in read_pairs(corpus)):
-            raise DataError(f"{corpus.source} contains only spaces")
+            raise DataError(f"{corpus.source} contains no text, only spaces")
         section = None
         if corpus.format != "text" and texts < _SECTIONS:
             section = max(_SHORTEST, min(corpus.section, characters // _SECTIONS))

@@ -103,7 +103,7 @@ def _advice(run: Run, training: TrainingSummary) -> str:
         for seconds in (more, training.seconds + more)
     )
     return (
-        f"{longer}About {plural(minutes, 'more minute')} of training would help: train anew with "
+        f"{longer}About {plural(minutes, 'more minute')} of training would help: train again with "
         f"--minutes {in_all}, or raise training.updates in its recipe.toml and resume it."
     )
 

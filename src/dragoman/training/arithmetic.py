@@ -106,9 +106,8 @@ def repeated(
     threads, warning = _threads(nearest.threads, state, ranks)
     if warning is None and nearest.kernels != level:
         warning = (
-            f"this run was begun with {state.kernels} kernels and is resumed with "
-            f"{nearest.kernels} kernels, so its weights will differ in the last digits "
-            "from what they would have been"
+            f"this run was begun with {state.kernels} kernels and goes on with {nearest.kernels} "
+            "ones, so its weights will differ in the last digits"
         )
     return nearest.on(threads), warning
 

@@ -30,7 +30,7 @@ def test_a_model_of_feature_files_reads_them_and_no_recordings(tmp_path: Path, o
     assert rows.shape == (23, form.width)
     assert np.abs(rows.astype(float) - wanted).max() < 0.01
     recording = write_wav(tmp_path / "a.wav", np.zeros(4_000), rate=16_000)
-    with pytest.raises(DataError, match=r"a\.wav is a recording, and this model reads feature"):
+    with pytest.raises(DataError, match=r"a\.wav is a recording, but this model reads feature"):
         form.rows(str(recording))
 
 
@@ -39,10 +39,10 @@ def test_damaged_feature_files(tmp_path: Path) -> None:
     content = path.read_bytes()
     for damaged in (b"", content[:2], content[:-4], content[:-1], content + b"more", content[:4]):
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match=r"a\.mfc is damaged or no feature file"):
+        with pytest.raises(DataError, match=r"a\.mfc is damaged or not a feature file"):
             read_features(path)
     feature_file(path, np.zeros((3, 12)))
-    with pytest.raises(DataError, match="no feature file of 13 coefficients"):
+    with pytest.raises(DataError, match="not a feature file with 13 coefficients"):
         read_features(path)
     feature_file(path, [[0.0] * 13, [math.nan] * 13])
     with pytest.raises(DataError, match="frame 1 contains a value that is not a number"):

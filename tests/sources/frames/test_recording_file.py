@@ -67,7 +67,7 @@ def test_recordings_that_are_cut_off_are_refused(kind: str) -> None:
 @pytest.mark.parametrize("told", [1, RATE, 4096 * 4, 3 * RATE - 1, 3 * RATE + 1, 20 * RATE])
 def test_flac_that_tells_another_length_is_refused(told: int) -> None:
     whole = recording("FLAC", 3 * RATE)
-    with pytest.raises(DataError, match=rf"tells {told:,} samples, .* number {3 * RATE:,}$"):
+    with pytest.raises(DataError, match=rf"says {told:,} samples, .* sample {3 * RATE:,}$"):
         seconds_of(InMemory("a", telling(whole, told)))
 
 

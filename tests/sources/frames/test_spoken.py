@@ -47,13 +47,13 @@ def test_a_text_beside_each_recording(tmp_path: Path) -> None:
     assert layout_of(tmp_path) == "folder"
     assert [one[:2] for one in spoken(tmp_path)] == [one[:2] for one in named()]
     (tmp_path / "9.txt").write_text("nobody says it")
-    told(tmp_path, r"9\.txt has no recording beside it")
+    told(tmp_path, r"9\.txt has no recording of the same name")
     (tmp_path / "9.txt").unlink()
     (tmp_path / "2.txt").unlink()
-    told(tmp_path, r"2\.wav has no text beside it: write what is said in it into 2\.txt")
+    told(tmp_path, r"2\.wav has no transcript\. Write it into 2\.txt")
     (tmp_path / "1.wav").rename(tmp_path / "1.flac")
     write_wav(tmp_path / "1.wav", tone(300, 0.2))
-    told(tmp_path, r"1\.wav and .*1\.flac have one text")
+    told(tmp_path, r"1\.wav and .*1\.flac have the same transcript")
 
 
 def test_a_pattern_with_a_slash_tells_the_speaker_by_the_folder(tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_a_table_names_its_columns(
     told(given, r"line 1: no column 'nobody'", **(keys | {"group_key": "nobody"}))
     with listing.open("a") as file:
         file.write(f"ada{mark}again{mark}1.wav\n")
-    told(given, rf"{name}, line 5: .*1\.wav stands in line 3 already", **keys)
+    told(given, rf"{name}, line 5: .*1\.wav is already in line 3", **keys)
     listing.write_text(f"{head}\nada{mark}gone{mark}9.wav\n")
     told(given, rf"{name}, line 2: .*9\.wav does not exist", **keys)
     listing.write_text(f"{head}\nada{mark}short\n")
-    told(given, rf"{name}, line 2: column 3 is wanted, and there are 2", **keys)
+    told(given, rf"{name}, line 2: there is no column 3, only 2", **keys)
 
 
 def test_a_table_without_names_of_columns(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_a_data_folder_of_kaldi(tmp_path: Path) -> None:
         ("text", "u7 nobody\n", r"text, line 4: u7 has no recording in wav\.scp"),
         ("text", "u1 again\n", r"text, line 4: u1 is already in line 2"),
         ("wav.scp", "u3 wav/0.wav\n", r"wav\.scp, line 4: u3 has no line in .*text"),
-        ("wav.scp", "u3 sph2pipe x.sph |\n", r"line 4: u3 is what a command writes"),
-        ("segments", "u0 r 0 1\n", r"segments cuts recordings, and is not read"),
+        ("wav.scp", "u3 sph2pipe x.sph |\n", r"line 4: u3 is the output of a command"),
+        ("segments", "u0 r 0 1\n", r"segments splits recordings"),
     ):
         before = (data / file).read_text() if (data / file).exists() else None
         (data / file).write_text((before or "") + more)
@@ -166,7 +166,7 @@ def test_a_data_folder_of_kaldi(tmp_path: Path) -> None:
     (data / "utt2spk").write_text("u0 ada\n")
     told(data, r"wav\.scp, line 2: u1 has no line in .*utt2spk", group_key="utt2spk")
     (data / "wav.scp").write_text("u0 wav/0.wav\nu1 wav/0.wav\nu2 wav/9.wav\n")
-    told(data, r"wav\.scp, line 2: .*0\.wav stands in line 1 already")
+    told(data, r"wav\.scp, line 2: .*0\.wav is already in line 1")
 
 
 def test_what_holds_no_recordings_with_texts(tmp_path: Path) -> None:

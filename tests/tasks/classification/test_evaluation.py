@@ -173,7 +173,7 @@ def test_the_verb_gives_a_line_for_a_line(topics: Run, dragoman: Dragoman, tmp_p
         (("score", topics.folder, tmp_path), "--all"),
         (("look", topics.folder, "the dog", "--target", "x"), "writes no text"),
         (("look", topics.folder, "dog " * 1200), "tokens. Give a part of it"),
-        (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "leave it out"),
+        (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "Leave it out"),
         (("figure", "temperature", "--run", topics.folder), "dragoman classify"),
         (("align", topics.folder), "cannot align words"),
     ):
@@ -190,7 +190,7 @@ def test_labels_that_cannot_be_used_are_said_in_one_line(
     good = "".join(f"{label}\t{text}\n" for label, text in sentences(30, 3))
     files = {
         "empty.tsv": ("", "empty.tsv is empty"),
-        "notab.tsv": (good + "no tab here\n", "notab.tsv, line 31: no tab"),
+        "notab.tsv": (good + "no tab here\n", "notab.tsv, line 31: there is no tab"),
         "one.tsv": ("same\tone text\nsame\tother text\n", "2 lines, and one label, 'same'"),
         "unclear.tsv": ("a\tb\nc\td\n", "cannot determine which column contains the labels"),
         "blank.tsv": (good + " \tno label\n", "blank.tsv, line 31: the label is empty"),
@@ -329,7 +329,7 @@ def test_a_part_without_positions_for_all_of_it_is_said_or_refused(
     recipe, said = for_part(alone, learned, "decoder"), list[str]()
     served = serve_context(recipe, learned, writer.folder, False, said.append)
     assert served.plan.context == 32 and "have no positions for more" in said[0]
-    with pytest.raises(RecipeError, match=r"positions for 32 tokens: set plan\.context=32 or less"):
+    with pytest.raises(RecipeError, match=r"positions for 32 tokens. Set plan\.context=32 or less"):
         serve_context(recipe, learned, writer.folder, True, said.append)
 
 

@@ -199,13 +199,13 @@ def flac_without_length() -> bytes:
 
 BROKEN = [
     (b"", "one.wav is empty"),
-    (b"hello", "one.wav is damaged or no recording"),
+    (b"hello", "one.wav is damaged or not a supported recording"),
     (recording()[:100], "is cut off"),
     (aiff(), "one.wav is AIFF, not "),
     (b"ID3\3\0\0\0\0\0\x0a" + bytes(10) + aiff(), "is AIFF, not "),
     (recording(0.0), "has no samples"),
     (flac_without_length(), "has no duration in its header"),
-    (b"\x89PNG\r\n\x1a\n" + bytes(50), "no recording"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(50), "not a supported recording"),
 ]
 
 
@@ -355,10 +355,10 @@ def test_a_header_that_lies_is_found_out(tones: Run, monkeypatch: pytest.MonkeyP
 
     async def check() -> None:
         async with client_of(open_run(tones, settings, "tones"), settings=settings) as client:
-            told_once(await sent(client, recording(30)), 400, "at most 101 are read")
+            told_once(await sent(client, recording(30)), 400, "at most 101 are allowed")
             assert sum(decoded) <= 101
             monkeypatch.setattr("dragoman.sources.frames.form.samples_of", lambda *_: 800)
-            told_once(await sent(client, recording(300)), 400, "at most 101 are read")
+            told_once(await sent(client, recording(300)), 400, "at most 101 are allowed")
             assert 101 < sum(decoded) <= 101 + 4096  # what is computed at once
 
     asyncio.run(check())

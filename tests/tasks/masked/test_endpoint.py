@@ -95,7 +95,7 @@ def test_it_answers_what_the_verb_does(blanks: Run, served: Served, pieces: int)
         ("/v1/fill", {"text": "word " * 3000 + "___"}, 400, "1,023 tokens at most are read"),
         ("/v1/fill", {"text": "___", "pieces": 9}, 400, "pieces"),
         ("/v1/fill", {"text": "___ " * 6, "top": 1000}, 400, "5,000 at once"),
-        ("/v1/fill", {"text": "___", "top": 17, "pieces": 2}, 400, "16 candidates at most"),
+        ("/v1/fill", {"text": "___", "top": 17, "pieces": 2}, 400, "at most 16 candidates"),
     ],
 )
 def test_errors_are_clear(

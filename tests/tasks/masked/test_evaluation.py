@@ -326,7 +326,7 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
     for command, wrong in (
         (("fill", likes.folder, "The cat likes milk."), "has no blank. Write ___"),
         (("fill", likes.folder, long), "and 1,023 tokens at most are read"),
-        (("fill", likes.folder, "___", "--text", "--json"), "choose one"),
+        (("fill", likes.folder, "___", "--text", "--json"), "use only one"),
         (("evaluate", likes.folder, "--beam", "2"), "Leave it out"),
         (("evaluate", likes.folder, "--set", "window=9"), "Leave out --set"),
         (("evaluate", likes.folder, texts, texts), "measured on one file of texts"),

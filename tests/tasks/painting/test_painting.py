@@ -464,7 +464,7 @@ def test_what_a_painter_cannot_learn_from_is_told(learned: Path, tmp_path: Path)
         with pytest.raises(RecipeError, match="--texts works only with --task language-model"):
             recipe_of([str(given)], task=task, texts="line", codes=None)
     begun = Run.open(learned / "codes")
-    with pytest.raises(RecipeError, match="--init-part encoder: a painter goes on from all"):
+    with pytest.raises(RecipeError, match="--init-part encoder: a painter starts from all"):
         recipe_of([str(given)], task="painting", start_from=begun, take="encoder")
     for change, told in (
         ("search.min_length=3", "its own number of codes"),

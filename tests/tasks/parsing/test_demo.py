@@ -64,5 +64,5 @@ def test_each_embedded_corpus_is_of_its_tasks() -> None:
         ("demo-trees", "demo", "demo-trees"), ("demo", "demo-trees", "demo"),
         ("demo-labels", "demo-trees", "demo"),
     ):  # fmt: skip
-        with pytest.raises(RecipeError, match=f'"{corpus}" is not a corpus for .*"{other}" is'):
+        with pytest.raises(RecipeError, match=f'"{corpus}" is not a corpus for .*use "{other}"'):
             Recipe.load(name, [f"data.embedded={corpus}"])

@@ -275,7 +275,7 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         (("write", toy.folder, "Hallo"), "is a parser, not a language model"),
         (("parse", toy.folder, "  "), ""),
         (("parse", toy.folder, "a", "--draw", "--scores"), "Leave --draw out"),
-        (("parse", toy.folder, "a", "--set", "min_length=4"), "[Ss]et both to 0"),
+        (("parse", toy.folder, "a", "--set", "min_length=4"), "set both to 0"),
         (("parse", toy.folder, "a", "--svg", tmp_path / "no" / "t.svg"), "there is no folder"),
         (("parse", toy.folder, "--svg", tmp_path / "t.svg"), "are drawn into a folder"),
         (("parse", toy.folder, "--svg", gold), "are drawn into a folder"),
@@ -317,7 +317,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
         ("model.tie=all", "cannot share one matrix"),
         ("search.no_repeat_ngram=3", "a parse has its own rules"),
         ("data.moses=true", "a parser must not do"),
-        ("training.metric=bleu", "is not measured of a pars"),
+        ("training.metric=bleu", "cannot be measured for a pars"),
     ):
         with pytest.raises(RecipeError, match=words):
             recipe_of_trees(trees, change)
@@ -326,7 +326,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
             "task": "parsing", "model": {"tie": "target"},
             "data": {"train": [{"source": "a", "target": "b"}]},
         })  # fmt: skip
-    with pytest.raises(RecipeError, match="format trees is for parsing, and this is a translator"):
+    with pytest.raises(RecipeError, match="format trees is for parsing, not for a translator"):
         Recipe.parse({"data": {"train": [{"source": "a.mrg", "format": "trees"}]}})
     with pytest.raises(RecipeError, match="give one file, or a folder of files"):
         recipe_of([str(trees), str(trees)], task="parsing")

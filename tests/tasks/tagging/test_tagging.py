@@ -270,7 +270,7 @@ def test_a_tagger_from_a_masked_model_and_from_a_tagger(
             assert unknown.lexicon() is None
             (tmp_path / "test.txt").write_text("they_PRP zzz_VB\n", encoding="utf-8")
             table = TaggingEvaluation()(tuned, [tmp_path / "test.txt"]).table()
-            assert "1 of them not in the training text of words, which this run was begun" in table
+            assert "1 of them not in the training text of words, from which this run was" in table
             begun = TaggingEvaluation()(run, [tmp_path / "test.txt"]).table()
             assert "1 of them not in the training text; " in begun, "it learned its tags itself"
 
@@ -304,13 +304,13 @@ def test_spans_are_measured_where_tags_are_of_spans(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(words: Run, tagged: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     recipe, _ = recipe_of([str(tagged)], task="tagging", changes=("training.metric=f1",))
-    with pytest.raises(DataError, match=r"training.metric = f1 is of spans"):
+    with pytest.raises(DataError, match=r"training.metric = f1 needs spans"):
         trained_run(recipe, run)
     with pytest.raises(DataError, match=r"needs spans.*--set training\.metric=accuracy"):
         recipe.spec.check_target(recipe, lambda: iter(()), words.forms, words.folder)
-    with pytest.raises(RecipeError, match=r"data\.moses cuts words"):
+    with pytest.raises(RecipeError, match=r"data\.moses splits words"):
         recipe_of([str(tagged)], task="tagging", changes=("data.moses=true",))
-    with pytest.raises(RecipeError, match="generates no tagged words"):
+    with pytest.raises(RecipeError, match="cannot generate tagged words"):
         Recipe.parse({"name": "x", "task": "tagging", "model": {"kind": "encoder"},
                       "data": {"embedded": "demo"}})  # fmt: skip
     with pytest.raises(RecipeError, match="reads one text and writes another"):
@@ -341,13 +341,13 @@ def test_what_is_behind_the_context_is_told_of(task: str, tmp_path: Path) -> Non
     recipe = tiny_recipe_of(task, tmp_path, "plan.context=4", "training.updates=1")
     train(recipe, tmp_path / "run", say=said.append, display=False, measure=False)
     (told,) = [line for line in said if "plan.context = 4" in line]
-    assert re.fullmatch(r"of (\d+) (texts|sentences), \1 are longer than what is read .*", told)
+    assert re.fullmatch(r"of (\d+) (texts|sentences), \1 are longer than plan\.context.*", told)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("1-2\tzum" + "\t_" * 8 + "\n", "holds no tagged sentences"),
+        ("1-2\tzum" + "\t_" * 8 + "\n", "contains no tagged sentences"),
         ("# newdoc\n# text = a b\n\n# c\n", "contains no tagged words: '# newdoc'"),
     ],
 )

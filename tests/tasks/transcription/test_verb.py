@@ -56,7 +56,7 @@ def test_a_folder_of_recordings_and_texts_becomes_a_run(
     assert found.code == 0, found.err
     assert "a rising tone" in found.out and "a falling tone" in found.out, found.out
     document = dragoman("transcribe", tmp_path / "run", rising, "--to", tmp_path / "a.docx")
-    assert document.code == 1 and "a.txt, or choose a --format" in document.err, document.err
+    assert document.code == 1 and "a.txt, or set --format" in document.err, document.err
     assert not (tmp_path / "a.docx").exists()
     check_parts(dragoman, [rising, falling], tmp_path, monkeypatch)
     measured = dragoman("evaluate", tmp_path / "run")
@@ -146,8 +146,8 @@ def test_what_does_not_go_with_recordings_is_refused(
     empty = tmp_path / "empty.tsv"
     empty.write_text("\n")
     for more, told in (
-        (("--test", empty), f"--test {empty}: there are no recordings in it"),
-        (("--model", "lstm"), "recordings need choose a --model transformer"),
+        (("--test", empty), f"--test {empty}: it contains no recordings"),
+        (("--model", "lstm"), "recordings need --model transformer"),
         (("--texts", "file"), "--texts works only with --task language-model"),
         (("--test", tmp_path), f"{tmp_path} has no recordings with transcripts"),
     ):

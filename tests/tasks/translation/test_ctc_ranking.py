@@ -91,7 +91,7 @@ def _both_search(transcriber: Transcriber, files: list[Path]) -> None:
 def test_ctc_searches_in_models_that_have_it(tmp_path: Path) -> None:
     recipe = tiny_cell("translation", "transformer", "frames", tmp_path)
     with pytest.raises(
-        RecipeError, match=r"search.ctc_weight is for models .* training.ctc_weight"
+        RecipeError, match=r"search.ctc_weight works only with CTC.* training.ctc_weight"
     ):
         recipe.change(["search.ctc_weight=0.3"])
     train(
@@ -101,7 +101,7 @@ def test_ctc_searches_in_models_that_have_it(tmp_path: Path) -> None:
     search = SearchSettings(ctc_weight=0.3)
     translator = Translator(Run.open(tmp_path / "run"), search_settings=search)
     recording = str(next((tmp_path / "tones").rglob("*.wav")))
-    with pytest.raises(RunError, match=r"search.ctc_weight = 0.3, and the model was trained"):
+    with pytest.raises(RunError, match=r"search.ctc_weight = 0.3, but the model was trained"):
         translator(recording)
 
 

@@ -109,7 +109,7 @@ def test_recipes_that_cannot_be_are_told(tmp_path: Path) -> None:
         ({"source": {"kind": "line", "drawing": {"smallest": 0.9}}}, "smaller than smallest"),
         (
             {"data": {**values["data"], "train": [{**drawn_corpus, "format": "folders"}]}},
-            "format folders has no text beside its target",
+            "format folders has no text that could be drawn",
         ),
     ):
         with pytest.raises(RecipeError, match=why):

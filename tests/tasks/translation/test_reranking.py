@@ -157,7 +157,7 @@ def test_what_cannot_judge_is_said(tiny_run: Path, letters: Path, dragoman: Drag
     for number, words in (("nan", "--rerank-weight"), ("inf", "use a number, such as 0.2")):
         said = dragoman("translate", tiny_run, "x", "--rerank", letters, "--rerank-weight", number)
         assert said.code and words in said.err
-    with pytest.raises(RunError, match="writes de, and the translations are en"):
+    with pytest.raises(RunError, match="writes de, but the translations are en"):
         Reranker(Run.open(letters), "en")
 
 

@@ -397,10 +397,10 @@ def test_any_iterable_of_texts_is_taken(translator: Translator) -> None:
     assert translator.score(zip(texts, texts, strict=True)) == translator.score(
         list(zip(texts, texts, strict=True))
     )
-    with pytest.raises(DragomanError, match="2 texts and 1 prefix:"):
+    with pytest.raises(DragomanError, match="2 texts and 1 prefix"):
         translator.batch(texts, prefixes=["Der"])
     for wrong in (translator.batch, translator.stream):
-        with pytest.raises(TypeError, match=r"give .*one to translator\(\)"):
+        with pytest.raises(TypeError, match=r"Give .*one to translator\(\)"):
             list(wrong("The dog sleeps."))
     with pytest.raises(TypeError, match="number 1, counted from 0, is NoneType"):
         translator.batch(["The dog sleeps.", None])  # type: ignore[list-item]

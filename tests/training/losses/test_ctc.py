@@ -157,9 +157,9 @@ def test_the_recipe_of_digits_has_it() -> None:
     ("source", "told"),
     [
         (FramesSource(subsample=4), "2 recordings are too short .* set source.subsample = 2, or"),
-        (FramesSource(subsample=2), "2 recordings are too short .* of them: use tokens that are"),
+        (FramesSource(subsample=2), "2 recordings are too short .* many: use tokens with longer"),
         (LineSource(subsample=8), "2 pictures are too short .* set source.subsample = 4, or use"),
-        (LineSource(subsample=2), "2 pictures are too short .* of them: use tokens that are"),
+        (LineSource(subsample=2), "2 pictures are too short .* many: use tokens with longer"),
     ],
 )
 def test_what_is_too_short_is_called_by_its_name(source: RowsSource, told: str) -> None:

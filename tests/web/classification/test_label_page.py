@@ -308,7 +308,9 @@ def test_what_is_no_recording_is_told_of(opened: Open) -> None:
         page.get_by_label("Choose a file").set_input_files(
             {"name": "one.wav", "mimeType": "audio/wav", "buffer": b"hello"}
         )
-        expect(page.get_by_role("alert")).to_contain_text("one.wav is damaged or no recording")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "one.wav is damaged or not a supported recording"
+        )
 
 
 def test_without_https_the_page_says_why_there_is_no_camera(opened: Open) -> None:

@@ -168,7 +168,9 @@ def test_silence_and_what_is_no_recording_are_told_of(opened: Open, tmp_path: Pa
         give(page, write_wav(tmp_path / "quiet.wav", np.zeros(RATE)))
         expect(page.get_by_text("Nothing is said in this recording.")).to_be_visible()
         give(page, {"name": "one.wav", "mimeType": "audio/wav", "buffer": b"hello"})
-        expect(page.get_by_role("alert")).to_contain_text("one.wav is damaged or no recording")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "one.wav is damaged or not a supported recording"
+        )
 
 
 def test_a_refused_recording_is_told_of_in_korean(opened: Open) -> None:

@@ -142,7 +142,7 @@ const WORDS: Record<string, string> = {
   probability: "확률",
   row: "행",
   column: "열",
-  "Cosine of each patch's position with all others, where it lies in the picture":
+  "Cosine of each patch's position with all others, at its place in the picture":
     "패치마다 위치 임베딩과 다른 모든 패치의 코사인, 이미지 속 자리대로",
   "AER, the step choosing the word": "AER, 단어를 고른 단계",
   "AER, the step having read the word": "AER, 단어를 읽은 단계",

@@ -206,15 +206,15 @@ const NAMED: Record<string, string> = {
   "the held-out test set": "따로 떼어 둔 테스트 데이터",
   "The demo corpus is synthetic: a small grammar generated it. High scores only show that the program works; they say nothing about real text.":
     "데모 말뭉치는 작은 문법으로 만든 합성 데이터입니다. 점수는 프로그램이 제대로 작동한다는 뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다.",
-  "It knows some 300 words and a few kinds of sentences.":
+  "It knows about 300 words and a few kinds of sentences.":
     "아는 단어가 300개 남짓이고, 문장의 종류도 몇 가지뿐입니다.",
-  "It translates sentence by sentence and knows nothing of those around.":
+  "It translates each sentence without knowing the sentences around it.":
     "문장을 하나씩 따로 번역하며, 앞뒤 문장은 알지 못합니다.",
   "It knows the voices, accents and microphones of its training data best.":
     "학습 데이터에 있던 목소리, 억양, 마이크에서 가장 정확합니다.",
   "It may leave out or invent words, especially in silence and noise.":
     "단어를 빠뜨리거나 지어낼 수 있습니다. 조용한 부분이나 잡음에서 특히 그렇습니다.",
-  "It may leave out, add or invent; figures and names deserve a second look.":
+  "It may leave out, add or invent; check numbers and names.":
     "내용을 빠뜨리거나 덧붙이거나 지어낼 수 있습니다. 숫자와 이름은 다시 확인하세요.",
   "The text is generated: nothing is cleaned.": "프로그램이 만든 글이므로 정제하지 않습니다.",
   "It writes what its training text makes likely, whether it is true or not.":
@@ -228,21 +228,21 @@ const NAMED: Record<string, string> = {
   loss: "손실",
   "It fills in what its training text makes likely, whether it is true or not.":
     "학습한 글에서 그럴듯한 내용으로 빈칸을 채웁니다. 사실인지는 가리지 않습니다.",
-  "It chooses among the labels that it was trained on, also where none of them fits.":
+  "It chooses among the labels that it was trained on, even if none of them fits.":
     "학습한 레이블 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
-  "It chooses among the tags that it was trained on, also where none of them fits.":
+  "It chooses among the tags that it was trained on, even if none of them fits.":
     "학습한 태그 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
-  "It tags words as its training text cuts them: what stands between spaces.":
+  "It tags words as in its training text, separated by spaces.":
     "학습 데이터와 같은 방식으로, 공백으로 나눈 단어에 태그를 붙입니다.",
-  "It finds the categories that it was trained on, and no more boxes than boxes.most.":
+  "It finds only the categories that it was trained on, and at most boxes.most boxes.":
     "학습한 범주만 찾으며, 상자를 boxes.most개까지만 찾습니다.",
-  "It does not see what is cut off when a picture is made as large as it is read.":
+  "It does not see what is cut off when a picture is resized.":
     "이미지를 읽는 크기에 맞출 때 잘려 나간 부분은 보지 못합니다.",
-  "It tells pictures like those that it has learned from; others come out blurred or wrong.":
+  "It works for pictures like those in its training; others become blurred or wrong.":
     "학습한 것과 비슷한 이미지만 제대로 나타냅니다. 다른 이미지는 흐려지거나 틀리게 나옵니다.",
-  "It paints what its captions are about, in pictures of one size.":
+  "It paints only what its training captions describe, in pictures of one size.":
     "학습한 설명에 나오는 것만 그리며, 이미지의 크기는 하나입니다.",
-  "It shows no more than its codes can tell of a picture.":
+  "It shows no more detail than its codes can represent.":
     "부호로 나타낼 수 있는 것까지만 그립니다.",
   RMSE: "RMSE",
   "codebook perplexity": "부호 혼란도",
@@ -293,9 +293,9 @@ const NAMED: Record<string, string> = {
   "F1 (≤ 40 words)": "F1 (40단어 이하)",
   tags: "품사 정확도",
   "tags, %": "품사 정확도, %",
-  "It parses sentences whose words are cut as those of its treebank are.":
+  "It parses sentences that are split into words as in its treebank.":
     "단어를 학습한 트리뱅크와 같은 방식으로 나눈 문장의 구문을 분석합니다.",
-  "Each parse is a tree over all words, also where the sentence makes no sense.":
+  "Each parse is a tree over all words, even if the sentence makes no sense.":
     "문장이 말이 되지 않아도 모든 단어를 묶은 트리를 만듭니다.",
 };
 

@@ -34,7 +34,7 @@ const SENTENCES: [RegExp, (...found: string[]) => string][] = [
     (task, why) => `이 모델은 아직 ${task} 과제를 거의 배우지 못했습니다. ${reason(why ?? "")}.`,
   ],
   [
-    /About ([\d,]+) more minutes? of training would help: train anew with --minutes (\d+), or raise training\.updates in its recipe\.toml and resume it\./,
+    /About ([\d,]+) more minutes? of training would help: train again with --minutes (\d+), or raise training\.updates in its recipe\.toml and resume it\./,
     (minutes, all) =>
       `${minutes}분쯤 더 학습시키면 도움이 됩니다. --minutes ${all} 옵션으로 새로 학습시키거나, recipe.toml의 training.updates 값을 늘려 이어서 학습시키세요.`,
   ],

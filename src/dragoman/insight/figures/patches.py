@@ -208,7 +208,7 @@ def places_figure(subject: Subject) -> Drawn:
         for place, (r, c) in enumerate(product(range(down), range(across)))
         for other in range(down * across)
     ]
-    title = "Cosine of each patch's position with all others, where it lies in the picture"
+    title = "Cosine of each patch's position with all others, at its place in the picture"
     grid = cosines.reshape(down, across, down, across)
     return Drawn(
         [HeadGrid(title, grid, "row", "column")],

@@ -217,8 +217,7 @@ def _of_table(
     for line, cells in rows:
         if len(cells) <= max(places):
             raise DataError(
-                f"{listing}, line {line}: column {max(places) + 1} is wanted, and there "
-                f"{'is' if len(cells) == 1 else 'are'} {len(cells)}"
+                f"{listing}, line {line}: there is no column {max(places) + 1}, only {len(cells)}"
             )
         yield _pair(line, listing, [cells[place] for place in places])
 

@@ -145,7 +145,7 @@ class _Contradictions:
         return [
             (
                 f"warning: {plural(self._count, 'training example')} also "
-                f"{'stands' if self._count == 1 else 'stand'} also with another label, such as "
+                f"{'occurs' if self._count == 1 else 'occur'} with another label, such as "
                 f"{shortened(readable(source), 60)!r} with {before!r} and {label!r}. Use one "
                 "label for each"
             )

@@ -30,7 +30,7 @@ def show_blanks(run: Run, measured: Any, console: Console) -> str:
 
     console.print(f"\n{measured.table()}\n", markup=False)
     filler = Filler(run)
-    console.print("What may stand in a blank, by the text on both sides of it:\n")
+    console.print("What may fill a blank, given the text on both sides of it:\n")
     for text in _BLANKS:
         found = filler(text)
         console.print(f"  {text}\n  [bold]{found}[/bold]\n")

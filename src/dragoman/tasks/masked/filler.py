@@ -139,9 +139,7 @@ class Filler(Predictor[Filled]):
         open_ones = dict(enumerate(given.blanks))
         first = found = yield from self._candidates(values, open_ones, best)
         if not all(first.values()):
-            raise NoTokenFitsError(
-                f"{shown!r}: no token of the vocabulary can stand in a blank there"
-            )
+            raise NoTokenFitsError(f"{shown!r}: no token of the vocabulary fits a blank there")
         chosen: dict[int, BlankCandidate] = {}
         while open_ones:
             sure = max(open_ones, key=lambda number: found[number][0].probability)

@@ -189,7 +189,7 @@ class ServedParser(AskedRun[Parser]):
     ) -> None:
         """A tree as lists: its words, and its brackets, each before those that it holds."""
         if tree.word is not None:
-            assert parent is not None, "a word stands in a bracket"
+            assert parent is not None, "each word is in a bracket"
             tag = None if tree.label == self.predictor.no_tag else tree.label
             words.append(TreeWord(text=tree.word, tag=tag, parent=parent))
             return

@@ -77,6 +77,6 @@ DEMO = Demo(
     show_heard, (
         "transcribe {to} {to}-recordings/test/*.wav --format json --words",
         "evaluate {to}         # WER and CER, the worst recordings aligned",
-        "train my-recordings/  # your own recordings, a .txt beside each",
+        "train my-recordings/  # your own recordings, a .txt next to each",
     ), spoken_recordings,
 )  # fmt: skip

@@ -157,7 +157,7 @@ class TextAligner:
                 os.utime(path)  # the most recently used are kept
                 return
             except (RunError, OSError) as error:
-                say(f"{error}; learned anew")
+                say(f"{error}; it is learned again")
         say(
             f"learning {'a short' if short else 'the whole'} HMM from the training text"
             + ("" if short else ", which may take minutes")
