@@ -188,7 +188,7 @@ def test_archives_that_do_harm_are_refused(folders: dict[str, Path], tmp_path: P
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("dict.en.txt", "fairseq"), ("best.ckpt", "JoeyNMT"), ("model.npz", "Marian"),
+    [("dict.en.txt", "fairseq"), ("best.ckpt", "JoeyNMT"),
      ("model.index", "TensorFlow"), ("notes.txt", "neither config.json nor model.bin")],
 )  # fmt: skip
 def test_other_programs_are_refused_with_the_reason(

@@ -15,8 +15,8 @@ class ImportArguments:
     """The arguments and options of ``dragoman import``."""
 
     model: Path = argument("FOLDER_OR_ZIP")
-    """The folder of a model, or a ZIP file of it: a Marian model of Hugging Face (OPUS-MT), or a
-    Transformer of CTranslate2 (argos, quickmt)."""
+    """The folder of a model, or a ZIP file of it: a Marian model of Hugging Face (OPUS-MT) or
+    of Marian itself (.npz), or a Transformer of CTranslate2."""
     to: Path | None = None
     """The folder of the new run."""
     languages: str | None = None

@@ -26,8 +26,8 @@ Array = npt.NDArray[Any]
 
 _MOST_MEMBERS = 20_000
 _MOST_HEADER = 4096
-_TYPES = {"<f4": "<f4", "<f2": "<f2", "<f8": "<f8", "|i1": "|i1", "|u1": "|u1"}
-"""The types of numpy that an ``.npz`` file of weights may have."""
+_TYPES = {"<f4": "<f4", "<f2": "<f2", "<f8": "<f8", "|i1": "|i1", "<i1": "|i1", "|u1": "|u1"}
+"""The types of numpy that an ``.npz`` file of weights may have. Marian writes ``<i1`` for bytes."""
 
 
 class Weights(Protocol):

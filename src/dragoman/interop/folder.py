@@ -14,12 +14,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dragoman.base.errors import RunError
-from dragoman.interop import ctranslate2, huggingface
+from dragoman.interop import ctranslate2, huggingface, marian
 from dragoman.interop.model import write_run
 
 _PROGRAMS = (
     (ctranslate2.is_ctranslate2, ctranslate2),
     (huggingface.is_huggingface, huggingface),
+    (marian.is_marian, marian),
 )
 """A check of a folder, and the program that its model is of."""
 _REFUSED = {
@@ -30,8 +31,6 @@ _REFUSED = {
     "saved_model.pb": "TensorFlow: a graph, and no weights with names",
     "*.index": "TensorFlow. Convert it with CTranslate2, and import that",
     "tf_model.h5": "TensorFlow. Load it in transformers with from_tf=True and save it again",
-    "*.npz": "Marian, whose own files are not read yet. Convert it with transformers "
-    "(convert_marian_to_pytorch), and import that",
     "*.gguf": "llama.cpp, a decoder alone",
 }
 """Files of programs whose models are not read, and what to do."""
@@ -70,8 +69,8 @@ def _program_of(folder: Path) -> Any:
         if (path := next(folder.glob(pattern), None)) is not None:
             raise RunError(f"{path} is of {what}")
     raise RunError(
-        f"{folder} has neither config.json nor model.bin: name the folder with the files of a "
-        "Marian model of Hugging Face, or of a Transformer of CTranslate2"
+        f"{folder} has neither config.json nor model.bin nor an .npz file: name the folder with "
+        "the files of a model of Marian, or of Hugging Face's Marian, or of CTranslate2"
     )
 
 

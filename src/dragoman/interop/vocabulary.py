@@ -75,17 +75,23 @@ def read_table(path: Path) -> list[str]:
     found = read_json(path, MOST_JSON)
     if isinstance(found, dict):
         try:
-            found = [token for _, token in _in_order(found, path)]
+            found = table_in_order(found, path)
         except TypeError:
             raise RunError(f"{path} is no table of tokens and ids") from None
     return check_table(found, path)
 
 
-def _in_order(table: Mapping[str, Any], path: Path) -> list[tuple[int, str]]:
+def table_in_order(table: Mapping[str, Any], path: Path) -> list[str]:
+    """Return the tokens of a table in the order of their ids. Errors: ``RunError`` for holes."""
     pairs = sorted((number, token) for token, number in table.items())
     if [number for number, _ in pairs] != list(range(len(pairs))):
         raise RunError(f"{path} has holes: its ids are not those from 0 to {len(pairs) - 1:,}")
-    return pairs
+    return [token for _, token in pairs]
+
+
+def pieces_of(spm: Path) -> list[str]:
+    """Return the pieces of a SentencePiece file in the order of their ids. Errors: ``RunError``."""
+    return [piece.word for piece in _read_cutter(spm).pieces]
 
 
 def check_table(found: Any, path: Path) -> list[str]:
