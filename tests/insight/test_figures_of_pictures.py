@@ -121,7 +121,7 @@ def test_likeness_of_places(run: Path) -> None:
 
 
 def test_what_they_lack_is_told(run: Path, tiny_run: Path) -> None:
-    with pytest.raises(DragomanError, match="this figure needs one. Set --sentence FILE"):
+    with pytest.raises(DragomanError, match=r"this figure needs one. Set --sentence FILE"):
         make_figure("picture-rollout", Subject.open(Run.open(run)))
     text = Subject.open(Run.open(tiny_run), "the dog sees the cat")
     for name in ("picture-rollout", "picture-positions"):

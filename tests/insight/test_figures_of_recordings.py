@@ -86,7 +86,7 @@ def test_band_heads_are_shown_as_they_attend(tmp_path: Path) -> None:
 
 def test_what_it_lacks_is_told(run: Path, tiny_run: Path) -> None:
     with pytest.raises(
-        DragomanError, match="reads recordings, and this figure needs one. Set --sent"
+        DragomanError, match=r"reads recordings, and this figure needs one. Set --sent"
     ):
         make_figure("ctc-spikes", Subject.open(Run.open(run)))
     subject = Subject.open(Run.open(run), "x.wav")
