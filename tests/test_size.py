@@ -18,12 +18,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 570,
-    "code lines in src": 65_815,
-    "code lines beside src": 1_023,
+    "Python files in src": 581,
+    "code lines in src": 67_313,
+    "code lines beside src": 1_038,
     "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 18_581,
-    "lines of C++ in src": 7_181,
+    "lines of C++ in src": 7_269,
     "lines of data, style and scripts in src": 2_867,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in

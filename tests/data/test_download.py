@@ -125,7 +125,7 @@ def test_what_is_there_is_checked_and_not_fetched_again(server: Server, tmp_path
 def test_another_file_in_its_place_is_never_overwritten(server: Server, tmp_path: Path) -> None:
     mine = tmp_path / "train.en.gz"
     mine.write_bytes(b"x" * len(ENGLISH))  # right size, other content
-    with pytest.raises(DataError, match=r"train\.en\.gz is there already"):
+    with pytest.raises(DataError, match=r"train\.en\.gz already exists"):
         fetch(download(server.address), tmp_path)
     assert mine.read_bytes() == b"x" * len(ENGLISH)
     assert server.asked == []

@@ -114,7 +114,7 @@ class NpzWeights:
         begin = archive.read(name, 0, min(_MOST_HEADER, archive.members[name].file_size))
         version = begin[6:7]
         if begin[:6] != b"\x93NUMPY" or version not in (b"\x01", b"\x02"):
-            raise archive.damaged(f"{name[:80]!r} is no array of numpy")
+            raise archive.damaged(f"{name[:80]!r} is not an array of numpy")
         wide = 2 if version == b"\x01" else 4
         after = 8 + wide + int.from_bytes(begin[8 : 8 + wide], "little")
         try:

@@ -120,7 +120,7 @@ class ModelBin:
         if one is None:
             return default
         if math.prod(one.shape) != 1:
-            raise self._damaged(f"{name} is no number")
+            raise self._damaged(f"{name} is not a number")
         return int(np.nan_to_num(numbers(self._bytes(one), one.kind)[0]))
 
     def has(self, begin: str) -> bool:
@@ -369,7 +369,7 @@ def _config(folder: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("add_source_bos"):
         raise RunError(f"{path}: a source that begins with a symbol cannot be imported")
     if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
-        raise RunError(f"{path}: layer_norm_epsilon is no number")
+        raise RunError(f"{path}: layer_norm_epsilon is not a number")
     return found
 
 

@@ -89,7 +89,7 @@ def _unpacked(given: Path) -> Iterator[Path]:
     if not given.is_file():
         raise RunError(f"{given} does not exist: name the folder or the ZIP file of a model")
     if not zipfile.is_zipfile(given):
-        raise RunError(f"{given} is no folder and no ZIP file: name the folder that it is in")
+        raise RunError(f"{given} is not a folder or a ZIP file: name the folder that it is in")
     temporary = Path(tempfile.mkdtemp(prefix="dragoman-import-"))
     try:
         _unpack(given, temporary)
@@ -117,7 +117,7 @@ def _unpack(given: Path, into: Path) -> None:
         with zipfile.ZipFile(given) as archive:
             members = [one for one in archive.infolist() if not one.is_dir()]
             if len(members) > _MOST_MEMBERS:
-                raise RunError(f"{given} has {len(members):,} members: it is no model")
+                raise RunError(f"{given} has {len(members):,} members: it is not a model")
             room = min(_MOST_BYTES, shutil.disk_usage(into).free)
             if sum(one.file_size for one in members) > room:
                 raise RunError(f"{given} would have more than {room:,} bytes when unpacked")

@@ -242,7 +242,7 @@ class _Config:
         values = {**self.values, **(read_json(path) if path.is_file() else {})}
         beam, alpha = values.get("num_beams", 1), values.get("length_penalty", 1.0)
         if type(beam) is not int or not 1 <= beam <= 4096 or type(alpha) not in (int, float):
-            raise RunError(f"{path}: num_beams or length_penalty is no number in its range")
+            raise RunError(f"{path}: num_beams or length_penalty is not a number in its range")
         return {"beam": beam, "length_penalty": float(alpha), "penalty": "marian"}
 
 

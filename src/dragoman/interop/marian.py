@@ -183,7 +183,7 @@ class _Settings:
     def __init__(self, path: Path, file: NpzWeights) -> None:
         self._path = path
         if _SETTINGS not in file.shapes:
-            raise RunError(f"{path} has no {_SETTINGS}: it is no model of {PROGRAM}")
+            raise RunError(f"{path} has no {_SETTINGS}: it is not a model of {PROGRAM}")
         content = file.read(_SETTINGS).tobytes().rstrip(b"\0").decode("utf-8", "replace")
         self._values = _flat(content, f"{path}, {_SETTINGS}")
         for name, allowed in _MUST_BE.items():
@@ -206,7 +206,7 @@ class _Settings:
         return int(value)
 
     def on(self, name: str) -> bool:
-        return self._values.get(name, "false") == "true"
+        return str(self._values.get(name, "false")) == "true"
 
     @property
     def activation(self) -> str:
@@ -268,7 +268,9 @@ def _search(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError):
         beam, alpha = 0, 0.0
     if not 1 <= beam <= 4096 or not 0 <= alpha <= 10:
-        raise RunError(f"{folder}: beam-size or normalize of decoder.yml is no number in its range")
+        raise RunError(
+            f"{folder}: beam-size or normalize of decoder.yml is not a number in its range"
+        )
     return {"beam": beam, "length_penalty": alpha, "penalty": "marian"}
 
 
@@ -315,5 +317,5 @@ def _table(path: Path) -> list[str]:
     try:
         table = {name: int(number) for name, number in found.items()}
     except (TypeError, ValueError):
-        raise RunError(f"{path} is no table of tokens and ids") from None
+        raise RunError(f"{path} is not a table of tokens and ids") from None
     return check_table(table_in_order(table, path), path)

@@ -113,7 +113,7 @@ def _check(found: Imported, file: Weights) -> None:
             )
         if there != one.shape:
             raise RunError(
-                f"{one.name} has the shape {_sizes(there)}, and the settings beside it ask for "
+                f"{one.name} has the shape {_sizes(there)}, and its settings need "
                 f"{_sizes(one.shape)}: the file is of another model, or was cut"
             )
 

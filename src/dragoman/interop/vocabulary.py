@@ -77,7 +77,7 @@ def read_table(path: Path) -> list[str]:
         try:
             found = table_in_order(found, path)
         except TypeError:
-            raise RunError(f"{path} is no table of tokens and ids") from None
+            raise RunError(f"{path} is not a table of tokens and ids") from None
     return check_table(found, path)
 
 

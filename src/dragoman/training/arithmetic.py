@@ -106,7 +106,7 @@ def repeated(
     threads, warning = _threads(nearest.threads, state, ranks)
     if warning is None and nearest.kernels != level:
         warning = (
-            f"this run was begun with {state.kernels} kernels and goes on with {nearest.kernels} "
+            f"this run was begun with {state.kernels} kernels and resumed with {nearest.kernels} "
             "ones, so its weights will differ in the last digits"
         )
     return nearest.on(threads), warning
