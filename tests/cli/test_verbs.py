@@ -28,7 +28,7 @@ from dragoman.training.fastest_way import Timing
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
     "shortlist", "doctor", "serve", "look", "figure", "write", "align", "sweep", "ablate",
-    "classify", "fill", "parse", "tag", "transcribe", "detect", "paint", "prepare",
+    "classify", "fill", "parse", "tag", "transcribe", "detect", "paint", "prepare", "import",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 

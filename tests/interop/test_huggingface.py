@@ -196,7 +196,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("table", "message"),
-    [('{"a": 0, "b": 2}', "holes"), ('{"a": 0, "a2": "1"}', "no table"), ("3", "no tokens"),
+    [('{"a": 0, "b": 2}', "holes"), ('{"a": 0, "a2": "1"}', "is not a table"), ("3", "no tokens"),
      ('["a", "a"]', "twice"), ('["a", ""]', "empty"), ("[", "damaged")],
 )  # fmt: skip
 def test_a_damaged_vocabulary_is_refused(tmp_path: Path, table: str, message: str) -> None:
