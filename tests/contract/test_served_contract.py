@@ -112,7 +112,7 @@ def wrong(cell: Cell) -> Iterator[tuple[dict[str, Any], str, str]]:
     yield {field: 5}, "bad_field", field
     yield {field: [cell.given, 5]}, "bad_field", field
     yield {field: cell.given, "colour": "red"}, "bad_field", "colour"
-    yield {field: cell.given, chooser: "nobody"}, "no_such_run", f"there are: {NAME}, echo"
+    yield {field: cell.given, chooser: "nobody"}, "no_such_run", f"Use one of: {NAME}, echo"
     yield {field: cell.given, chooser: "o" * 60_000}, "no_such_run", "ooo…'"
     if fields[field].default != "":
         yield cell.named, "missing_field", f"missing {field}"

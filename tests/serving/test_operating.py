@@ -229,7 +229,7 @@ def test_a_key_brings_its_own_limits_and_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (f"{BOB} Bob beam=3", "beam is no limit of one holder"),
+        (f"{BOB} Bob beam=3", "beam is not a limit of an account"),
         (f"{BOB} Bob burst=many", "line 2: burst"),
         (f"{BOB} Bob burst=0", "line 2: burst"),
         (f"{BOB} Ada burst=3", "share one account"),

@@ -449,7 +449,7 @@ def test_a_damaged_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
             (folder / "recipe.toml").write_text("broken = ")
             (folder / "metrics.jsonl").write_text("broken\n")
             for answer in (
-                await client.post("/v1/figures", json={"name": "heads", "sentence": "The dog."}),
+                await client.post("/v1/figures", json={"name": "timeline"}),
                 await client.get("/v1/runs/tiny"),
             ):
                 assert answer.status_code == 500 and "log" in answer.json()["error"]

@@ -174,7 +174,7 @@ def test_a_request_to_stop_saves_and_names_the_resume_command(
     assert process.exitcode == 0
     done = records(run)[-1]["update"]
     assert 7 <= done < run.updates
-    assert f"stopped at update {done} of 40; all is saved" in said(run)
+    assert f"stopped at update {done} of 40; everything is saved" in said(run)
     assert f"dragoman resume {run.folder}" in said(run)
     assert Checkpoints(run.folder / "training").latest().state.update == done
     assert_same_end(finished(run), uninterrupted)
@@ -285,7 +285,7 @@ def test_a_file_of_a_checkpoint_that_is_not_as_it_was_ends_the_resume(
         Checkpoints(copied.folder / "training").latest()
     told = str(caught.value)
     assert f"{folder / name}.safetensors is {what}" in told
-    assert "start at random" in told and f"dragoman train FILES --from {copied.folder}" in told
+    assert "start a new run" in told and f"dragoman train FILES --from {copied.folder}" in told
     # What a kill left between two checkpoints is a way out.
     shutil.copytree(folder, folder.with_name("checkpoint-00000004-0"))
     with pytest.raises(RunError, match=f"Remove {folder}: dragoman resume {copied.folder} then"):
@@ -343,7 +343,7 @@ def test_a_run_copied_by_half_says_what_is_lost(copied: ToyRun, uninterrupted: T
     cut(copied.folder / "metrics.jsonl")
     finished(replace(copied, updates=44))
     assert "model.safetensors is older than the weights of update" in said(copied)
-    assert "metrics.jsonl is shorter than this checkpoint left it" in said(copied)
+    assert "metrics.jsonl is shorter than when this checkpoint was saved" in said(copied)
     assert [r["update"] for r in records(copied) if r["kind"] == "update"][-5:] == [*range(40, 45)]
 
 
@@ -361,7 +361,7 @@ def test_damaged_states_are_told_in_words(copied: ToyRun) -> None:
         return re.sub('"format": [0-9]+', f'"format": {number}', whole)
 
     for damaged in (whole[:-7], of_format(0), whole.replace('"steps": ', '"steps": -')):
-        assert "is damaged" in told(damaged) and "start at random" in told(damaged)
+        assert "is damaged" in told(damaged) and "start a new run" in told(damaged)
     assert "newer version" in told(of_format(99))
     assert "before 0.1.0" in told(of_format(3))
     assert "dragoman train FILES --from RUN" in told(of_format(3))

@@ -170,7 +170,7 @@ def test_what_cannot_be_compared_is_said(
         ((runs[0],), "needs two systems"),
         ((runs[0], gold), f"{gold} is a file"),
         ((*runs, "--source", gold, "--reference", gold), "Use only --source"),
-        ((*runs, "--to", tmp_path / "x.html"), "leave it out"),
+        ((*runs, "--to", tmp_path / "x.html"), "Leave it out"),
         ((*runs, "--test", "t"), "use bootstrap or randomisation"),
         ((runs[0], labelling, "--source", gold), "only runs of the same task"),
     ):

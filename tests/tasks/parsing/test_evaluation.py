@@ -174,7 +174,7 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
     assert tuned.target.fingerprint == toy.target.fingerprint
     assert ParsingEvaluation()(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
     with pytest.raises(
-        RecipeError, match="--init-part encoder: a parser goes on from all of another"
+        RecipeError, match="--init-part encoder: a parser starts from all weights of another run"
     ):
         recipe_of([str(other)], task="parsing", start_from=toy, take="encoder")
 
