@@ -204,3 +204,28 @@ def test_a_damaged_vocabulary_is_refused(tmp_path: Path, table: str, message: st
     (folder / "vocab.json").write_text(table)
     with pytest.raises(RunError, match=message):
         import_model(folder, tmp_path / "run", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("generation_config.json", "[1]", "is not a table of settings"),
+        ("tokenizer_config.json", "5", ""),
+        ("config.json", {"encoder_layers": 900_000}, "encoder_layers is 900000"),
+        ("config.json", {"activation_function": []}, "activation_function"),
+    ],
+)
+def test_settings_of_another_kind_are_refused(
+    name: str, content: Any, message: str, tmp_path: Path
+) -> None:
+    """Before memory is taken for them; what names the languages may be left out."""
+    folder = marian_folder(tmp_path / "model")
+    path = folder / name
+    if isinstance(content, dict):
+        content = json.dumps(json.loads(path.read_text()) | content)
+    path.write_text(content)
+    if message:
+        with pytest.raises(RunError, match=message):
+            import_model(folder, tmp_path / "run", ("en", "de"))
+    else:
+        import_model(folder, tmp_path / "run", ("en", "de"))

@@ -366,7 +366,7 @@ def test_damaged_states_are_told_in_words(copied: ToyRun) -> None:
     assert "before 0.1.0" in told(of_format(3))
     assert "dragoman train FILES --from RUN" in told(of_format(3))
     path.unlink()
-    with pytest.raises(RunError, match=r"state\.json is missing, so training cannot go on"):
+    with pytest.raises(RunError, match=r"state\.json is missing, so training cannot be resumed"):
         Checkpoints(copied.folder / "training").latest()
     shutil.rmtree(path.parent)
     with pytest.raises(RunError, match="has no checkpoint"):

@@ -389,7 +389,10 @@ def _vocabularies(
     made = []
     for side, count in zip(("source", "target"), rows, strict=True):
         table, path = _table(folder, side)
-        if (unknown := config.get("unk_token", UNKNOWN)) not in table:
+        unknown = config.get("unk_token", UNKNOWN)
+        if not isinstance(unknown, str):
+            raise RunError(f"{folder / 'config.json'}: unk_token is {unknown!r:.80}, not a token")
+        if unknown not in table:
             table.append(unknown)
         if len(table) != count:
             raise RunError(

@@ -3,6 +3,7 @@ and why others are refused."""
 
 from __future__ import annotations
 
+import lzma
 import re
 import shutil
 import tempfile
@@ -92,8 +93,11 @@ def _unpacked(given: Path) -> Iterator[Path]:
         raise RunError(f"{given} is not a folder or a ZIP file: name the folder that it is in")
     temporary = Path(tempfile.mkdtemp(prefix="dragoman-import-"))
     try:
-        _unpack(given, temporary)
-        yield _inner(temporary)
+        # In a folder of its own: some files of a model are also looked for one folder above.
+        inside = temporary / "model"
+        inside.mkdir()
+        _unpack(given, inside)
+        yield _inner(inside)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -124,7 +128,7 @@ def _unpack(given: Path, into: Path) -> None:
             for one in members:
                 _unpack_member(archive, one, given, into)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError,
-            NotImplementedError, RuntimeError) as error:  # fmt: skip
+            NotImplementedError, RuntimeError, lzma.LZMAError) as error:  # fmt: skip
         raise RunError(f"{given} is damaged or cut short ({str(error)[:200]})") from None
 
 

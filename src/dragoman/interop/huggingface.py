@@ -68,7 +68,8 @@ def languages_of(folder: Path) -> tuple[str, str] | None:
     """Return the languages that the tokenizer names, or None."""
     path = folder / "tokenizer_config.json"
     named = read_json(path) if path.is_file() else {}
-    pair = [named.get(f"{side}_lang") for side in ("source", "target")] if named else []
+    is_table = isinstance(named, dict)
+    pair = [named.get(f"{side}_lang") for side in ("source", "target")] if is_table else []
     return tuple(pair) if len(pair) == 2 and all(isinstance(one, str) for one in pair) else None  # type: ignore[return-value]
 
 
@@ -193,7 +194,8 @@ class _Config:
 
     def count(self, name: str, least: int = 1) -> int:
         value = self.values.get(name)
-        if type(value) is not int or not least <= value < 10**6:
+        most = 256 if name.endswith("_layers") else 10**6  # before any layer is described
+        if type(value) is not int or not least <= value <= most:
             raise RunError(f"{self.path}: {name} is {value!r:.80}, and a number is expected")
         return value
 
@@ -229,7 +231,7 @@ class _Config:
     @property
     def activation(self) -> str:
         name = self.values.get("activation_function", "gelu")
-        if name not in _ACTIVATIONS:
+        if not isinstance(name, str) or name not in _ACTIVATIONS:
             raise RunError(
                 f"{self.path}: activation_function {name!r:.80}; {', '.join(_ACTIVATIONS)} are "
                 "what can be imported"
@@ -239,7 +241,10 @@ class _Config:
     def search(self, folder: Path) -> dict[str, Any]:
         """Beam and length penalty. A score is divided by length^α there."""
         path = folder / "generation_config.json"
-        values = {**self.values, **(read_json(path) if path.is_file() else {})}
+        chosen = read_json(path) if path.is_file() else {}
+        if not isinstance(chosen, dict):
+            raise RunError(f"{path} is not a table of settings")
+        values = {**self.values, **chosen}
         beam, alpha = values.get("num_beams", 1), values.get("length_penalty", 1.0)
         if type(beam) is not int or not 1 <= beam <= 4096 or type(alpha) not in (int, float):
             raise RunError(f"{path}: num_beams or length_penalty is not a number in its range")

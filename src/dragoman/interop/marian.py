@@ -70,6 +70,8 @@ _MUST_BE = {
 """The values of settings that a model here can compute. The first is Marian's default."""
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "gelu": "gelu"}
 _LINE = re.compile(r"""^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#?-].*?|-.*?):(?:\s+(.*?))?\s*$""")
+_LONGEST_LINE = 4_096
+"""The most characters of a line: the patterns take quadratic time."""
 _ITEM = re.compile(r"^\s*-\s+(.*?)\s*$")
 
 
@@ -203,6 +205,8 @@ class _Settings:
         value = self._values.get(name)
         if not isinstance(value, str) or not re.fullmatch(r"[1-9][0-9]{0,5}", value):
             raise RunError(f"{self._path}: {name} is {value!r:.80}, and a number is expected")
+        if name.endswith("-depth") and int(value) > 256:  # before any layer is described
+            raise RunError(f"{self._path}: {name} is {value}; at most 256 layers are possible")
         return int(value)
 
     def on(self, name: str) -> bool:
@@ -226,6 +230,8 @@ def _flat(text: str, where: str) -> dict[str, Any]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.startswith(("#", "---")):
             continue
+        if len(line) > _LONGEST_LINE:
+            raise RunError(f"{where}, line {number} has {len(line):,} characters")
         if (item := _ITEM.match(line)) and name is not None and found[name] in ("", []):
             found[name] = [_plain(item[1])]
         elif item and name is not None and isinstance(found[name], list):

@@ -18,6 +18,7 @@ import torch
 
 from dragoman.base.atomic import creating_folder
 from dragoman.base.errors import RunError
+from dragoman.base.reading import readable
 from dragoman.base.tensor_file import require_finite
 from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm
@@ -90,7 +91,7 @@ def _recipe(found: Imported, languages: tuple[str, str], folder: Path) -> Recipe
     size = max(found.source.text.size, found.target.text.size, 8)
     return Recipe.parse(
         {
-            "name": folder.name,
+            "name": readable(folder.name),
             "languages": {"source": languages[0], "target": languages[1]},
             "text": {**text, "vocabulary": size},
             "model": {**found.model},
