@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 581,
-    "code lines in src": 67_330,
+    "code lines in src": 67_335,
     "code lines beside src": 1_038,
     "code lines in benchmarks": 5_923,
     "lines of the page in web/src": 18_581,

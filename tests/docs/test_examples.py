@@ -24,6 +24,7 @@ from urllib.request import urlopen
 
 import pytest
 import soundfile
+from foreign_models import marian_folder
 from PIL import Image
 from row_files import RATE, tone, write_wav
 from tiny_cells import tiny_cell
@@ -220,6 +221,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tagged,) = (path for path in (folder / "text-tagging").iterdir() if path.is_file())
     shutil.copy(tagged, files / "tagged.tsv")
     write_documents(files, english, german)
+    marian_folder(files / "opus-mt-en-de")
     return folder
 
 

@@ -158,3 +158,10 @@ def test_files_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has no v\.vocab\.yml"):
         import_model(folder, tmp_path / "run", None)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_long_line_takes_time_in_proportion(tmp_path: Path) -> None:
+    """Its spaces are read once: tried from each of them, these would take hours."""
+    line = "\nnote: a" + " " * 1_000_000 + "b\n"
+    folder = folder_of(tmp_path / "model", arrays(theirs(), SETTINGS + line))
+    import_model(folder, tmp_path / "run", None)

@@ -29,11 +29,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import open_regular, read_bytes, read_json
 from dragoman.interop.archives import Array, numbers
-from dragoman.interop.model import Imported, Taken, bias_of_rows, of_rows
+from dragoman.interop.model import Imported, Taken, bias_of_rows, languages_in, of_rows
 from dragoman.interop.vocabulary import (
     BEGIN,
     END,
@@ -46,6 +47,7 @@ from dragoman.interop.vocabulary import (
     read_table,
     reads_characters,
 )
+from dragoman.nn.positions import marian
 
 PROGRAM = "CTranslate2"
 _OLDEST, _NEWEST = 2, 6
@@ -192,10 +194,7 @@ def open_weights(folder: Path) -> Iterator[ModelBin]:
 
 def languages_of(folder: Path) -> tuple[str, str] | None:
     """Return the languages of an argos package, or None."""
-    path = folder.parent / "metadata.json"
-    named = read_json(path) if path.is_file() else {}
-    pair = (named.get("from_code"), named.get("to_code")) if isinstance(named, dict) else ()
-    return pair if len(pair) == 2 and all(isinstance(one, str) for one in pair) else None  # type: ignore[return-value]
+    return languages_in(folder.parent / "metadata.json", "from_code", "to_code")
 
 
 def take_apart(folder: Path, file: ModelBin) -> Imported:
@@ -242,7 +241,7 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
         **_ends(file, model, target, target_rows),
         **_layers(model),
     }
-    if file.layers("encoder") * file.layers("decoder") == 0:
+    if not (model["encoder_layers"] and model["decoder_layers"]):
         raise RunError(f"{folder} has no layers of an encoder and a decoder")
     return Imported(PROGRAM, model, source, target, weights, {"beam": 2, "penalty": "marian",
                     "length_penalty": 1.0}, said)  # fmt: skip
@@ -290,12 +289,10 @@ def _positions(file: ModelBin) -> int:
 
 
 def counted_from_one(count: int, width: int) -> Array:
-    """(count, width): sines and then cosines of the positions from 1, by which OpenNMT-tf and
+    """(count, width): Marian's encoding of the positions from 1, by which OpenNMT-tf and
     CTranslate2 tell places where the model brings no table."""
-    half = width // 2
-    steps = np.exp(np.arange(half) * -(math.log(1e4) / max(1, half - 1)))
-    angles = np.arange(1, count + 1)[:, None] * steps
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
+    table: Array = marian(torch.arange(1, count + 1), width).numpy()
+    return table
 
 
 def _ends(
@@ -370,6 +367,8 @@ def _config(folder: Path) -> dict[str, Any]:
         raise RunError(f"{path}: a source that begins with a symbol cannot be imported")
     if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
         raise RunError(f"{path}: layer_norm_epsilon is not a number")
+    if not isinstance(unknown := found.get("unk_token", UNKNOWN), str):
+        raise RunError(f"{path}: unk_token is {unknown!r:.80}, not a token")
     return found
 
 
@@ -389,10 +388,7 @@ def _vocabularies(
     made = []
     for side, count in zip(("source", "target"), rows, strict=True):
         table, path = _table(folder, side)
-        unknown = config.get("unk_token", UNKNOWN)
-        if not isinstance(unknown, str):
-            raise RunError(f"{folder / 'config.json'}: unk_token is {unknown!r:.80}, not a token")
-        if unknown not in table:
+        if (unknown := config.get("unk_token", UNKNOWN)) not in table:
             table.append(unknown)
         if len(table) != count:
             raise RunError(

@@ -24,7 +24,14 @@ from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
 from dragoman.base.tensor_file import open_tensors
 from dragoman.interop.archives import Weights
-from dragoman.interop.model import Imported, Taken, bias_of_rows, of_rows
+from dragoman.interop.model import (
+    MOST_LAYERS,
+    Imported,
+    Taken,
+    bias_of_rows,
+    languages_in,
+    of_rows,
+)
 from dragoman.interop.pickled import open_pickled
 from dragoman.interop.vocabulary import BEGIN, END, UNKNOWN, from_sentencepiece, read_table
 
@@ -66,11 +73,7 @@ def open_weights(folder: Path) -> Iterator[Weights]:
 
 def languages_of(folder: Path) -> tuple[str, str] | None:
     """Return the languages that the tokenizer names, or None."""
-    path = folder / "tokenizer_config.json"
-    named = read_json(path) if path.is_file() else {}
-    is_table = isinstance(named, dict)
-    pair = [named.get(f"{side}_lang") for side in ("source", "target")] if is_table else []
-    return tuple(pair) if len(pair) == 2 and all(isinstance(one, str) for one in pair) else None  # type: ignore[return-value]
+    return languages_in(folder / "tokenizer_config.json", "source_lang", "target_lang")
 
 
 def take_apart(folder: Path, file: Weights) -> Imported:
@@ -84,8 +87,8 @@ def take_apart(folder: Path, file: Weights) -> Imported:
         "kind": "transformer",
         "model_dim": d,
         "ffn_dim": config.same("encoder_ffn_dim", "decoder_ffn_dim"),
-        "encoder_layers": config.count("encoder_layers"),
-        "decoder_layers": config.count("decoder_layers"),
+        "encoder_layers": config.count("encoder_layers", most=MOST_LAYERS),
+        "decoder_layers": config.count("decoder_layers", most=MOST_LAYERS),
         "attention": {
             "num_heads": config.same("encoder_attention_heads", "decoder_attention_heads")
         },
@@ -143,10 +146,9 @@ def _layers(model: Mapping[str, Any], order: Any) -> dict[str, Taken]:
 
     def linear(ours: str, theirs: str, out: int, into: int) -> None:
         """A layer that reads or writes rows of the model, or both sides of which are inner."""
-        reads, writes = ours.split(".")[-1] != "outer", ours.split(".")[-1] in ("outer", "output")
-        reads = reads and not writes
+        writes = ours.split(".")[-1] in ("outer", "output")
         made[f"{ours}.weight"] = Taken(
-            f"{theirs}.weight", (out, into), lambda x: x[:, order] if reads else x[order]
+            f"{theirs}.weight", (out, into), lambda x: x[order] if writes else x[:, order]
         )
         made[f"{ours}.bias"] = Taken(
             f"{theirs}.bias", (out,), (lambda x: x[order]) if writes else (lambda x: x)
@@ -192,9 +194,8 @@ class _Config:
             what = on[0] if on else "static_position_embeddings"
             raise RunError(f"{path}: {what} is set in a way that MarianMTModel does not compute")
 
-    def count(self, name: str, least: int = 1) -> int:
+    def count(self, name: str, least: int = 1, most: int = 10**6 - 1) -> int:
         value = self.values.get(name)
-        most = 256 if name.endswith("_layers") else 10**6  # before any layer is described
         if type(value) is not int or not least <= value <= most:
             raise RunError(f"{self.path}: {name} is {value!r:.80}, and a number is expected")
         return value

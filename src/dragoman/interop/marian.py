@@ -21,7 +21,7 @@ from typing import Any
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes
 from dragoman.interop.archives import Array, NpzWeights, open_npz
-from dragoman.interop.model import Imported, Taken, bias_of_rows, of_rows
+from dragoman.interop.model import MOST_LAYERS, Imported, Taken, bias_of_rows, of_rows
 from dragoman.interop.vocabulary import (
     BEGIN,
     END,
@@ -69,10 +69,8 @@ _MUST_BE = {
 }
 """The values of settings that a model here can compute. The first is Marian's default."""
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "gelu": "gelu"}
-_LINE = re.compile(r"""^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#?-].*?|-.*?):(?:\s+(.*?))?\s*$""")
-_LONGEST_LINE = 4_096
-"""The most characters of a line: the patterns take quadratic time."""
-_ITEM = re.compile(r"^\s*-\s+(.*?)\s*$")
+_LINE = re.compile(r"""^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#?-].*?|-.*?):(?:\s+(.*))?$""")
+_ITEM = re.compile(r"^\s*-\s+(.*)$")
 
 
 def is_marian(folder: Path) -> bool:
@@ -113,16 +111,14 @@ def take_apart(folder: Path, file: NpzWeights) -> Imported:
     everything, sources = settings.on("tied-embeddings-all"), settings.on("tied-embeddings-src")
     tied = everything or settings.on("tied-embeddings")
     joint = everything or sources
-    d, rows = settings.count("dim-emb"), (len(source.rows), len(target.rows))
-    rows = (rows[0] - source.strangers, rows[1] - target.strangers)
-    rows = (rows[0] - (-1 in source.rows), rows[1] - (-1 in target.rows))
+    d, rows = settings.count("dim-emb"), (max(source.rows) + 1, max(target.rows) + 1)
     inner = settings.count("transformer-dim-ffn")
     model = {
         "kind": "transformer",
         "model_dim": d,
         "ffn_dim": inner,
-        "encoder_layers": settings.count("enc-depth"),
-        "decoder_layers": settings.count("dec-depth"),
+        "encoder_layers": settings.layers("enc-depth"),
+        "decoder_layers": settings.layers("dec-depth"),
         "attention": {"num_heads": settings.count("transformer-heads")},
         "norm": "post",
         "tie": "target" if tied else "none",
@@ -205,9 +201,14 @@ class _Settings:
         value = self._values.get(name)
         if not isinstance(value, str) or not re.fullmatch(r"[1-9][0-9]{0,5}", value):
             raise RunError(f"{self._path}: {name} is {value!r:.80}, and a number is expected")
-        if name.endswith("-depth") and int(value) > 256:  # before any layer is described
-            raise RunError(f"{self._path}: {name} is {value}; at most 256 layers are possible")
         return int(value)
+
+    def layers(self, name: str) -> int:
+        if (value := self.count(name)) > MOST_LAYERS:
+            raise RunError(
+                f"{self._path}: {name} is {value}; at most {MOST_LAYERS} layers are possible"
+            )
+        return value
 
     def on(self, name: str) -> bool:
         return str(self._values.get(name, "false")) == "true"
@@ -230,17 +231,15 @@ def _flat(text: str, where: str) -> dict[str, Any]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.startswith(("#", "---")):
             continue
-        if len(line) > _LONGEST_LINE:
-            raise RunError(f"{where}, line {number} has {len(line):,} characters")
         if (item := _ITEM.match(line)) and name is not None and found[name] in ("", []):
-            found[name] = [_plain(item[1])]
+            found[name] = [_plain(item[1].rstrip())]
         elif item and name is not None and isinstance(found[name], list):
-            found[name].append(_plain(item[1]))
+            found[name].append(_plain(item[1].rstrip()))
         elif (pair := _LINE.match(line)) is not None:
             name = _plain(pair[1])
             if name in found:
                 raise RunError(f"{where}, line {number}: {name[:80]!r} is there twice")
-            found[name] = _plain(pair[2] or "")
+            found[name] = _plain((pair[2] or "").rstrip())
         elif name is None or not line.startswith((" ", "\t")):
             raise RunError(f"{where}, line {number}: no name and value, as {PROGRAM} writes them")
     return found

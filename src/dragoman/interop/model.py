@@ -18,7 +18,7 @@ import torch
 
 from dragoman.base.atomic import creating_folder
 from dragoman.base.errors import RunError
-from dragoman.base.reading import readable
+from dragoman.base.reading import read_json, readable
 from dragoman.base.tensor_file import require_finite
 from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm
@@ -30,6 +30,9 @@ from dragoman.tasks.catalogue import Recipe
 from dragoman.training.weights import save_weights
 
 Change = Callable[[Array], Array]
+
+MOST_LAYERS = 256
+"""The most layers of an encoder or decoder here, asked for before the first is described."""
 
 
 def _same(array: Array) -> Array:
@@ -62,6 +65,16 @@ class Imported:
     """The section ``search`` of the recipe."""
     said: Sequence[str] = ()
     """Messages for people about the import."""
+
+
+def languages_in(path: Path, *keys: str) -> tuple[str, str] | None:
+    """The languages that a JSON file names by two keys, source before target; None without them."""
+    named = read_json(path) if path.is_file() else {}
+    pair = [named.get(key) for key in keys] if isinstance(named, dict) else []
+    match pair:
+        case [str() as source, str() as target]:
+            return source, target
+    return None
 
 
 def write_run(found: Imported, file: Weights, languages: tuple[str, str], folder: Path) -> None:

@@ -240,8 +240,10 @@ class Text:
 
     @cached_property
     def _has_unused(self) -> bool:
-        """True if text is not cut into some tokens, as in models of other programs."""
-        return any(map(self._processor.is_unused, range(self.size)))
+        """True if text is not cut into some tokens, as in models of other programs. A vocabulary
+        with tokens for bytes is ours, and has none: its tokens are not looked through."""
+        unused = map(self._processor.is_unused, range(self.size))
+        return not self.settings.byte_fallback and any(unused)
 
     def _by_part(self, prepared: str, cut: Callable[[str, int], list[int]]) -> list[int]:
         """Return the tokens of a text. SentencePiece reads U+2581 as a space: in lossless text
