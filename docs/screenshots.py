@@ -1,9 +1,11 @@
-"""Takes the pictures of the page in images/: python docs/screenshots.py http://127.0.0.1:5050
+"""Takes the pictures of the page in images/:
+
+    python docs/screenshots.py http://127.0.0.1:5050 [FILE]
 
 A run of ``dragoman demo`` must be served there, of any task: the pictures are those of its views.
-The demo has no tagger: ``tag.png`` is of a run that was trained on sentences with names, and
-``label.png`` of one of MNIST's digits (docs/results.md).
-Chromium is Debian's, as for the page's tests.
+A detector and a model that transcribes need a FILE to read. The demo has no tagger: ``tag.png`` is
+of a run that was trained on sentences with names, and ``label.png`` of one of MNIST's digits
+(docs/results.md). Chromium is Debian's, as for the page's tests.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 import re
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +31,7 @@ TEXT = (
 BEGINNING = "Das Tier"
 LABELLED = "A bear caught the animal although it was very strong."
 BLANKS = "The ___ didn't cross the street because it was too ___."
+CAPTION = "a small blue square above a large blue triangle"
 WORDS = "the old dog sees the small cat of the house ."
 
 
@@ -130,6 +134,22 @@ def drawing(browser: Browser, address: str) -> None:
     taken(page, "label")
 
 
+def given(browser: Browser, address: str, *, view: str, name: str, height: int) -> None:
+    """What a model says of the file that the command names."""
+    page = opened(browser, f"{address}/#{view}", height=height)
+    page.locator("input[type=file]").first.set_input_files(sys.argv[2])
+    expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=60_000)
+    page.wait_for_timeout(2_000)
+    taken(page, name)
+
+
+def painting(browser: Browser, address: str) -> None:
+    """A picture of a caption, and others of the same."""
+    page = opened(browser, f"{address}/#paint?text={quote(CAPTION)}", height=700)
+    expect(page.locator(".others .thumb").first).to_be_visible(timeout=60_000)
+    taken(page, "paint")
+
+
 def parsing(browser: Browser, address: str) -> None:
     """A tree, one of its brackets pointed at."""
     page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=770)
@@ -146,12 +166,16 @@ def taken(page: Page, name: str) -> None:
     page.context.close()
 
 
+DRAWN = ("classification", "pictures")
 PICTURES = {
     "translation": translation,
     "language-model": writing,
     "masked": filling,
     "classification": labelling,
     "parsing": parsing,
+    "detection": partial(given, view="boxes", name="detect", height=720),
+    "transcription": partial(given, view="transcribe", name="transcribe", height=720),
+    "painting": painting,
 }
 
 
@@ -159,7 +183,8 @@ def main(address: str) -> None:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with urlopen(f"{address}/v1/info") as answer:
         runs = json.load(answer)["runs"]
-    views = {drawing if run.get("reads") == "pictures" else PICTURES[run["task"]] for run in runs}
+    kinds = {(run["task"], run.get("reads")) for run in runs}
+    views = {drawing if kind == DRAWN else PICTURES[kind[0]] for kind in kinds}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for view in views:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields
-from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
@@ -63,69 +60,25 @@ def _first_sentence(verb: Any) -> str:
 
 
 def _verb(name: str, verb: Any) -> str:
-    kind = arguments_of(verb)
-    hints, helps = get_type_hints(kind), verb.help_of_fields()
-    usage, given, options = [], [], []
-    for one in fields(kind):
-        default, value = _default(one), _placeholder(one, hints[one.name])
-        text = _cell(helps.get(one.name, ""))
-        if "is_argument" in one.metadata:
-            usage.append(value if one.metadata["default"] is ... else f"[{value.strip('[]')}]")
+    context, helps = verb.context_class(verb), verb.help_of_fields()
+    given, options = [], []
+    for param in verb.get_params(context)[:-1]:  # the last is --help
+        names, told = param.get_help_record(context)
+        text = _cell(helps.get(param.name, ""))
+        if param.param_type_name == "argument":
+            value = param.metavar or param.name.upper()
             given.append(f"| `{_piped(value)}` | {text} |\n")
-            continue
-        names = ", ".join(f"`{name}`" for name in option_names(one))
-        value = f" `{_piped(value)}`" if value else ""
-        options.append(f"| {names}{value} | {default} | {text} |\n")
-    pieces = ([] if not options else ["[OPTIONS]"]) + usage
-    head = f"\n### dragoman {name}\n\n```text\ndragoman {' '.join([name, *pieces])}\n```\n"
-    page = f"{head}\n{_prose(verb.help)}"
+        else:
+            default = re.search(r"default: ([^];]+)", told)
+            value = f"`{default[1]}`" if default else ""
+            options.append(f"| `{_piped(names)}` | {value} | {text} |\n")
+    usage = " ".join(["dragoman", name, *verb.collect_usage_pieces(context)])
+    page = f"\n### dragoman {name}\n\n```text\n{usage}\n```\n\n{_prose(verb.help)}"
     if given:
         page += "\n| argument | what it is |\n|---|---|\n" + "".join(given)
     if options:
         page += "\n| option | default | what it does |\n|---|---|---|\n" + "".join(options)
     return page
-
-
-def arguments_of(verb: Any) -> Any:
-    """The class whose fields are the arguments and options of a verb."""
-    return next(iter(get_type_hints(verb.verb).values()))
-
-
-def option_names(one: Field[Any]) -> list[str]:
-    """How an option may be given: ``--no-page`` too where it is on by itself."""
-    long = "--" + one.name.strip("_").replace("_", "-")
-    off = [f"--no-{long[2:]}"] if _value(one) is True else []
-    return [long, *off, *one.metadata.get("short", ())]
-
-
-def _value(one: Field[Any]) -> Any:
-    """The default of an option."""
-    if "default" in one.metadata:
-        return one.metadata["default"]
-    if "of" in one.metadata:
-        return one.metadata["of"]().model_fields[one.name].default
-    return None if one.default is MISSING else one.default
-
-
-def _placeholder(one: Field[Any], hint: Any) -> str:
-    """What stands for the value of an argument or option; nothing for a switch."""
-    if one.metadata.get("metavar"):
-        return str(one.metadata["metavar"])
-    if "of" in one.metadata:
-        hint = one.metadata["of"]().model_fields[one.name].annotation
-    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not NoneType]
-    if kinds and get_origin(kinds[0]) is tuple:
-        hint, kinds = kinds[0], list(get_args(kinds[0]))
-    if get_origin(hint) is Literal:
-        return "|".join(map(str, kinds))
-    if bool in kinds:
-        return ""
-    if "is_argument" in one.metadata:
-        return one.name.strip("_").upper()
-    told = {int: "N", float: "NUMBER", Path: "PATH", str: "TEXT"}
-    if get_origin(hint) is tuple:
-        return " ".join(told[kind] for kind in kinds)
-    return told.get(kinds[0], "VALUE")
 
 
 def _prose(text: str) -> str:
@@ -155,13 +108,6 @@ def _cell(text: str) -> str:
 
 def _piped(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _default(one: Field[Any]) -> str:
-    value = _value(one)
-    if value in (None, False, ..., "", []):
-        return ""
-    return "on" if value is True else f"`{value}`"
 
 
 if __name__ == "__main__":

@@ -59,6 +59,9 @@ Verbose = Annotated[bool, "Also say how this machine computes, and why."]
 AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 
+_PLACEHOLDERS = {int: "N", float: "NUMBER", Path: "PATH", str: "TEXT"}
+
+
 def argument(metavar: str | None = None, default: Any = ...) -> Any:
     """Return a positional field, which is required unless it has a default."""
     return field(metadata={"is_argument": True, "default": default, "metavar": metavar})
@@ -192,7 +195,7 @@ def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
     told = {"default": one.default, **one.metadata}
     if "of" in told:
         told = {**_of_setting(told["of"]().model_fields[one.name]), **one.metadata}
-    default, metavar = told["default"], told.get("metavar")
+    default, metavar = told["default"], told.get("metavar") or _placeholder(hint)
     about: Any = typer.Argument(metavar=metavar)
     if "is_argument" not in told:
         name = _long(one)
@@ -204,6 +207,13 @@ def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
         default=inspect.Parameter.empty if default is ... else default,
         annotation=Annotated[hint, about],
     )
+
+
+def _placeholder(hint: Any) -> str | None:
+    """Return what stands for a value of this type in the help, or None for a choice or a switch."""
+    (kind, *_) = get_args(hint) or (hint,)
+    kinds = get_args(kind) if get_origin(kind) is tuple else (kind,)
+    return " ".join(_PLACEHOLDERS.get(one, "") for one in kinds) or None
 
 
 def _of_setting(setting: FieldInfo) -> dict[str, Any]:
