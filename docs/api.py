@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dragoman
-from dragoman.base.help_texts import help_texts
+from dragoman.console.options import help_texts
 
 _HEAD = """\
 # Python reference

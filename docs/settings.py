@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dragoman.base.help_texts import help_texts
+from dragoman.console.options import help_texts
 from dragoman.models.settings import KINDS
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.recipe_text import settings_in

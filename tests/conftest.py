@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -23,6 +23,8 @@ from command_line import Dragoman, Said
 from tiny_recipe import TINY
 
 if TYPE_CHECKING:
+    from inline_workers import InlineWorkers
+
     from dragoman.tasks.catalogue import Run
 
 # Set before anything imports rich or torch. Tiny models lose time with many threads.
@@ -125,6 +127,21 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
         return Run.open(run_of_cell(task, source, kind, tmp_path_factory.mktemp(kind)))
 
     return trained
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
+    """Workers of this process, of which a test may ask for special ones: what they do does not
+    depend on where they are."""
+    from inline_workers import InlineWorkers
+
+    def use(*arguments: Any, **options: Any) -> InlineWorkers:
+        workers = InlineWorkers(*arguments, **options)
+        monkeypatch.setattr("dragoman.cluster.command.workers_at", lambda place: workers.all)
+        return workers
+
+    use(1)
+    return use
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,9 @@ FLOOR_OF = {
     LEARNED: ("form", "head", "metrics"),
     SPEC: ("spec",),
     SIZES: ("sizes",),
-    ENDPOINT: ("endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "served"),
+    ENDPOINT: (
+        "endpoint", "documents_endpoint", "libretranslate", "lines_endpoint", "messages", "served",
+    ),
     VERB: ("align_verb", "demo", "documents_verb", "verb"),
 }  # fmt: skip
 TABLES = ("catalogue", "program")

@@ -13,26 +13,20 @@ from pathlib import Path
 import pytest
 from asked_parts import joined
 from command_line import Dragoman
-from inline_workers import InlineWorkers
 from tiny_treebank import treebank
 from untrained_run import untrained_run
 
-from dragoman.cluster import command
 from dragoman.forms.tree import Tree
 from dragoman.tasks.catalogue import Run
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "search.max_length=12")
+pytestmark = pytest.mark.usefixtures("inline")
+
 ODD = [
     b"The dog sees the cat.", b"", b"  \t ", b"The cat sleeps. The dog sees it.\r", b"a\xffb \xc3",
     "x\u2028y\x85z".encode(), b"\x00", "Ä \U0001f600".encode(), b" . ", b"the " * 90,
 ]  # fmt: skip
 """Lines that a file may hold."""
-
-
-@pytest.fixture(autouse=True)
-def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers of this process: what they do does not depend on where they are."""
-    monkeypatch.setattr(command, "workers_at", lambda place: InlineWorkers(1).all)
 
 
 @pytest.fixture(scope="module")

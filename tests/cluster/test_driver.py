@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from asked_parts import Wanted, asked, joined, run, wanted
 from inline_workers import InlineWorkers
 
 from dragoman.base.errors import DragomanError
-from dragoman.cluster import command
 from dragoman.cluster.driver import ProgressConsole, ProgressLine, duration
 from dragoman.cluster.lines import LineMapper
 from dragoman.cluster.work import Way, agreed_way
 
 TEXT = "".join(f"line {number}\n" for number in range(12))
-
-
-@pytest.fixture
-def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
-    """Workers of this process, as a test wants them."""
-
-    def use(*arguments: Any, **options: Any) -> InlineWorkers:
-        workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
-        return workers
-
-    return use
 
 
 @pytest.fixture

@@ -30,20 +30,9 @@ from dragoman.data.files.lines import LONGEST
 from dragoman.stores.folder import FolderStore
 from dragoman.stores.store import InputChanged, StoreError
 
+pytestmark = pytest.mark.usefixtures("inline")
+
 LINES = [f"line {number}" for number in range(10)]
-
-
-@pytest.fixture(autouse=True)
-def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
-    """Workers of this process, of which a test may ask for special ones."""
-
-    def use(*arguments: Any, **options: Any) -> InlineWorkers:
-        workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
-        return workers
-
-    use(1)
-    return use
 
 
 def installed(name: str) -> Any:

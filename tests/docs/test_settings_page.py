@@ -17,8 +17,8 @@ from pydantic.fields import FieldInfo
 
 import dragoman
 from dragoman.base.errors import RecipeError
-from dragoman.base.help_texts import help_texts
 from dragoman.base.settings import Settings
+from dragoman.console.options import help_texts
 from dragoman.runs.recipe.recipe_text import settings_in
 from dragoman.tasks.catalogue import Recipe
 

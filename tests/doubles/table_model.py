@@ -135,8 +135,7 @@ def exhaustive(model: TableModel, request: Request) -> list[Hypothesis]:
                 if prefix not in known:
                     known[prefix] = next_log_probabilities(model, request.source, prefix, bos=BOS)
                 scores.append(known[prefix][token])
-            alpha, penalty = settings.length_penalty, settings.penalty
-            found.append(hypothesis_of(tokens, scores, alpha, True, penalty))
+            found.append(hypothesis_of(tokens, scores, settings, finished=True))
     return sorted(found, key=lambda h: -h.score)[: settings.n_best]
 
 

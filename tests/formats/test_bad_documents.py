@@ -7,6 +7,7 @@ import encodings.aliases
 import io
 import pkgutil
 import random
+import re
 import resource
 import struct
 import subprocess
@@ -206,6 +207,13 @@ def test_an_encrypted_member() -> None:
     place = data.find(b"PK\x01\x02")
     data[place + 8] |= 1
     assert "encrypted" in refusal(bytes(data), "a.docx")
+
+
+def test_a_member_in_a_packing_that_nothing_reads() -> None:
+    data = bytearray(made_office.docx(1))
+    for entry in re.finditer(rb"PK\x01\x02", bytes(data)):
+        data[entry.start() + 8] |= 0x20  # a patch of another file
+    assert "it is damaged (compressed patched data" in refusal(bytes(data), "a.docx")
 
 
 def test_entities_and_a_million_nested_elements() -> None:

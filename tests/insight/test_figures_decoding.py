@@ -86,7 +86,7 @@ def test_lines_that_cross_are_counted(subject: Subject) -> None:
     """Of hypotheses made up here: with α at 2 twelve tokens overtake six, and 24 all others."""
     asked = Subject(subject.predictor, SENTENCE, (), True)
     vars(asked)["hypotheses"] = tuple(
-        hypothesis_of([7] * (length - 1), [total / length] * length, 0.0, True)
+        hypothesis_of([7] * (length - 1), [total / length] * length, finished=True)
         for length, total in ((12, -4.0), (6, -5.0), (12, -6.0), (24, -9.0), (25, -9.5))
     )
     made = make_figure("length-penalty", asked)
@@ -104,7 +104,7 @@ def test_lines_that_cross_are_counted(subject: Subject) -> None:
 
 def test_no_lines_cross(subject: Subject) -> None:
     asked = Subject(subject.predictor, SENTENCE, (), True)
-    vars(asked)["hypotheses"] = (hypothesis_of([7, 7], [-1.0] * 3, 0.0, True),)
+    vars(asked)["hypotheses"] = (hypothesis_of([7, 7], [-1.0] * 3, finished=True),)
     (note,) = make_figure("length-penalty", asked).notes
     assert "No lines cross" in note.english and "만나는 곡선이 없습니다" in note.korean
 

@@ -97,19 +97,6 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("dragoman.prepare.data_plan._OF_PARTITION", 200)
 
 
-@pytest.fixture
-def inline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InlineWorkers]:
-    """Workers of this process, of which a test may ask for special ones."""
-
-    def use(*arguments: Any, **options: Any) -> InlineWorkers:
-        workers = InlineWorkers(*arguments, **options)
-        monkeypatch.setattr(command, "workers_at", lambda place: workers.all)
-        return workers
-
-    use(1)
-    return use
-
-
 def run(recipe: Recipe, to: Path | str, lines: int = 60, **options: Any) -> str:
     told: list[str] = []
     on, part = options.get("on"), options.get("part")

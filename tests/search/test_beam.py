@@ -116,9 +116,7 @@ def test_marians_penalty_divides_by_the_length(beam: int) -> None:
     (found,) = only(model, Request(source, settings))
     length = len(found.tokens) + 1
     assert found.finished and found.score == pytest.approx(found.log_probability / length**0.7)
-    scored = force_decode(
-        model, [source], [found.tokens], bos=BOS, eos=EOS, length_penalty=0.7, penalty="marian"
-    )
+    scored = force_decode(model, [source], [found.tokens], bos=BOS, eos=EOS, settings=settings)
     assert scored[0].score == pytest.approx(found.score, abs=1e-6)
 
 

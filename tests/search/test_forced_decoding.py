@@ -26,7 +26,7 @@ def test_scores_are_those_of_search() -> None:
             [h.tokens for h in finished],
             bos=BOS,
             eos=EOS,
-            length_penalty=0.8,
+            settings=settings,
         )
         assert same(scored, finished)
 

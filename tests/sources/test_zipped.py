@@ -110,6 +110,18 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.zip").write_bytes(damaged)
     with pytest.raises(DataError, match=r"bad\.zip#.* is damaged"):
         pairs_of(tmp_path / "bad.zip")
+    unknown = bytearray(whole)
+    unknown[unknown.index(b"PK\x01\x02") + 6] = 255  # the version that is needed to unpack it
+    (tmp_path / "new.zip").write_bytes(unknown)
+    with pytest.raises(DataError, match=r"new\.zip is damaged or not a ZIP file: zip file version"):
+        pairs_of(tmp_path / "new.zip")
+    with zipfile.ZipFile(tmp_path / "lzma.zip", "w", zipfile.ZIP_LZMA) as made:
+        made.writestr("a/1.png", whole)
+    damaged = bytearray((tmp_path / "lzma.zip").read_bytes())
+    damaged[60:90] = bytes(30)
+    (tmp_path / "lzma.zip").write_bytes(damaged)
+    with pytest.raises(DataError, match=r"lzma\.zip#.* is damaged"):
+        form.rows(f"{tmp_path}/lzma.zip#a/1.png")
     with zipfile.ZipFile(tmp_path / "texts.zip", "w") as made:
         made.writestr("a/1.txt", "text")
     with pytest.raises(DataError, match="unpack the archive"):

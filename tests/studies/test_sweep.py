@@ -14,7 +14,8 @@ from tiny_tasks import tiny_recipe_of
 
 from dragoman.base.errors import DragomanError
 from dragoman.studies import records
-from dragoman.studies.sweep import Range, Sweep, SweepPlan, check_space, draw, parse_over, usual
+from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
+from dragoman.studies.sweep import Sweep, SweepPlan
 from dragoman.tasks import training
 from dragoman.tasks.catalogue import Recipe
 from dragoman.training.fastest_way import Throughput

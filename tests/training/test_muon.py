@@ -13,14 +13,9 @@ from training_toy import Toy
 from dragoman.nn.layers import LayerNorm
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.training.distributed import Ranks
-from dragoman.training.optimizer import (
-    Adam,
-    FlatParameters,
-    Muon,
-    hidden_matrices,
-    orthogonal,
-    within,
-)
+from dragoman.training.layer_rates import within
+from dragoman.training.muon import Muon, hidden_matrices, orthogonal
+from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.settings import OptimizerSettings
 
 

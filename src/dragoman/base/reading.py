@@ -113,6 +113,20 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a JSON number")
 
 
+def zip_errors() -> tuple[type[Exception], ...]:
+    """The errors of ``zipfile`` for an archive or a member that is damaged, cut off, encrypted, or
+    packed in an unknown way."""
+    import lzma  # no command that reads no archive waits for these
+    import struct
+    import zipfile
+    import zlib
+
+    return (
+        zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
+        RuntimeError,
+    )  # fmt: skip
+
+
 def csv_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Each row that holds anything, with the line on which it begins. Errors: ``DataError``."""
     import csv  # no command that reads none waits for it

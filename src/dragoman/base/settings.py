@@ -1,7 +1,7 @@
 """The base of all settings: frozen, typed, complete; unknown keys are refused.
 
 A component's settings are defined next to the component; ``runs/recipe/recipe.py`` only composes
-them. The docstring under a field is its help text (``base/help_texts.py``).
+them. The docstring under a field is its help text (``help_texts`` in ``console/options.py``).
 """
 
 from __future__ import annotations

@@ -14,9 +14,12 @@ An option of two values may have only one: ``--dev dev.en dev.de``, and ``--dev 
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -33,8 +36,6 @@ from typing import (
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
-
-from dragoman.base.help_texts import help_texts
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -260,3 +261,24 @@ def _holds_all(path: str) -> bool:
     from dragoman.sizing.options import is_treebank
 
     return format_by_name(path) is not None or is_treebank(path)
+
+
+def help_texts(kind: type) -> dict[str, str]:
+    """Field -> the docstring under it, read from the source of a class and of those above it.
+
+    Needs nothing but the source, so that ``dragoman VERB --help`` answers at once.
+    """
+    texts = {}
+    for one in reversed(kind.__mro__):
+        if one.__module__.partition(".")[0] in ("builtins", "pydantic"):
+            continue
+        (made,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+        assert isinstance(made, ast.ClassDef)
+        for attribute, text in pairwise(made.body):
+            match attribute, text:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(words))),
+                ):
+                    texts[name] = inspect.cleandoc(words)
+    return texts

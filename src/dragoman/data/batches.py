@@ -137,7 +137,9 @@ def make_batch(
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
     end, begin = np.array([eos], np.int32), np.array([bos], np.int32)
-    windows = [(_both(begin, target), _both(target, end)) for target in targets]
+    windows = [
+        (np.concatenate([begin, target]), np.concatenate([target, end])) for target in targets
+    ]
     return window_batch(windows, eos, ids, sources)
 
 
@@ -182,10 +184,6 @@ def first_row_keys_of(ids: Sequence[int]) -> Tensor:
     update of 1,000 pairs of 30 tokens, two rows share a mask once in a hundred times."""
     scattered = hashes(np.array(ids, np.int64), 0)
     return torch.from_numpy((scattered >> np.uint64(32)).astype(np.uint32).view(np.int32))
-
-
-def _both(first: Tokens, second: Tokens) -> Tokens:
-    return np.concatenate([first, second])
 
 
 def join(parts: Sequence[Tokens]) -> Tensor:

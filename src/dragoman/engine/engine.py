@@ -316,8 +316,7 @@ class Engine:
             targets,
             bos=self.target.bos,
             eos=self.target.eos,
-            length_penalty=self.search_settings.length_penalty,
-            penalty=self.search_settings.penalty,
+            settings=self.search_settings,
             device=self._device,
         )
 

@@ -263,8 +263,7 @@ class InspectionSession:
         """Return an output with the probabilities of the network itself."""
         (read,) = self._engine.score([ids], [found.tokens])
         costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
-        alpha, penalty = search.length_penalty, search.penalty
-        return hypothesis_of(found.tokens, costs, alpha, found.finished, penalty)
+        return hypothesis_of(found.tokens, costs, search, finished=found.finished)
 
     def _choices(
         self, hidden: Tensor, tokens: Sequence[int], rules: Rules | None

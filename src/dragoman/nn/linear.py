@@ -50,7 +50,7 @@ class Computing(nn.Module):
 
     def hidden_matrices(self) -> list[tuple[nn.Parameter, int]]:
         """The matrices of this module that map features to features, which Muon moves
-        (``training/optimizer.py``). With each stands the number of equal blocks of rows that are
+        (``training/muon.py``). With each stands the number of equal blocks of rows that are
         matrices of their own. Modules within this one name theirs."""
         return []
 

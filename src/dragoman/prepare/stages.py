@@ -6,6 +6,10 @@ duplicates     hashes of one range, of all parts -> the places of repeated examp
 lines          examples -> the lines of each vocabulary
 encode         examples -> tokens, with vocabularies that were learned from a sample before
 shards         tokens of several parts -> the files of one shard of the store
+
+A stage is ``Work`` of ``cluster/work.py``: its parts are numbered, each worker calls ``begun`` once
+and then ``do`` for one part after another, and a part is done when the object ``name`` is stored. A
+stage defines only ``result``, the objects that a part gives, from what earlier stages have stored.
 """
 
 from __future__ import annotations

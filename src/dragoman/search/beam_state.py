@@ -261,20 +261,17 @@ class BeamState:
         if end is not None:
             log_probabilities.append(end)
         settings = pool.job.request.settings
-        alpha, penalty = settings.length_penalty, settings.penalty
-        pool.offer(hypothesis_of(tokens, log_probabilities, alpha, end is not None, penalty))
+        pool.offer(hypothesis_of(tokens, log_probabilities, settings, finished=end is not None))
 
     def hypothesis(self, group: int) -> Hypothesis:
         """The best live hypothesis of a group, as it stands."""
         row = int(self.groups["rows"][:group].sum())
         length = int(self.groups["length"][group])
-        settings = self.pools[group].job.request.settings
         return hypothesis_of(
             self.tokens[row, :length].tolist(),
             self.log_probabilities[row, :length].tolist(),
-            settings.length_penalty,
+            self.pools[group].job.request.settings,
             finished=False,
-            penalty=settings.penalty,
         )
 
     def drawing(self) -> list[tuple[SamplingSettings, Booleans]]:

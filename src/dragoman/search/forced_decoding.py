@@ -22,7 +22,7 @@ from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.models.interface import Scores
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
-from dragoman.search.settings import Penalty
+from dragoman.search.settings import SearchSettings
 
 TOKENS_PER_BATCH = 4096
 """Source and target positions that are worked on at once."""
@@ -39,8 +39,7 @@ def force_decode(
     *,
     bos: int,
     eos: int,
-    length_penalty: float = 0.6,
-    penalty: Penalty = "wu",
+    settings: SearchSettings | None = None,
     tokens_per_batch: int = TOKENS_PER_BATCH,
     device: torch.device | str = "cpu",
 ) -> list[Hypothesis]:
@@ -48,7 +47,8 @@ def force_decode(
 
     ``sources`` are as in ``Request``: just what the model encodes, not empty. -> one finished
     hypothesis per pair, in order, with the log-probability of each token and of the end symbol.
-    Long inputs: call it window by window.
+    Long inputs: call it window by window. ``settings`` give the length penalty; without them there
+    is none.
     """
     scored: list[Hypothesis | None] = [None] * len(sources)
     for batch in _batches(sources, targets, tokens_per_batch):
@@ -63,9 +63,8 @@ def force_decode(
             scored[i] = hypothesis_of(
                 [int(token) for token in targets[i]],
                 log_probabilities.tolist(),
-                length_penalty,
+                settings,
                 finished=True,
-                penalty=penalty,
             )
     return [hypothesis for hypothesis in scored if hypothesis is not None]
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.search.settings import Penalty
+from dragoman.search.settings import Penalty, SearchSettings
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
@@ -61,13 +61,16 @@ def length_penalty(length: int, alpha: float, penalty: Penalty = "wu") -> float:
 def hypothesis_of(
     tokens: Sequence[int],
     log_probabilities: Sequence[float],
-    alpha: float,
+    settings: SearchSettings | None = None,
+    *,
     finished: bool,
-    penalty: Penalty = "wu",
 ) -> Hypothesis:
-    """Score a sequence; ``log_probabilities`` has one entry more than ``tokens`` if finished."""
-    total = sum(log_probabilities, 0.0)
-    score = total / length_penalty(max(1, len(log_probabilities)), alpha, penalty)
+    """Score a sequence; ``log_probabilities`` has one entry more than ``tokens`` if finished.
+    ``settings`` give the length penalty; None: there is none."""
+    total = score = sum(log_probabilities, 0.0)
+    if settings is not None:
+        length = max(1, len(log_probabilities))
+        score /= length_penalty(length, settings.length_penalty, settings.penalty)
     return Hypothesis(tuple(tokens), score, total, tuple(log_probabilities), finished)
 
 

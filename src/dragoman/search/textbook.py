@@ -37,10 +37,9 @@ def textbook(
     def continuation(before: Hypothesis, token: int, log_probability: float) -> Hypothesis:
         tokens = before.tokens if token == eos else (*before.tokens, token)
         log_probabilities = (*before.token_log_probabilities, log_probability)
-        alpha, penalty = settings.length_penalty, settings.penalty
-        return hypothesis_of(tokens, log_probabilities, alpha, token == eos, penalty)
+        return hypothesis_of(tokens, log_probabilities, settings, finished=token == eos)
 
-    live = [hypothesis_of((), (), settings.length_penalty, finished=False)]
+    live = [hypothesis_of((), (), finished=False)]
     ended: list[Hypothesis] = []
     while True:
         candidates = [

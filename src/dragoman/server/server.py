@@ -24,8 +24,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dragoman.base.errors import DragomanError
-from dragoman.server.app import create_app
-from dragoman.serving.http import page
+from dragoman.server.app import NOT_BUILT, create_app, page_is_built
 from dragoman.serving.http.clients import ApiKeys, Networks
 from dragoman.serving.http.connection_limits import HEAD_BYTES, Guard, open_files
 from dragoman.serving.operate.log import set_up as set_up_log
@@ -206,8 +205,8 @@ def _tell(service: Service, listener: socket.socket) -> None:
         if run.translates:
             does += f" {run.source} to {run.target}"
         logger.info("%s: %s", run.name, does)
-    if service.settings.page and not page.is_built():
-        logger.info(page.NOT_BUILT)
+    if service.settings.page and not page_is_built():
+        logger.info(NOT_BUILT)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     logger.info("Serving on http://%s:%d (API: /docs). Stop with Ctrl-C.", shown, port)

@@ -29,7 +29,7 @@ KNOWN = torch.log_softmax(torch.tensor([[2.0, 0, 1], [0, 3, 1], [0, 0, 2], [0, 4
 
 
 def hypothesis(tokens: list[int], score: float) -> Hypothesis:
-    return hypothesis_of(tuple(tokens), [score] * (len(tokens) + 1), 0.0, finished=True)
+    return hypothesis_of(tuple(tokens), [score] * (len(tokens) + 1), finished=True)
 
 
 def test_both_scores_decide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_what_was_cut_stands_behind_what_was_ended(monkeypatch: pytest.MonkeyPat
     """Its score is without the cost of its end, and so better than those of whole texts."""
     monkeypatch.setattr(ctc_ranking, "ctc_log_probabilities", lambda *_: KNOWN)
     whole = [hypothesis([0, 1, 1], -9.0), hypothesis([0, 1], -8.0)]
-    cut = hypothesis_of((0, 1), [-0.1] * 2, 0.0, finished=False)
+    cut = hypothesis_of((0, 1), [-0.1] * 2, finished=False)
     engine: Any = None
     found = CtcRanking(engine, 0.5)(torch.zeros(4, 2).numpy(), [*whole, cut])
     assert found[2] is cut and set(found[:2]) == set(whole)
@@ -128,7 +128,7 @@ def test_translator_and_transcriber_rank_alike(
         every = [all_of_it, *all_of_it.alternatives]
         (values,) = translator.engine.source.read([str(file)])
         hypotheses = [
-            hypothesis_of(each.ids, each.token_log_probabilities, 0.0, finished=each.finished)
+            hypothesis_of(each.ids, each.token_log_probabilities, finished=each.finished)
             for each in every
         ]
         assert ranking(values, hypotheses)[0].tokens == one.ids

@@ -72,7 +72,7 @@ def test_the_candidate_that_the_others_agree_with_most_is_given(
 
 
 def of(text: str, log_probability: float) -> tuple[str, Hypothesis]:
-    return text, hypothesis_of([5], [log_probability], 0.6, finished=True)
+    return text, hypothesis_of([5], [log_probability], finished=True)
 
 
 def test_a_text_that_was_drawn_twice_counts_twice_and_a_probable_one_more() -> None:

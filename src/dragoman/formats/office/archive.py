@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from dragoman.base.reading import zip_errors
 from dragoman.formats.units.document import BadDocument
 
 MOST_MEMBERS = 10_000
@@ -42,13 +43,7 @@ class Archive:
             with zipfile.ZipFile(io.BytesIO(data)) as opened:
                 found = opened.infolist()
                 central = opened.start_dir
-        except (
-            zipfile.BadZipFile,
-            ValueError,
-            OSError,
-            struct.error,
-            NotImplementedError,
-        ) as error:
+        except zip_errors() as error:
             raise BadDocument(f"{name} is a damaged or cut off archive ({error})") from None
         if len(found) > MOST_MEMBERS:
             raise BadDocument(f"{name} has {len(found):,} members, more than {MOST_MEMBERS:,}")
@@ -93,7 +88,7 @@ class Archive:
         try:
             with self._opened.open(info) as file:
                 content = file.read(left + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error) as error:
+        except zip_errors() as error:
             raise BadDocument(f"{where}: it is damaged ({error})") from None
         if len(content) > left:
             raise BadDocument(f"{where}: it is larger than it says, as in a zip bomb")

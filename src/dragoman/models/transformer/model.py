@@ -97,6 +97,7 @@ class Transformer(Advancing, Computing):
     ) -> None:
         super().__init__()
         self.settings = settings
+        self.embedding_scale = settings.embedding_scale
         positions, width = settings.positions, settings.model_dim
         own = width
         if positions.combine == "concatenate":
@@ -176,7 +177,7 @@ class Transformer(Advancing, Computing):
             self.front_end or self.source_embedding,
             self.source_positions,
             self.dropout,
-            self.settings.embedding_scale,
+            self.embedding_scale,
         )
         attend_unknown = self.settings.attend_unknown
         return read(embedded, self.encoder, self.encoder_norm, attend_unknown=attend_unknown)
@@ -185,7 +186,7 @@ class Transformer(Advancing, Computing):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        key_mask = self._key_mask(target_in.values)
+        key_mask = attended(target_in.values, self.settings.attend_unknown)
         x = self.embed_target(target_in.values, layout.positions, layout.row_keys)
         if self.next_word is not None:
             next_word_rows = self.next_word.next_word_rows(target_in, memory)
@@ -200,7 +201,7 @@ class Transformer(Advancing, Computing):
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, TransformerState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
-        key_mask = self._key_mask(tokens)
+        key_mask = attended(tokens, self.settings.attend_unknown)
         places = cache.places(new)
         x = self.embed_target(tokens.flatten(), places.flatten())  # (N x t, D)
         if state.following is not None:
@@ -228,7 +229,7 @@ class Transformer(Advancing, Computing):
             self._target_embedding,
             self.target_positions,
             self.dropout,
-            scale=self.settings.embedding_scale,
+            scale=self.embedding_scale,
             combine=combine,
             row_keys=row_keys,
         )
@@ -250,7 +251,7 @@ class Transformer(Advancing, Computing):
         of_source, places = side == "source", torch.arange(len(tokens))
         embedding = self.source_embedding if of_source else self._target_embedding
         encoding = self.source_positions if of_source else self.target_positions
-        word = embedding(tokens) * self.settings.embedding_scale
+        word = embedding(tokens) * self.embedding_scale
         if self.settings.zero_start and not of_source:
             word = word.masked_fill((tokens == BEGIN)[:, None], 0.0)
         lengths = torch.full_like(places, len(tokens)) if of_source else None
@@ -278,6 +279,3 @@ class Transformer(Advancing, Computing):
     @property
     def _target_embedding(self) -> Embedding:
         return self.source_embedding if self.target_embedding is None else self.target_embedding
-
-    def _key_mask(self, tokens: Tensor) -> Tensor | None:
-        return attended(tokens, self.settings.attend_unknown)

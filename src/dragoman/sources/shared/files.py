@@ -13,7 +13,6 @@ import re
 import shlex
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dragoman.base.errors import DataError
+from dragoman.base.reading import zip_errors
 
 if TYPE_CHECKING:
     from dragoman.forms.form import Pair
@@ -112,7 +112,7 @@ def file_of(raw: str) -> File:
         )
     try:
         return InMemory(raw, archive.file.read(info))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+    except zip_errors() as error:
         raise DataError(f"{raw} is damaged or cut off: {error}") from error
 
 
@@ -129,7 +129,7 @@ def _open(path: Path) -> _Archive:
         return _open_cached(path, about.st_mtime_ns, about.st_size, os.getpid())
     except (OSError, ValueError) as error:
         raise unusable(path, error) from error
-    except zipfile.BadZipFile as error:
+    except zip_errors() as error:
         raise DataError(f"{path} is damaged or not a ZIP file: {error}") from error
 
 

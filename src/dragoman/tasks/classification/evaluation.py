@@ -25,14 +25,8 @@ from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation import (
-    ComparedRuns,
-    EvaluationRequest,
-    ExampleSet,
-    scores_of,
-    signed,
-    timed,
-)
+from dragoman.tasks.shared.evaluation import EvaluationRequest, scores_of, signed, timed
+from dragoman.tasks.shared.evaluation_examples import ExampleSet
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     LabelEvaluation,
@@ -40,6 +34,7 @@ from dragoman.tasks.shared.label_report import (
     Mistake,
     surest,
 )
+from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample

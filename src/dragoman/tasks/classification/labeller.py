@@ -150,7 +150,7 @@ class Labeller(Predictor[ClassifiedText]):
         """log P of a label for each text. ``targets``: the values of the labels."""
         found = self(sources)
         return [
-            hypothesis_of(target, [float(one.log_probabilities[target[0]])], 0.0, finished=False)
+            hypothesis_of(target, [float(one.log_probabilities[target[0]])], finished=False)
             for one, target in zip(found, targets, strict=True)
         ]
 

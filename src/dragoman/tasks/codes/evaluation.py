@@ -30,14 +30,8 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
-from dragoman.tasks.shared.evaluation import (
-    EvaluationReport,
-    EvaluationRequest,
-    ExampleSet,
-    PairsEvaluation,
-    scores_of,
-    signed,
-)
+from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
+from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation

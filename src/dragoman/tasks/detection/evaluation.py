@@ -26,13 +26,12 @@ from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, averag
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
-    ExampleSet,
-    PairsEvaluation,
     SearchReport,
     scores_of,
     signed,
     timed,
 )
+from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
 from dragoman.training.records import Evaluation
 

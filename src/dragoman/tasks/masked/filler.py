@@ -190,7 +190,7 @@ class Filler(Predictor[Filled]):
             places = [place for blank in given.blanks for place in blank.places]
             rows = self.engine.output_log_probabilities([given.values], [places])[0]
             scores = [float(row[token]) for row, token in zip(rows, tokens, strict=True)]
-            found.append(hypothesis_of(tokens, scores, 0.0, finished=False))
+            found.append(hypothesis_of(tokens, scores, finished=False))
         return found
 
     # ---- inside

@@ -23,13 +23,12 @@ from dragoman.tasks.painting.painter import Bytes, Judge, PaintedPicture, Painte
 from dragoman.tasks.painting.spec import PAINTING, count_seen
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
-    ExampleSet,
-    PairsEvaluation,
     SearchReport,
     scores_of,
     signed,
     timed,
 )
+from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.validation import PairsValidation, next_token_loss, samples_of
 from dragoman.training.records import Evaluation
 

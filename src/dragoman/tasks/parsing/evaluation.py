@@ -42,15 +42,14 @@ from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tasks.parsing.sizes import label_ends_of
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation import (
-    ComparedRuns,
     EvaluationRequest,
-    ExampleSet,
-    PairsEvaluation,
     SearchReport,
     scores_of,
     signed,
     timed,
 )
+from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
+from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,

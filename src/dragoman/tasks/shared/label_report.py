@@ -23,12 +23,8 @@ from dragoman.pictures.records import Heatmap, Table
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.tasks.shared.evaluation import (
-    EvaluationReport,
-    EvaluationRequest,
-    ExampleSet,
-    RunEvaluation,
-)
+from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, RunEvaluation
+from dragoman.tasks.shared.evaluation_examples import ExampleSet
 from dragoman.tasks.shared.runtime import Runtime
 
 if TYPE_CHECKING:

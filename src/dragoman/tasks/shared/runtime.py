@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from dragoman.forms.form import Pair
@@ -18,13 +19,14 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.sources.picture.codes_form import CodesForm, CodeSymbols
-from dragoman.tasks.shared.evaluation import CompareRuns, RunEvaluation
+from dragoman.tasks.shared.evaluation import RunEvaluation
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
 if TYPE_CHECKING:
     from dragoman.data.store import TokenStore
     from dragoman.engine.predictor import Predictor
     from dragoman.engine.settings import EngineSettings, TranslatorSettings
+    from dragoman.metrics.significance import MeasuredSystem
     from dragoman.sizing.builder import RecipeBuilder
     from dragoman.tasks.shared.examples import Examples
     from dragoman.tasks.shared.validation import Validation
@@ -32,6 +34,32 @@ if TYPE_CHECKING:
 
 Builders: TypeAlias = "tuple[type[RecipeBuilder], ...]"
 MakePredictor = Callable[[Run, "EngineSettings | None"], "Predictor[object]"]
+
+
+class ComparedRuns(NamedTuple):
+    """The outputs of several systems for the same examples, for a significance test."""
+
+    test: str
+    """The name of the examples for reports."""
+    pairs: Sequence[Pair]
+    measured: Mapping[str, MeasuredSystem]
+    """Each score's name -> the systems over all ``pairs``; ``{}`` in a signature is their
+    number."""
+    outputs: Sequence[Sequence[str]]
+    """The outputs of the first run of each system."""
+    guessed: Sequence[str]
+    """The scores that tell if a system only guesses."""
+    shown: Sequence[Pair] | None = None
+    """The pairs for display, if they differ from those that are scored."""
+    tables: Sequence[str] = ()
+    """The tables that follow the scores, as plain text."""
+    details: Mapping[str, Any] = {}
+    """The contents of these tables, as plain values for JSON."""
+
+
+CompareRuns = Callable[[Mapping[str, Sequence[Run]], Path | None, Sequence[Path]], ComparedRuns]
+"""A function of the runs of each system by its name, the file of examples and the files of
+references, which runs all of them. Without files it uses the test set of the first run."""
 
 
 class Parts(NamedTuple):

@@ -24,15 +24,8 @@ from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.evaluation import (
-    ComparedRuns,
-    EvaluationRequest,
-    ExampleSet,
-    samples,
-    scores_of,
-    signed,
-    timed,
-)
+from dragoman.tasks.shared.evaluation import EvaluationRequest, samples, scores_of, signed, timed
+from dragoman.tasks.shared.evaluation_examples import ExampleSet
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     SHARE,
@@ -41,6 +34,7 @@ from dragoman.tasks.shared.label_report import (
     Mistake,
     surest,
 )
+from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of

@@ -210,7 +210,6 @@ class Tagger(Predictor[Tagged]):
             hypothesis_of(
                 target,
                 [float(row[tag]) for row, tag in zip(one.log_probabilities, target, strict=True)],
-                0.0,
                 finished=False,
             )
             for one, target in zip(self(sources), targets, strict=True)

@@ -27,16 +27,15 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.transcription.captions import Segment, SpokenWord, captions
-from dragoman.tasks.transcription.served import (
-    FoundSegment,
+from dragoman.tasks.transcription.messages import (
     ListedModel,
     ModelList,
-    ServedTranscriber,
     TranscribedWord,
     TranscriptionAnswer,
     TranscriptionRequest,
     Usage,
 )
+from dragoman.tasks.transcription.served import FoundSegment, ServedTranscriber
 
 ANY = "whisper-1"
 """A model name that is built into clients: it stands for any run that transcribes."""

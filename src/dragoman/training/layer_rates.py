@@ -1,0 +1,94 @@
+"""Learning rates of layers, for a model whose lower layers have learned before (ULMFiT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from torch import nn
+
+from dragoman.nn.layers import Stack
+from dragoman.nn.linear import Embedding
+from dragoman.nn.positions import Positions
+from dragoman.training.optimizer import FlatParameters
+from dragoman.training.settings import LayerSettings
+
+
+class LayerRates:
+    """The share of the learning rate that each part of the flat parameters has.
+
+    Two rules of ULMFiT (Howard and Ruder, 2018, §3.2 and §3.3), both off unless somebody sets them.
+    *Discriminative rates*: η_{l-1} = decay · η_l, so that what lies near the input, and is the most
+    general, moves least. *Gradual unfreezing*: at first the top alone learns, then one more layer
+    after every ``thaw`` updates, so that gradients of a head which knows nothing yet do not undo
+    what is below.
+
+    A frozen layer is left as it is: neither its weights nor Adam's moments move, and its gradient
+    counts in no norm. Its moments begin at 0 when it thaws while Adam's step count goes on: for
+    some tens of updates its steps are up to about 1.5 times as long as with a count of its own
+    (β₁ = 0.9, β₂ = 0.98).
+    """
+
+    def __init__(self, model: nn.Module, flat: FlatParameters, settings: LayerSettings) -> None:
+        self._settings = settings
+        deep = depths(model)
+        self._top = max(deep.values(), default=0)
+        self._spans = list(_spans(flat, deep))
+
+    def at(self, update: int) -> list[tuple[slice, float]]:
+        """Parts of the buffer, and the share that each has in update ``update`` (from 1); 0 of
+        those that are frozen. Empty where all move alike."""
+        settings = self._settings
+        if settings.decay == 1.0 and not settings.thaw:
+            return []
+        thawed = (update - 1) // settings.thaw if settings.thaw else self._top
+        return [
+            (span, settings.decay**below if below <= thawed else 0.0)
+            for span, depth in self._spans
+            for below in [self._top - depth]
+        ]
+
+
+def depths(model: nn.Module) -> dict[str, int]:
+    """The distance of each parameter from the input: embeddings 0, then layer by layer, then what
+    is above the layers. The parts of a stack below a head, such as its last norm, count as its last
+    layer."""
+    depth_of: dict[str, int] = {}
+    layers = 0
+    for name, module in model.named_modules():
+        if isinstance(module, Stack):
+            for number, layer in enumerate(module):
+                for parameter, _ in layer.named_parameters(prefix=f"{name}.{number}"):
+                    depth_of[parameter] = layers + 1 + number
+            layers += len(module)
+        elif isinstance(module, Embedding | Positions):
+            depth_of |= {parameter: 0 for parameter, _ in module.named_parameters(prefix=name)}
+    top = layers + 1
+    for name, _ in model.named_parameters():
+        depth_of.setdefault(name, layers if name.startswith("body.") else top)
+    return depth_of
+
+
+def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:
+    """Runs of parameters of one depth, as they are in the buffer."""
+    begin, last = 0, None
+    for name, span in flat.spans.items():
+        if last is not None and deep[name] != last:
+            yield slice(begin, span.start), last
+            begin = span.start
+        last = deep[name]
+    if last is not None:
+        yield slice(begin, len(flat.values)), last
+
+
+def within(
+    shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
+) -> list[tuple[slice, float]]:
+    """The parts of ``shares`` (see ``Adam.step``) within ``spans``; both are in order."""
+    if not shares:
+        return [(span, 1.0) for span in spans]
+    return [
+        (slice(max(a.start, b.start), min(a.stop, b.stop)), share)
+        for a, share in shares
+        for b in spans
+        if a.start < b.stop and b.start < a.stop
+    ]

@@ -1,0 +1,174 @@
+"""Muon (Jordan et al. 2024), which moves matrices by the direction of their momentum alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.nn.linear import Computing, Precision
+from dragoman.training.distributed import Ranks
+from dragoman.training.optimizer import Adam, FlatParameters
+
+_TURNS = 2
+"""Muon moves half of the matrices in each update, and each twice as far: their momentum changes
+little between two updates, and finding its directions costs (docs/experiments.md)."""
+_TOGETHER = 1 << 17
+"""Elements of the matrices that one thread orthogonalises together: their products stay in its
+second-level cache, and all threads have some."""
+
+
+class _Matrix(NamedTuple):
+    """One matrix that Muon moves, (R, C), as views into the flat buffers."""
+
+    value: Tensor
+    gradient: Tensor
+    momentum: Tensor
+    place: int
+    """The index of its first element in the buffers."""
+
+
+class _Moving(NamedTuple):
+    """A matrix that is not frozen."""
+
+    matrix: _Matrix
+    share: float
+    """The factor of the learning rate."""
+
+
+class Muon:
+    """Momentum, orthogonalised: each matrix moves by the nearest orthogonal matrix to its momentum.
+
+    M ← μ M + (1 - μ) G;  O = NewtonSchulz(μ M + (1 - μ) G);  W ← (1 - η λ) W - 0.2 η √max(R, C) O
+
+    So all directions of a matrix move alike, where Adam follows the few that its gradients share
+    (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"). With the factor
+    0.2 √max(R, C), a step is about as long as one of Adam at the same rate η (Liu et al. 2025,
+    "Muon is scalable for LLM training", §2.2). It moves the matrices that the model's modules name
+    (``Computing.hidden_matrices``); what else there is, embeddings, output, norms and biases,
+    is left to Adam.
+
+    One half of the matrices moves in each update, and the other in the next, by 2 η instead of η.
+    Several processes share the matrices out, and exchange what they have orthogonalised.
+    """
+
+    def __init__(self, model: nn.Module, flat: FlatParameters, adam: Adam, ranks: Ranks) -> None:
+        """``flat`` holds the parameters of ``model``, and ``adam`` moves those that Muon does not:
+        Muon has its settings and threads, and keeps the momentum where Adam would keep its own."""
+        self.settings = adam.settings
+        self.adam = adam
+        self.ranks = ranks
+        matrices = hidden_matrices(model)
+        buffers = [flat.views(b) for b in (flat.values, flat.gradients, adam.first)]
+        alike: dict[tuple[int, ...], list[_Matrix]] = {}
+        for name, blocks in matrices.items():
+            parts = [views[name].unflatten(0, (blocks, -1)).unbind() for views in buffers]
+            for value, gradient, mean in zip(*parts, strict=True):
+                matrix = _Matrix(value, gradient, mean, flat.spans[name].start)
+                alike.setdefault(tuple(value.shape), []).append(matrix)
+        most = _TOGETHER if flat.values.device.type == "cpu" else len(flat.values)
+        self._groups = [
+            group[begin : begin + many]
+            for group in alike.values()
+            for many in [max(1, most // group[0].value.numel())]
+            for begin in range(0, len(group), many)
+        ]
+        """Matrices of one shape, which are orthogonalised together."""
+        self.left = [span for name, span in flat.spans.items() if name not in matrices]
+        """The parts of the buffer that Muon does not move."""
+
+    def step(
+        self,
+        learning_rate: float,
+        divisor: float = 1.0,
+        precision: Precision = "fp32",
+        threads: int = 0,
+        shares: Sequence[tuple[slice, float]] = (),
+    ) -> None:
+        """Take up the gradients / ``divisor``, and move the matrices whose turn it is. Call it
+        before ``Adam.step``, which counts the steps.
+
+        ``precision``: of the products of Newton–Schulz. ``threads``, ``shares``: as for
+        ``Adam.step``.
+        """
+        turn, workers = self.adam.steps % _TURNS, self.adam.workers
+        groups = [
+            [_Moving(m, share) for m in group if (share := _share_at(m.place, shares))]
+            for group in self._groups
+        ]
+        workers.map(partial(self._follow, divisor), [g for g in groups if g], threads)
+        moving = [group for group in groups[turn::_TURNS] if group]
+        direct = partial(self._directions, divisor, precision)
+        directions = workers.map(direct, moving, threads)
+        for together in directions:
+            self.ranks.all_reduce(together)
+        move = partial(self._move, _TURNS * learning_rate)
+        workers.map(move, list(zip(moving, directions, strict=True)), threads)
+
+    def _follow(self, divisor: float, group: Sequence[_Moving]) -> None:
+        mu = self.settings.momentum
+        momenta = [matrix.momentum for matrix, _ in group]
+        torch._foreach_mul_(momenta, mu)
+        gradients = [matrix.gradient for matrix, _ in group]
+        torch._foreach_add_(momenta, gradients, alpha=(1 - mu) / divisor)
+
+    def _directions(
+        self, divisor: float, precision: Precision, moving: Sequence[_Moving]
+    ) -> Tensor:
+        """(N, R, C): those of this process's share of the matrices, and zeros for the rest."""
+        mu = self.settings.momentum
+        ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
+        gradients = [matrix.gradient for matrix, _ in moving]
+        torch._foreach_add_(list(ahead.unbind()), gradients, alpha=(1 - mu) / divisor)
+        if self.ranks.size == 1:
+            return orthogonal(ahead, precision)
+        own = slice(self.ranks.rank, None, self.ranks.size)
+        directions = torch.zeros_like(ahead)
+        directions[own] = orthogonal(ahead[own], precision)
+        return directions
+
+    def _move(self, learning_rate: float, part: tuple[Sequence[_Moving], Tensor]) -> None:
+        moving, directions = part
+        length = 0.2 * max(directions.shape[1:]) ** 0.5
+        for (matrix, share), direction in zip(moving, directions, strict=True):
+            rate = learning_rate * share
+            if self.settings.weight_decay:
+                matrix.value.mul_(1 - rate * self.settings.weight_decay)
+            matrix.value.add_(direction, alpha=-rate * length)
+
+
+def hidden_matrices(model: nn.Module) -> dict[str, int]:
+    """The matrices that the modules of ``model`` name (``Computing.hidden_matrices``), by their
+    names in it, each with its number of blocks."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {
+        names[id(matrix)]: blocks
+        for module in model.modules()
+        if isinstance(module, Computing)
+        for matrix, blocks in module.hidden_matrices()
+    }
+
+
+def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
+    """The share of the rate of what begins at ``place``; ``shares``: as for ``Adam.step``."""
+    return next((s for span, s in shares if span.start <= place < span.stop), 1.0)
+
+
+def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
+    """(N, R, C) -> about the nearest (semi-)orthogonal matrix to each, in fp32.
+
+    Five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750 σ³ + 2.0315 σ⁵
+    takes all but the least singular values to between 0.7 and 1.2 (Jordan et al. 2024).
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    x = matrices.transpose(-2, -1) if tall else matrices
+    x = x / torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    x = x.bfloat16() if precision == "bf16" else x
+    for _ in range(5):
+        gram = x @ x.transpose(-2, -1)  # (N, R, R)
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return (x.transpose(-2, -1) if tall else x).float()
