@@ -44,8 +44,8 @@ class Detection:
 
     def to_dict(self) -> dict[str, Any]:
         """The box in the format of the pipelines of transformers."""
-        edges = (self.box.left, self.box.top, self.box.right, self.box.bottom)
-        box = dict(zip(("xmin", "ymin", "xmax", "ymax"), map(round, edges), strict=True))
+        edges = map(round, self.box.edges)
+        box = dict(zip(("xmin", "ymin", "xmax", "ymax"), edges, strict=True))
         return {"score": round(self.score, 4), "label": self.label, "box": box}
 
     def __str__(self) -> str:
