@@ -60,12 +60,12 @@ class Translator(Predictor[Translation]):
     @classmethod
     def whole(cls, run: Run, settings: EngineSettings | None) -> Self:
         """Open a translator that never splits a text into sentences, to study the model itself."""
-        return cls(run, TranslatorSettings(**dict(settings or EngineSettings()), whole=True))
+        return cls(run, TranslatorSettings.of(settings).model_copy(update={"whole": True}))
 
     def __init__(
         self,
         run: Run,
-        settings: TranslatorSettings | None = None,
+        settings: EngineSettings | None = None,
         search_settings: SearchSettings | None = None,
         ensemble: Sequence[Run] = (),
     ) -> None:
@@ -75,7 +75,7 @@ class Translator(Predictor[Translation]):
         translate together.
         """
         run.require_task("translation", "which does not translate")
-        self.settings = settings or TranslatorSettings()
+        self.settings = TranslatorSettings.of(settings)
         self.ensemble = tuple(ensemble)
         if self.ensemble and self.settings.shortlist:
             raise RunError("an ensemble cannot use a shortlist. Leave --shortlist out")
