@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.engine.predictor import SearchingPredictor
-from dragoman.engine.settings import EngineSettings
 from dragoman.forms.box_form import PER_BOX, BoxForm
 from dragoman.forms.boxes import Box
 from dragoman.search.hypothesis import Hypothesis
@@ -29,7 +28,6 @@ from dragoman.sources.shared.files import file_of
 
 THRESHOLD = 0.5
 """The lowest score of a box that is shown, unless the caller gives another threshold."""
-MOST_PATCHES = 100_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,6 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     """A trained detector. Do not use it from several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("detection", "which finds no boxes")
-    usual: ClassVar[EngineSettings] = EngineSettings(longest=MOST_PATCHES)
 
     def each(
         self, given: Iterable[str], *, threshold: float = THRESHOLD, beam: int | None = None
