@@ -19,21 +19,21 @@ ModelPart = Literal["encoder", "decoder"]
 """A part of a model that another model can begin with (``tasks/new_run.py``)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
-    """A task, as far as it is data."""
+    """A task, as far as it is data. Its defaults are those of most tasks."""
 
     name: str
     """The name of the task in recipes."""
     called: str
     """The noun for a run of it in a sentence, after "a"."""
-    sides: tuple[Side, ...]
+    sides: tuple[Side, ...] = ("source", "target")
     """The sides of an example, in the order in which a model takes them."""
-    reads: bool
+    reads: bool = True
     """True if its models read something that is given whole (``ModelSettings.reads``)."""
     writes: bool
     """True if its models write token by token; if not, they predict something about their input."""
-    texts: tuple[Side, ...]
+    texts: tuple[Side, ...] = ("source",)
     """The sides that are texts, each with a vocabulary."""
     noun: str
     """The noun for its examples, in the plural."""
@@ -42,9 +42,9 @@ class Task:
     metrics: Mapping[str, Measure]
     """The scores that validation measures. The first decides which weights are best, unless a
     recipe names another."""
-    evaluation_options: tuple[str, ...]
+    evaluation_options: tuple[str, ...] = ()
     """The options of ``dragoman evaluate`` that it takes besides those of all tasks."""
-    begins: tuple[float, float]
+    begins: tuple[float, float] = (0, 0)
     """(a, b): a model of width d begins to learn something after about d × max(a, b × L) of what is
     counted, L being the mean length of a target in tokens; of little text sooner
     (``sizing.minutes``). Of labels nothing is known: 0."""

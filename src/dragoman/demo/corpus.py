@@ -22,10 +22,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from dragoman.demo.clauses import COULD
 from dragoman.demo.grammar import Clause, Modal, NounPhrase, Tense
@@ -56,6 +57,7 @@ NOTICE = (
 )
 
 Split = Literal["train", "dev", "test"]
+Example = TypeVar("Example")
 
 
 class DemoPair(NamedTuple):
@@ -130,26 +132,42 @@ def demo_corpus(
     second; a second call with the same arguments takes none.
     """
     wanted: dict[Split, int] = {"train": train_pairs, "dev": dev_pairs, "test": test_pairs}
-    parts: dict[Split, list[DemoPair]] = {"train": [], "dev": [], "test": []}
-    seen: set[str] = set()
-    for sentence in sentences(Random(seed)):
-        split = _split_of_sentence(sentence)
-        if split is None or len(parts[split]) >= wanted[split] or sentence.english in seen:
-            continue
-        seen.add(sentence.english)
-        parts[split].append(DemoPair(sentence.english, sentence.german, sentence.family))
-        if all(len(parts[name]) >= wanted[name] for name in parts):
-            break
-    return DemoCorpus(tuple(parts["train"]), tuple(parts["dev"]), tuple(parts["test"]))
+    drawn = (
+        (_split_of_sentence(one), one.english, DemoPair(one.english, one.german, one.family))
+        for one in sentences(Random(seed))
+    )
+    return DemoCorpus(**fill_parts(drawn, wanted))
 
 
 def _split_of_sentence(sentence: DemoSentence) -> Split | None:
     """The part it may enter; None if it mixes combinations of the dev and the test part."""
     keys = [key for key in sentence.combinations if key] or [sentence.english]
-    held_out = {split_of(key) for key in keys} - {"train"}
+    return split_of_all(map(split_of, keys))
+
+
+def split_of_all(splits: Iterable[Split]) -> Split | None:
+    """The part that an example may enter, by those that own its combinations; None if it mixes dev
+    and test."""
+    held_out = set(splits) - {"train"}
     if len(held_out) > 1:
         return None
     return held_out.pop() if held_out else "train"
+
+
+def fill_parts(
+    drawn: Iterable[tuple[Split | None, str, Example]], wanted: Mapping[Split, int]
+) -> dict[Split, tuple[Example, ...]]:
+    """Fill each part with as many examples as are ``wanted``, in the order in which they are drawn:
+    each with its part, or None, and a text by which no example is taken twice."""
+    parts: dict[Split, list[Example]] = {name: [] for name in wanted}
+    seen: set[str] = set()
+    for split, text, example in drawn:
+        if split is not None and len(parts[split]) < wanted[split] and text not in seen:
+            seen.add(text)
+            parts[split].append(example)
+        if all(len(parts[name]) >= wanted[name] for name in wanted):
+            break
+    return {name: tuple(part) for name, part in parts.items()}
 
 
 # Probes

@@ -13,7 +13,7 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
-from dragoman.demo.corpus import Split, split_of
+from dragoman.demo.corpus import Split, fill_parts, split_of, split_of_all
 from dragoman.demo.tree_grammar import Draw, sentence
 from dragoman.forms.tree import Tree, read_trees
 
@@ -65,27 +65,16 @@ def demo_trees(
     A larger ``train_trees`` extends the same training sentences.
     """
     wanted: dict[Split, int] = {"train": train_trees, "dev": dev_trees, "test": test_trees}
-    parts: dict[Split, list[Tree]] = {"train": [], "dev": [], "test": []}
-    seen: set[str] = set()
-    random = Random(seed)
-    while any(len(parts[name]) < wanted[name] for name in parts):
+    return TreeCorpus(**fill_parts(_draw_trees(Random(seed)), wanted))
+
+
+def _draw_trees(random: Random) -> Iterator[tuple[Split | None, str, Tree]]:
+    """Draw trees without end, each with its part, or None, and its sentence."""
+    while True:
         draw = Draw(random)
         tree = sentence(draw)
         words = " ".join(tree.words)
-        split = _split_of(draw.combinations or [words])
-        if split is None or len(parts[split]) >= wanted[split] or words in seen:
-            continue
-        seen.add(words)
-        parts[split].append(tree)
-    return TreeCorpus(tuple(parts["train"]), tuple(parts["dev"]), tuple(parts["test"]))
-
-
-def _split_of(combinations: list[str]) -> Split | None:
-    """The part it may enter; None if it mixes combinations of the dev and the test part."""
-    held_out = {tree_split_of(one) for one in combinations} - {"train"}
-    if len(held_out) > 1:
-        return None
-    return held_out.pop() if held_out else "train"
+        yield split_of_all(map(tree_split_of, draw.combinations or [words])), words, tree
 
 
 def tree_split_of(combination: str) -> Split:

@@ -52,6 +52,14 @@ class TranslatorSettings(EngineSettings):
     relative to these words."""
 
     @classmethod
+    def of(cls, settings: EngineSettings | None) -> Self:
+        """The settings of an engine, with the usual ones of a translator for all that they lack."""
+        given = settings or cls()
+        return cls.model_validate(
+            given.model_dump(include=set(cls.model_fields), exclude_unset=True)
+        )
+
+    @classmethod
     def check(cls, **values: object) -> Self:
         """The settings, or a ``DragomanError`` that says in one line what is allowed."""
         try:

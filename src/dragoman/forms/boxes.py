@@ -31,6 +31,11 @@ class Box(NamedTuple):
     crowd: bool = False
 
     @property
+    def edges(self) -> tuple[float, float, float, float]:
+        """Its left, top, right and bottom edge."""
+        return self.left, self.top, self.left + self.width, self.top + self.height
+
+    @property
     def size(self) -> float:
         """The area, as COCO counts it."""
         return self.area or self.width * self.height

@@ -289,7 +289,11 @@ class RecipeBuilder(ABC):
         if self.base is not None:
             return _count_out(like(self.base, about), seen), None
         row = self.row(seen)
-        from_row = {"text": {"vocabulary": row.vocabulary}, "plan": row.plan, **self.model(row)}
+        from_row = {"plan": row.plan, **self.model(row)}
+        if row.vocabulary:  # rows of recordings and pictures have none
+            from_row["text"] = {"vocabulary": row.vocabulary}
+        if seen.source is not None:
+            from_row["source"] = seen.source.model_dump()
         values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
         return _count_out(self.recipes.parse(values), seen), row.epochs
 

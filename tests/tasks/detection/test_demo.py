@@ -133,7 +133,8 @@ def test_boxes_of_a_sheet_lie_where_their_pictures_do(tmp_path: Path) -> None:
         )
         for number in range(3)
     ]  # fmt: skip
-    pixels, boxes = sheet(found, (2, 2), 3)
+    pixels, shown = sheet(found, (2, 2), 3)
+    boxes = [one.box for one in shown]
     assert len(boxes) == 3  # not those that are unlikely
     first, right, below = boxes
     assert (right.top, below.left) == (first.top, first.left)

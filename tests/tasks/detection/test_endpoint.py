@@ -20,6 +20,7 @@ from slow_work import SlowWork
 from tiny_tasks import tiny_recipe_of
 from trained_run import trained_run
 
+from dragoman.engine.settings import EngineSettings
 from dragoman.forms.box_form import BoxForm
 from dragoman.runs.run import Run
 from dragoman.serving.http import uploads
@@ -142,11 +143,15 @@ def test_a_run_that_finds_boxes_as_a_set_tells_of_no_looking(tmp_path: Path) -> 
     asyncio.run(check())
 
 
-def test_it_computes_as_the_server_is_told_to(scenes: Run) -> None:
-    asked = ServeSettings(precision="fp32", rows=8)
+def test_it_computes_as_the_server_is_told_to(scenes: Run, tmp_path: Path) -> None:
+    asked = ServeSettings(precision="fp32", rows=8, longest=2)
     predictor = ServedDetector.open(scenes, asked, "boxes").predictor
     assert predictor.precision == "fp32"
-    assert predictor.engine.longest == Detector(scenes).engine.longest  # patches, not tokens
+    path = tmp_path / "a.png"
+    path.write_bytes(picture())
+    whole = Detector(scenes, EngineSettings(precision="fp32"))
+    found = predictor(path, threshold=0)  # longest counts tokens, and a picture has patches
+    assert found and found == whole(path, threshold=0)
 
 
 def test_errors_are_clear(served: Served) -> None:

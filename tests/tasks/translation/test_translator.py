@@ -21,7 +21,7 @@ import dragoman
 from dragoman.base.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.engine.search_settings import parse_search
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.engine.streaming import parts, windows
+from dragoman.engine.streaming import WINDOW, parts, windows
 from dragoman.forms.text_form import MosesText
 from dragoman.models.shortlist import ShortlistSettings
 from dragoman.native import library
@@ -306,13 +306,13 @@ def test_stream_reads_no_further_than_a_window(translator: Translator) -> None:
 
     def source() -> Iterator[str]:
         nonlocal taken
-        for _ in range(3000):
+        for _ in range(3 * WINDOW):
             taken += 1
             yield ""
 
     first = list(itertools.islice(translator.stream(source()), 5))
     assert len(first) == 5
-    assert taken == 1000
+    assert taken == WINDOW
 
 
 def test_each_comes_as_soon_as_it_can(

@@ -93,9 +93,8 @@ def reading_figure(subject: Subject) -> Drawn:
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
     values = np.asarray(subject.predictor.source_values(subject.sentence))
     labeller: Any = subject.predictor  # only a model that labels pictures has patches
-    read = labeller.reading.texts([values])
-    ranked = _rank(model, read, subject.run.forms.labels.names)
-    panels, stages = reading(model, read, form, values, ranked)
+    ranked = labeller(subject.sentence).ranked
+    panels, stages = reading(model, labeller.reading.texts([values]), form, values, ranked)
     numbers, width = stages[0][2], stages[1][2]
     patch, ranked = form.settings.patch, ranked[:_LABELS]
     return Drawn(
@@ -115,14 +114,6 @@ def reading_figure(subject: Subject) -> Drawn:
             )
         ],
     )
-
-
-def _rank(model: Network, read: Sequences, names: Sequence[str]) -> list[tuple[str, float]]:
-    """Return every label of a picture with its probability, the most probable first."""
-    with torch.inference_mode():
-        logits = model.project(model.encode(read).rows).double()[0]  # (K,)
-    shares = np.exp(torch.log_softmax(logits, dim=-1).numpy())
-    return [(names[k], float(shares[k])) for k in np.argsort(-shares, kind="stable")]
 
 
 def reading(

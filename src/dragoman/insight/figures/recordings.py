@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman.engine.ctc_ranking import ctc_log_probabilities
 from dragoman.forms.text_form import as_text
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
@@ -39,7 +40,8 @@ def spikes_figure(subject: Subject) -> Drawn:
     form, output = FramesForm.of(subject.run.source), subject.output
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
     bands = form.picture(rows)[:, :, 0] / 255  # (F, T)
-    known = probabilities(subject, rows)  # (S, V + 1)
+    by_ctc = ctc_log_probabilities(subject.predictor.engine, rows)
+    known = by_ctc.double().exp().numpy()  # (S, V + 1)
     tokens = list(dict.fromkeys(output.ids))
     text = as_text(subject.run.target)
     names, written = [*text.shown(tokens), BLANK], text.shown(output.ids)
@@ -87,16 +89,6 @@ def spikes_figure(subject: Subject) -> Drawn:
             )
         ],
     )  # fmt: skip
-
-
-def probabilities(subject: Subject, rows: NDArray[np.floating]) -> Array:
-    """Return (S, V + 1): CTC's probabilities in each row of the encoder, the blank last."""
-    model = subject.predictor.plain
-    assert model.ctc is not None
-    with torch.inference_mode():
-        memory = model.encode(Sequences.of([torch.from_numpy(rows)]))
-        found: Array = torch.softmax(model.ctc(memory.rows).double(), dim=-1).numpy()
-    return found
 
 
 _GROUPS = 60

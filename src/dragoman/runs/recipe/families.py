@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from dragoman.base.errors import DataError
+from dragoman.base.task import Side
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import Labels
@@ -42,10 +43,13 @@ class WithHead(Spec):
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OneText(Spec):
     """A task whose examples are single texts."""
 
+    sides: tuple[Side, ...] = ("target",)
+    texts: tuple[Side, ...] = ("target",)
+    noun: str = "texts"
     fixed_tokens: ClassVar[bool] = True
 
     def check_rest(self, recipe: Sections) -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.labels import plain
 from dragoman.forms.sides import Forms
@@ -22,7 +21,7 @@ from dragoman.tasks.shared.progress_made import (
     entropy,
     learned_answers,
 )
-from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts
 
 
 class ClassificationRuntime(LabelRuntime):
@@ -62,10 +61,28 @@ class ClassificationRuntime(LabelRuntime):
         return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        return by_majority(run)
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}; {plural(run.forms.labels.size, 'label')}"
+        """Say so if a run is no better than the most frequent label; None if it is better, or was
+        measured on too few texts."""
+        scores = run.scores()
+        labels = scores.get("labels", [])
+        texts = sum(one["texts"] for one in labels)
+        if texts < MIN_ANSWERS:
+            return None
+        accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
+        most = max(labels, key=lambda one: one["texts"])
+        present = [one for one in labels if one["texts"]]
+        f1 = sum(one["f1"] for one in present) / len(present)
+        share = most["texts"] / texts
+        guessed = f1_of(share, len(present))
+        error = math.sqrt(share * (1 - share) / texts)
+        if accuracy > share + SURE * error or f1 > guessed + SURE * error + 0.05:
+            return None
+        if columns := scores.get("confusion", []):
+            chosen = [sum(row[k] for row in columns) for k in range(len(labels))]
+            if max(chosen) == sum(chosen):
+                always = labels[chosen.index(max(chosen))]["label"]
+                return f"it gives every text the label {always!r}"
+        return beside_guess(accuracy, repr(most["label"]), share)
 
 
 def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str, float]:
@@ -83,28 +100,3 @@ def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str,
 def f1_of(share: float, labels: int) -> float:
     """Macro F1, as a share, of always choosing the one label that a ``share`` of the texts have."""
     return 2 * share / (1 + share) / labels
-
-
-def by_majority(run: Run) -> str | None:
-    """The reason why a run has hardly learned: it is no better than the most frequent label. None
-    if it is better, or was measured on too few texts."""
-    scores = run.scores()
-    labels = scores.get("labels", [])
-    texts = sum(one["texts"] for one in labels)
-    if texts < MIN_ANSWERS:
-        return None
-    accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
-    most = max(labels, key=lambda one: one["texts"])
-    present = [one for one in labels if one["texts"]]
-    f1 = sum(one["f1"] for one in present) / len(present)
-    share = most["texts"] / texts
-    guessed = f1_of(share, len(present))
-    error = math.sqrt(share * (1 - share) / texts)
-    if accuracy > share + SURE * error or f1 > guessed + SURE * error + 0.05:
-        return None
-    if columns := scores.get("confusion", []):
-        chosen = [sum(row[k] for row in columns) for k in range(len(labels))]
-        if max(chosen) == sum(chosen):
-            always = labels[chosen.index(max(chosen))]["label"]
-            return f"it gives every text the label {always!r}"
-    return beside_guess(accuracy, repr(most["label"]), share)

@@ -19,7 +19,6 @@ from dragoman.base.wording import plural
 from dragoman.data.files.columns import labelled_corpus, listed_corpus
 from dragoman.data.files.corpora import naming_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import (
     CorpusSummary,
     HeadBuilder,
@@ -143,9 +142,7 @@ class FilesBuilder(HeadBuilder):
             context = max(2, source.patches)
             model = {"positions": {"kind": "learned", "maximum": context}}
         return {
-            "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0}},
-            "text": TextSettings().model_dump(include={"vocabulary"}),  # rows have no vocabulary
             "model": model,
             "plan": {"context": context},
             "training": {"label_smoothing": 0.1},

@@ -94,7 +94,11 @@ class ClassificationSpec(WithHead):
         return said
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
-        return labels_of_demo(part)
+        """The sentences of the demo; the label is the German pronoun of their "it"
+        (``demo/corpus.py``)."""
+        pairs = enumerate(getattr(demo_corpus(), part), 1)
+        labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
+        return (Pair(line, text, label) for line, text, label in labelled if label is not None)
 
     def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
         from dragoman.models.catalogue.classifier import new_classifier
@@ -166,25 +170,14 @@ def _check_labels(examples: Examples) -> Iterator[tuple[str, Pair]]:
         yield name, pair
 
 
-def labels_of_demo(part: str) -> Iterator[Pair]:
-    """Sentences of the demo; the label is the German pronoun of their "it" (``demo/corpus.py``)."""
-    pairs = enumerate(getattr(demo_corpus(), part), 1)
-    labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
-    return (Pair(line, text, label) for line, text, label in labelled if label is not None)
-
-
 CLASSIFICATION = ClassificationSpec(
     name="classification",
     called="classifier",
-    sides=("source", "target"),
-    texts=("source",),
-    reads=True,
     writes=False,
     noun="texts",
     counted="texts",
     metrics={"macro_f1": percent("macro F1"), "accuracy": percent("accuracy"), "loss": LOSS},
     evaluation_options=("columns", "keys"),
-    begins=(0, 0),
     verbs=(("classify", "< lines.txt"),),
     hub_tag="text-classification",
     limits=("It chooses among the labels that it was trained on, even if none of them fits.",),

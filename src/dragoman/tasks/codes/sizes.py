@@ -18,7 +18,6 @@ from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.columns import is_tabbed, listed_corpus
 from dragoman.data.files.corpora import naming_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.options import absolute
@@ -94,9 +93,7 @@ class CodesBuilder(PicturesBuilder):
         source = PictureSource.of(seen.source)
         longest = max(256, source.patches)
         return {
-            "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
-            "text": TextSettings().model_dump(include={"vocabulary"}),  # rows have no vocabulary
             "plan": {"max_source": longest, "max_target": longest},
             "training": {"label_smoothing": 0.0, "precision": "fp32"},
         }

@@ -82,7 +82,6 @@ class CodesSpec(Spec):
 CODES_TASK = CodesSpec(
     name="codes",
     called="picture coder",
-    sides=("source", "target"),
     texts=(),
     reads=False,
     writes=False,
@@ -95,8 +94,6 @@ CODES_TASK = CodesSpec(
         "code_bits": Measure("bits per code", "higher"),
         "loss": LOSS,
     },
-    evaluation_options=(),
-    begins=(0, 0),
     verbs=(("evaluate", "test.tsv"),),
     hub_tag="image-feature-extraction",
     loss_unit="squared error",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.console.demo_files import SCENES, Demo, DemoFiles
-from dragoman.tasks.detection.verb import drawn_box
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dragoman.runs.run import Run
-    from dragoman.tasks.detection.detector import DetectedPicture
-    from dragoman.tasks.detection.drawing import DrawnBox
+    from dragoman.tasks.detection.detector import DetectedPicture, Detection
 
 
 SCENES_PICTURE = "scenes.svg"
@@ -73,27 +72,28 @@ def show_boxes(run: Run, found: Any, console: Console) -> str:
 
 def sheet(
     found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
-) -> tuple[npt.NDArray[np.uint8], list[DrawnBox]]:
+) -> tuple[npt.NDArray[np.uint8], list[Detection]]:
     """Arrange the first of some pictures of one size in rows and columns, with their boxes."""
     import numpy as np
 
+    from dragoman.forms.boxes import Box
     from dragoman.sources.picture.picture_file import whole_picture
     from dragoman.tasks.detection.detector import THRESHOLD
 
     rows, columns = shape
     high, wide = found[0].height + _GAP, found[0].width + _GAP
     whole = np.full((rows * high - _GAP, columns * wide - _GAP, 3), 255, np.uint8)
-    boxes: list[DrawnBox] = []
+    boxes: list[Detection] = []
     for place, one in enumerate(found[: rows * columns]):
         down, across = (place // columns) * high, (place % columns) * wide
         whole[down : down + one.height, across : across + one.width] = whole_picture(
             Path(one.picture)
         )
         for detection in one.above(THRESHOLD):
-            box = drawn_box(detection)
-            left, right = (enlarged * (across + edge) for edge in (box.left, box.right))
-            top, bottom = (enlarged * (down + edge) for edge in (box.top, box.bottom))
-            boxes.append(box._replace(left=left, top=top, right=right, bottom=bottom))
+            _, left, top, width, height, *_ = detection.box
+            begin = enlarged * (across + left), enlarged * (down + top)
+            box = Box(detection.label, *begin, enlarged * width, enlarged * height)
+            boxes.append(replace(detection, box=box))
     return np.kron(whole, np.ones((enlarged, enlarged, 1), np.uint8)), boxes
 
 

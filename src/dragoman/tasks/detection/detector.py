@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from dragoman.base.errors import DataError
 from dragoman.engine.predictor import SearchingPredictor
-from dragoman.engine.settings import EngineSettings
 from dragoman.forms.box_form import PER_BOX, BoxForm
 from dragoman.forms.boxes import Box
 from dragoman.search.hypothesis import Hypothesis
@@ -29,7 +28,6 @@ from dragoman.sources.shared.files import file_of
 
 THRESHOLD = 0.5
 """The lowest score of a box that is shown, unless the caller gives another threshold."""
-MOST_PATCHES = 100_000
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,8 @@ class Detection:
 
     def to_dict(self) -> dict[str, Any]:
         """The box in the format of the pipelines of transformers."""
-        edges = (self.box.left, self.box.top, self.box.right, self.box.bottom)
-        box = dict(zip(("xmin", "ymin", "xmax", "ymax"), map(round, edges), strict=True))
+        edges = map(round, self.box.edges)
+        box = dict(zip(("xmin", "ymin", "xmax", "ymax"), edges, strict=True))
         return {"score": round(self.score, 4), "label": self.label, "box": box}
 
     def __str__(self) -> str:
@@ -81,7 +79,6 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     """A trained detector. Do not use it from several threads at once."""
 
     asked_of: ClassVar[tuple[str, str]] = ("detection", "which finds no boxes")
-    usual: ClassVar[EngineSettings] = EngineSettings(longest=MOST_PATCHES)
 
     def each(
         self, given: Iterable[str], *, threshold: float = THRESHOLD, beam: int | None = None

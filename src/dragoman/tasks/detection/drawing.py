@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from rich.text import Text
 
 from dragoman.pictures.bitmaps import png_base64
 from dragoman.pictures.labels import visible
+
+if TYPE_CHECKING:
+    from dragoman.tasks.detection.detector import Detection
 
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#808000")
 """The colours of the categories, in turn; white letters are readable on each."""
@@ -23,27 +26,12 @@ _DARK_TO_LIGHT = " .:-=+*#%@"
 Bytes = npt.NDArray[np.uint8]
 
 
-class DrawnBox(NamedTuple):
-    """A box for a drawing, with its edges in pixels of the picture."""
-
-    label: str
-    score: float
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def name(self) -> str:
-        return f"{visible(self.label)} {self.score:.2f}"
-
-
-def boxes_svg(pixels: Bytes, boxes: Sequence[DrawnBox]) -> str:
+def boxes_svg(pixels: Bytes, boxes: Sequence[Detection]) -> str:
     """Draw a picture (H, W, C) and its boxes as SVG; the most probable box is drawn last."""
     height, width = pixels.shape[:2]
     scale = _scale(height, width)
     colours = _colours(boxes)
-    said = "; ".join(box.name for box in boxes) or "no box"
+    said = "; ".join(map(_name, boxes)) or "no box"
     wide, high = width * scale, height * scale
     shown = "pixelated" if scale > 1 else "auto"
     head = (
@@ -57,19 +45,19 @@ def boxes_svg(pixels: Bytes, boxes: Sequence[DrawnBox]) -> str:
     )
     parts = [head, picture]
     for box in reversed(boxes):
-        left, top, right, bottom = (scale * edge for edge in box[2:])
-        colour, at = colours[box.label], max(top, 18)
+        left, top, right, bottom = (scale * edge for edge in box.box.edges)
+        name, colour, at = _name(box), colours[box.label], max(top, 18)
         parts.append(
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
             f'height="{bottom - top:.1f}" fill="none" stroke="{colour}" stroke-width="2"/>'
-            f'<rect x="{left:.1f}" y="{at - 18:.1f}" width="{8.5 * len(box.name) + 6:.1f}" '
+            f'<rect x="{left:.1f}" y="{at - 18:.1f}" width="{8.5 * len(name) + 6:.1f}" '
             f'height="18" fill="{colour}"/>'
-            f'<text x="{left + 3:.1f}" y="{at - 4:.1f}" fill="#fff">{escape(box.name)}</text>'
+            f'<text x="{left + 3:.1f}" y="{at - 4:.1f}" fill="#fff">{escape(name)}</text>'
         )
     return "\n".join([*parts, "</svg>\n"])
 
 
-def boxes_png(pixels: Bytes, boxes: Sequence[DrawnBox]) -> bytes:
+def boxes_png(pixels: Bytes, boxes: Sequence[Detection]) -> bytes:
     """Draw a picture (H, W, C) and its boxes as PNG."""
     from PIL import Image, ImageDraw
 
@@ -80,18 +68,18 @@ def boxes_png(pixels: Bytes, boxes: Sequence[DrawnBox]) -> bytes:
     whole = whole.resize((width * scale, height * scale), resample) if scale > 1 else whole
     draw, colours = ImageDraw.Draw(whole), _colours(boxes)
     for box in reversed(boxes):
-        left, top, right, bottom = (scale * edge for edge in box[2:])
+        left, top, right, bottom = (scale * edge for edge in box.box.edges)
         draw.rectangle((left, top, right, bottom), outline=colours[box.label], width=2)
-        at = max(top, 12)
-        around = draw.textbbox((left + 3, at - 12), box.name)
+        name, at = _name(box), max(top, 12)
+        around = draw.textbbox((left + 3, at - 12), name)
         draw.rectangle((left, at - 12, around[2] + 3, at), fill=colours[box.label])
-        draw.text((left + 3, at - 12), box.name, fill="white")
+        draw.text((left + 3, at - 12), name, fill="white")
     held = BytesIO()
     whole.save(held, "PNG")
     return held.getvalue()
 
 
-def boxes_text(pixels: Bytes, boxes: Sequence[DrawnBox], width: int = 72) -> Text:
+def boxes_text(pixels: Bytes, boxes: Sequence[Detection], width: int) -> Text:
     """The picture in characters with the edges of its boxes and the name of each in its upper left
     corner. ``.plain`` gives the text without colours."""
     from PIL import Image
@@ -110,8 +98,9 @@ def boxes_text(pixels: Bytes, boxes: Sequence[DrawnBox], width: int = 72) -> Tex
             letters[row][column], styles[row][column] = letter, colour
 
     for box in reversed(boxes):
-        left, right = (min(int(edge * columns / wide), columns - 1) for edge in (box[2], box[4]))
-        top, bottom = (min(int(edge * rows / high), rows - 1) for edge in (box[3], box[5]))
+        edges = box.box.edges
+        left, right = (min(int(edge * columns / wide), columns - 1) for edge in edges[::2])
+        top, bottom = (min(int(edge * rows / high), rows - 1) for edge in edges[1::2])
         colour = colours[box.label]
         for column in range(left, right + 1):
             put(top, column, "─", colour)
@@ -133,10 +122,14 @@ def boxes_text(pixels: Bytes, boxes: Sequence[DrawnBox], width: int = 72) -> Tex
     return out
 
 
+def _name(found: Detection) -> str:
+    return f"{visible(found.label)} {found.score:.2f}"
+
+
 def _scale(height: int, width: int) -> int:
     return max(1, _SMALLEST // max(height, width))
 
 
-def _colours(boxes: Sequence[DrawnBox]) -> dict[str, str]:
+def _colours(boxes: Sequence[Detection]) -> dict[str, str]:
     labels = sorted({box.label for box in boxes})
     return {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(labels)}

@@ -11,11 +11,9 @@ from functools import partial
 from pydantic import Field
 
 from dragoman.forms.box_form import PER_BOX
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import ApiKey, Message
 from dragoman.serving.http.uploads import WithFiles
-from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, drawn, looked, told
 from dragoman.serving.service.service import Service
@@ -103,15 +101,9 @@ class ServedDetector(FileRun[Detector]):
     """A run that finds boxes, served over HTTP."""
 
     task, does, path = "detection", "finds boxes in pictures", "/v1/detect"
-    trained, work = "dragoman train boxes.json --task detection", "look"
+    trained = "dragoman train boxes.json --task detection"
     sent, gives = DetectRequest, DetectAnswer
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedDetector:
-        """Open the detector. Errors: ``RunError``, and ``DataError`` if the library that decodes
-        pictures is missing."""
-        asked = settings.model_copy(update={"longest": Detector.usual.longest})
-        return cls(name, Detector(run, asked), settings)
+    opens, work = Detector, "look"
 
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None

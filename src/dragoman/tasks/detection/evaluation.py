@@ -20,7 +20,7 @@ from dragoman.forms.form import Pair
 from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
-from dragoman.tasks.detection.detector import MOST_PATCHES, THRESHOLD, DetectedPicture, Detector
+from dragoman.tasks.detection.detector import THRESHOLD, DetectedPicture, Detector
 from dragoman.tasks.detection.learning import boxes_batch, measured
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
 from dragoman.tasks.detection.spec import DETECTION
@@ -147,7 +147,7 @@ class DetectionEvaluation(PairsEvaluation[DetectionReport]):
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> DetectionReport:
         run, search, pairs = asked.run, asked.search, examples.pairs
-        detector = Detector(run, asked.settings(longest=MOST_PATCHES), search)
+        detector = Detector(run, asked.settings(), search)
         logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
         found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
         return DetectionReport(

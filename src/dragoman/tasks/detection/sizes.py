@@ -17,7 +17,6 @@ from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.box_form import PER_BOX
 from dragoman.forms.boxes import scene_of
 from dragoman.forms.form import Pair
-from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.file_sources import source_of_pictures
 from dragoman.sizing.size import DEFAULT, Size
@@ -80,9 +79,7 @@ class DetectionBuilder(RecipeBuilder):
         most = min(_MOST, most + max(2, most // 4))
         longest = max(source.patches, PER_BOX * most + 1)
         return {
-            "source": source.model_dump(),
             "data": {"cleaning": {"max_length": 0, "max_length_ratio": 0}},
-            "text": TextSettings().model_dump(include={"vocabulary"}),  # rows have no vocabulary
             "boxes": {"bins": max(source.height, source.width), "most": most},
             "model": {
                 "tie": "target", "norm": "pre",

@@ -125,9 +125,7 @@ def _check_count(examples: Examples, symbols: BoxSymbols) -> None:
 DETECTION = DetectionSpec(
     name="detection",
     called="detector",
-    sides=("source", "target"),
     texts=(),
-    reads=True,
     writes=True,
     noun="pictures",
     counted="target tokens",
@@ -142,7 +140,6 @@ DETECTION = DetectionSpec(
         "ap_l": percent("AP (large)", share=True),
     },
     evaluation_options=("beam", "precision", "output"),
-    begins=(0, 0),
     verbs=(("detect", "FILES"),),
     hub_tag="object-detection",
     limits=(

@@ -16,7 +16,7 @@ from dragoman.console.options import RunFolder, argument, arguments, search_sett
 from dragoman.console.output import log_to_stderr, output_to
 
 if TYPE_CHECKING:
-    from dragoman.tasks.detection.detector import DetectedPicture, Detection, Detector
+    from dragoman.tasks.detection.detector import DetectedPicture, Detector
 
 
 @arguments
@@ -98,8 +98,7 @@ def _format(
             yield f"{json.dumps([box.to_dict() for box in shown], ensure_ascii=False)}\n"
             continue
         for box in shown:
-            places = box.box.left, box.box.top, box.box.right, box.box.bottom
-            told = "\t".join(f"{place:.1f}" for place in places)
+            told = "\t".join(f"{edge:.1f}" for edge in box.box.edges)
             yield f"{readable(one.picture)}\t{box.label}\t{box.score:.4f}\t{told}\n"
 
 
@@ -158,7 +157,7 @@ def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
     from dragoman.sources.shared.files import file_of
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
 
-    shown = [drawn_box(box) for box in one.above(args.threshold)]
+    shown = one.above(args.threshold)
     name = one.picture
     pixels = picture_at(name) if is_place(name) else whole_picture(file_of(name))
     if args.draw is not None:
@@ -177,11 +176,3 @@ def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
         console = Console(stderr=True, file=sys.stderr)
         console.print(boxes_text(pixels, shown, min(72, console.width)), end="")
     return one
-
-
-def drawn_box(found: Detection) -> Any:
-    """A box in the form of ``tasks/detection/drawing.py``."""
-    from dragoman.tasks.detection.drawing import DrawnBox
-
-    box = found.box
-    return DrawnBox(found.label, found.score, box.left, box.top, box.right, box.bottom)

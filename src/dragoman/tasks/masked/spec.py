@@ -28,11 +28,7 @@ class MaskedSpec(OneText):
 MASKED = MaskedSpec(
     name="masked",
     called="masked language model",
-    sides=("target",),
-    texts=("target",),
-    reads=True,
     writes=False,
-    noun="texts",
     counted="masked tokens",
     metrics={
         "loss": LOSS,
@@ -40,7 +36,6 @@ MASKED = MaskedSpec(
         "accuracy": percent("accuracy", share=True),
     },
     finished={"pseudo_perplexity": Measure("pseudo-perplexity", "lower")},
-    evaluation_options=(),
     begins=(6_000, 0),
     verbs=(("fill", "'How it ___.'"),),
     hub_tag="fill-mask",

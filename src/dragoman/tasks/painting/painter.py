@@ -155,11 +155,6 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     # ---- looking
 
-    def unknown(self, captions: Sequence[str]) -> list[str]:
-        """The words of some captions that no training caption has, each once: the model does not
-        know what to paint for them. Errors: ``RunError`` for a damaged list of words."""
-        return unknown_words(self.run.lexicon(), captions)
-
     def shown(self, text: str, prefix: str = "") -> PaintedPicture:
         """The picture of a caption, for figures. Errors: ``DataError`` for a prefix."""
         if prefix:
@@ -168,7 +163,8 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
 
 def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]:
-    """The words that are not in ``lexicon`` (``Painter.unknown``); empty without a lexicon."""
+    """The words of some captions that are not in the ``lexicon`` of the training captions, each
+    once: the model does not know what to paint for them. Empty without a lexicon."""
     if lexicon is None:
         return []
     words = (caption[slice(*span)] for caption in captions for span in words_in(caption))

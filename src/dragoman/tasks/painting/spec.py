@@ -184,9 +184,6 @@ def _copy(one: Path, other: Path) -> None:
 PAINTING = PaintingSpec(
     name="painting",
     called="painter",
-    sides=("source", "target"),
-    texts=("source",),
-    reads=True,
     writes=True,
     noun="pictures",
     counted="target tokens",
@@ -203,7 +200,6 @@ PAINTING = PaintingSpec(
         "judged_of_true": percent("judged right, of the true pictures", share=True),
     },
     evaluation_options=("beam", "precision", "output", "judge", "best_of"),
-    begins=(0, 0),
     verbs=(("paint", '"a caption"'),),
     hub_tag="text-to-image",
     limits=(

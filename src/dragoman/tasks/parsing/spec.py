@@ -84,9 +84,6 @@ def trees_of_demo(*parts: str) -> Iterator[Pair]:
 PARSING = ParsingSpec(
     name="parsing",
     called="parser",
-    sides=("source", "target"),
-    texts=("source",),
-    reads=True,
     writes=True,
     noun="trees",
     counted="target tokens",

@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import percent
-from dragoman.base.wording import shortened
+from dragoman.base.wording import plural, shortened
 from dragoman.data.files.columns import file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -23,9 +23,10 @@ from dragoman.pictures.records import Heatmap, Table
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.run import Run
 from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, RunEvaluation
 from dragoman.tasks.shared.evaluation_examples import ExampleSet
-from dragoman.tasks.shared.runtime import Runtime
+from dragoman.tasks.shared.runtime import Runtime, tokens_in
 
 if TYPE_CHECKING:
     from dragoman.data.store import TokenStore
@@ -166,6 +167,9 @@ class LabelRuntime(Runtime):
         if learned is not None and learned.names_files and learned.target is not None:
             return ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
         return ["test/" if learned is not None and learned.format == "folders" else "test.tsv"]
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{tokens_in(run)}; {plural(run.forms.target.size, self.one_label)}"
 
     def tables(self, scores: Mapping[str, Any]) -> list[Table]:
         return [*self.label_tables(scores), *self.mistake_tables(scores)]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from dragoman.base.wording import plural
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.pictures.records import Table
@@ -22,7 +21,7 @@ from dragoman.tasks.shared.label_report import (
     confusion_in,
 )
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
-from dragoman.tasks.shared.runtime import Builders, Parts, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
@@ -58,13 +57,28 @@ class TaggingRuntime(LabelRuntime):
         counts.update(pair.target.split())
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        return chance_of_tags(Tags.of(forms.target), pairs)
+        counts = Counter(tag for pair in pairs for tag in pair.target.split())
+        if counts.total() < MIN_TOKENS:
+            return {}
+        from dragoman.tasks.tagging.evaluation import usual_scores
+
+        guess = usual_scores(Tags.of(forms.target), pairs).figures()
+        kept = {name: guess[name] for name in ("accuracy", "f1") if name in guess}
+        return kept | {"loss": entropy(counts.values())}
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        return by_usual_tag(run)
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}; {plural(run.forms.target.size, 'tag')}"
+        """Say so if a run is worse than the most frequent tag of each word; None if it is not
+        worse, or if that is unknown."""
+        scores: dict[str, Any] = run.scores()
+        found = scores.get("scores", {}).get("accuracy")
+        guess = scores.get("usual", {}).get("accuracy")
+        words = sum(one["texts"] for one in scores.get("labels", []))
+        if found is None or not isinstance(guess, int | float) or not words:
+            return None
+        share, accuracy = guess / 100, found["value"] / 100
+        if accuracy + SURE * math.sqrt(max(0.0, share * (1 - share)) / words) >= share:
+            return None
+        return beside_guess(accuracy, "the most frequent tag of each word", share)
 
     def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
         """The tables of labels, also with the scores of spans and the most frequent confusions."""
@@ -83,29 +97,3 @@ class TaggingRuntime(LabelRuntime):
             confused = [(names[true], names[chosen], count) for true, chosen, count in often]
             tables.append(Table("Confused most often", ("tag", "taken for", "words"), confused))
         return tables
-
-
-def chance_of_tags(tags: Tags, pairs: Sequence[Pair]) -> dict[str, float]:
-    """The scores of guessing the tags of some sentences; empty if there are too few words."""
-    counts = Counter(tag for pair in pairs for tag in pair.target.split())
-    if counts.total() < MIN_TOKENS:
-        return {}
-    from dragoman.tasks.tagging.evaluation import usual_scores
-
-    guess = usual_scores(tags, pairs).figures()
-    kept = {name: guess[name] for name in ("accuracy", "f1") if name in guess}
-    return kept | {"loss": entropy(counts.values())}
-
-
-def by_usual_tag(run: Run) -> str | None:
-    """The reason why a run has hardly learned: it is worse than the most frequent tag of each word.
-    None if it is not worse, or if that is unknown."""
-    scores: dict[str, Any] = run.scores()
-    found, guess = scores.get("scores", {}).get("accuracy"), scores.get("usual", {}).get("accuracy")
-    words = sum(one["texts"] for one in scores.get("labels", []))
-    if found is None or not isinstance(guess, int | float) or not words:
-        return None
-    share, accuracy = guess / 100, found["value"] / 100
-    if accuracy + SURE * math.sqrt(max(0.0, share * (1 - share)) / words) >= share:
-        return None
-    return beside_guess(accuracy, "the most frequent tag of each word", share)

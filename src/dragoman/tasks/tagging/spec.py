@@ -76,9 +76,6 @@ def words_and_tags(pair: Pair, name: str) -> tuple[Sequence[str], Sequence[str]]
 TAGGING = TaggingSpec(
     name="tagging",
     called="tagger",
-    sides=("source", "target"),
-    texts=("source",),
-    reads=True,
     writes=False,
     noun="sentences",
     counted="words",
@@ -90,7 +87,6 @@ TAGGING = TaggingSpec(
         "recall": percent("recall"),
     },
     evaluation_options=("output", "columns", "keys"),
-    begins=(0, 0),
     verbs=(("tag", "< lines.txt"),),
     hub_tag="token-classification",
     limits=(

@@ -79,7 +79,7 @@ def _record(said: Sequence[Segment], language: str | None) -> dict[str, Any]:
                 "start": round(one.begin, 3),
                 "end": round(one.end, 3),
                 "text": _line(one.text),
-                **({"words": [_of_word(word) for word in one.words]} if one.words else {}),
+                **({"words": [word_record(word) for word in one.words]} if one.words else {}),
             }
             for number, one in enumerate(said)
         ],
@@ -87,7 +87,8 @@ def _record(said: Sequence[Segment], language: str | None) -> dict[str, Any]:
     }
 
 
-def _of_word(word: SpokenWord) -> dict[str, Any]:
+def word_record(word: SpokenWord) -> dict[str, Any]:
+    """The fields of a word in JSON, as the clients of OpenAI read them."""
     told = {"word": word.text, "start": round(word.begin, 3), "end": round(word.end, 3)}
     return told if word.confidence is None else told | {"probability": round(word.confidence, 4)}
 

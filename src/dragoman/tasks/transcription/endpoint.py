@@ -26,7 +26,7 @@ from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
-from dragoman.tasks.transcription.captions import Segment, SpokenWord, captions
+from dragoman.tasks.transcription.captions import Segment, captions, word_record
 from dragoman.tasks.transcription.messages import (
     ListedModel,
     ModelList,
@@ -137,7 +137,9 @@ class _Hearing:
     ) -> TranscriptionAnswer:
         asked = self.request.timestamp_granularities
         segments = [self.run.message(number, *one) for number, one in enumerate(found)]
-        words = [_word(word) for one in found for word in one.segment.words]
+        words = [
+            TranscribedWord(**word_record(word)) for one in found for word in one.segment.words
+        ]
         told.task, told.language = "transcribe", name_of(self.run.target).lower()
         told.duration = round(self.seconds, 3)
         told.segments = segments if "segment" in asked else None
@@ -164,19 +166,10 @@ class _Hearing:
 
     def _segment(self, number: int, found: FoundSegment) -> dict[str, Any]:
         told = self.run.message(number, *found).model_dump(exclude_none=True)
-        words = [_word(one).model_dump(exclude_none=True) for one in found.segment.words]
+        words = list(map(word_record, found.segment.words))
         kind = {"type": "transcript.text.segment", **told, "id": str(number)}
         return {**kind, "words": words} if "word" in self.request.timestamp_granularities else kind
 
 
 def _text(segments: Sequence[Segment]) -> str:
     return " ".join(one.text.strip() for one in segments)
-
-
-def _word(word: SpokenWord) -> TranscribedWord:
-    return TranscribedWord(
-        word=word.text,
-        start=round(word.begin, 3),
-        end=round(word.end, 3),
-        probability=None if word.confidence is None else round(word.confidence, 4),
-    )

@@ -20,10 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dragoman.engine.ctc_ranking import ctc_log_probabilities
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.forms.languages import base
 from dragoman.forms.text_form import as_text
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import TRANSCRIPTIONS
 from dragoman.serving.http.refusals import Refusal, body_too_large, too_much_sound, wrong_field
@@ -72,19 +70,13 @@ class ServedTranscriber(FileRun[Transcriber]):
     """A run that transcribes, loaded by the server."""
 
     task, path, trained = "transcription", TRANSCRIPTIONS, "dragoman train RECORDINGS"
-    does, work = "transcribes recordings", "transcribe"
+    does, opens, work = "transcribes recordings", Transcriber, "transcribe"
     kinds = ("recordings", "long recordings")
     sent, gives = TranscriptionRequest, TranscriptionAnswer
 
     def __init__(self, name: str, transcriber: Transcriber, settings: ServeSettings) -> None:
         super().__init__(name, transcriber, settings)
         self.times_words = transcriber.times_words
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranscriber:
-        """Open a run. Errors: ``RunError``, and ``DataError`` if the sound decoder is missing."""
-        engine = settings.model_dump(include=set(EngineSettings.model_fields))
-        return cls(name, Transcriber(run, TranslatorSettings(**engine)), settings)
 
     def writes(self, language: str) -> bool:
         """True if the run writes a language, as far as is known."""

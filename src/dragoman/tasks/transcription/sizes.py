@@ -100,10 +100,8 @@ class SpokenBuilder(RecipeBuilder):
         return replace(seen, amount=hours, source=FramesSource(rate=min(rate, _HIGHEST_RATE)))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:
-        assert seen.source is not None
         writers = 1 if row.below <= _SMALL else 2
         return {
-            "source": seen.source.model_dump(),
             "data": {"cleaning": {"max_length": 0}},
             "text": {"shared": False, "character_coverage": 1.0},
             "model": {"decoder_layers": writers, "norm": "pre", "tie": "target"},

@@ -33,7 +33,7 @@ from dragoman.engine.ctc_ranking import CtcRanking, ctc_log_probabilities
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, Shown
 from dragoman.engine.search_settings import with_beams
-from dragoman.engine.settings import TranslatorSettings
+from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
@@ -92,7 +92,7 @@ class Transcriber(Predictor[Transcription]):
     def __init__(
         self,
         run: Run,
-        settings: TranslatorSettings | None = None,
+        settings: EngineSettings | None = None,
         search_settings: SearchSettings | None = None,
         cutting: CuttingSettings | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class Transcriber(Predictor[Transcription]):
         Errors: ``RunError`` for a run that does not transcribe recordings.
         """
         run.require_task("transcription", "which does not transcribe recordings")
-        self.settings = settings or TranslatorSettings()
+        self.settings = TranslatorSettings.of(settings)
         super().__init__(run, Engine.open(run, self.settings, search_settings))
         self._ctc = CtcRanking.of(self.engine, run.recipe, self.settings.ctc_weight)
         longest = run.recipe.bounded_plan.max_source

@@ -12,8 +12,6 @@ from functools import partial
 
 from pydantic import Field
 
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import ApiKey, Message
@@ -93,7 +91,7 @@ class ServedLines(FileRun[Translator]):
     """A served run that reads lines of text in pictures."""
 
     task, path = "picture-translation", "/v1/translate/pictures"
-    does, work = "reads lines of text in pictures", "lines"
+    does, opens, work = "reads lines of text in pictures", Translator, "lines"
     trained = "dragoman train multi30k-en-de-pixels"
     sent, gives = LinesRequest, LinesAnswer
 
@@ -102,12 +100,6 @@ class ServedLines(FileRun[Translator]):
         self.source = self.run.recipe.languages.source  # a form of rows has no language
         self.looking = self.executor("look")
         """The thread that computes where the run looked."""
-
-    @classmethod
-    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLines:
-        """Open a run. Errors: ``RunError``, and ``DataError`` if the picture decoder is missing."""
-        chosen = TranslatorSettings(**settings.model_dump(include=set(EngineSettings.model_fields)))
-        return cls(name, Translator(run, chosen), settings)
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """Make the settings of the search. Raises Refusal 400."""

@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman")
 
-WINDOW = 1000
-"""The lines that ``stream`` holds at once: enough to sort by length, few enough for memory."""
-
 
 class Translator(Predictor[Translation]):
     """A trained model, opened to translate. ``dragoman.load`` makes one.
@@ -60,12 +57,12 @@ class Translator(Predictor[Translation]):
     @classmethod
     def whole(cls, run: Run, settings: EngineSettings | None) -> Self:
         """Open a translator that never splits a text into sentences, to study the model itself."""
-        return cls(run, TranslatorSettings(**dict(settings or EngineSettings()), whole=True))
+        return cls(run, TranslatorSettings.of(settings).model_copy(update={"whole": True}))
 
     def __init__(
         self,
         run: Run,
-        settings: TranslatorSettings | None = None,
+        settings: EngineSettings | None = None,
         search_settings: SearchSettings | None = None,
         ensemble: Sequence[Run] = (),
     ) -> None:
@@ -75,7 +72,7 @@ class Translator(Predictor[Translation]):
         translate together.
         """
         run.require_task("translation", "which does not translate")
-        self.settings = settings or TranslatorSettings()
+        self.settings = TranslatorSettings.of(settings)
         self.ensemble = tuple(ensemble)
         if self.ensemble and self.settings.shortlist:
             raise RunError("an ensemble cannot use a shortlist. Leave --shortlist out")
@@ -134,8 +131,8 @@ class Translator(Predictor[Translation]):
         ``prefixes``: the beginning of each translation, or "" for none.
         Errors: ``SearchError`` for a prefix that is too long.
         """
-        listed = _list_texts(texts, "batch")
-        begun = None if prefixes is None else _list_texts(prefixes, "batch")
+        listed = list(_several(texts, "batch"))
+        begun = None if prefixes is None else list(_several(prefixes, "batch"))
         if begun is not None and len(begun) != len(listed):
             raise DragomanError(
                 f"{plural(len(listed), 'text')} and {plural(len(begun), 'prefix', 'prefixes')}. "
@@ -197,10 +194,7 @@ class Translator(Predictor[Translation]):
         self, texts: Iterable[str], *, settings: SearchSettings | None = None
     ) -> Iterator[Translation]:
         """Translate any number of texts in order, a window at a time, in constant memory."""
-        if isinstance(texts, str):
-            raise TypeError("translator.stream takes several texts. Give one to translator()")
-        for window in parts(texts, WINDOW):
-            yield from self.batch(window, settings=settings)
+        return self.each(_several(texts, "stream"), settings=settings)
 
     def paragraphs(
         self, text: str, *, settings: SearchSettings | None = None, prefix: str = ""
@@ -378,8 +372,9 @@ class Translator(Predictor[Translation]):
         return replace(first, alternatives=tuple(others))
 
 
-def _list_texts(texts: Iterable[str], method: str) -> list[str]:
-    """Make a list of texts. Errors: ``TypeError`` for a single text, or for other objects."""
+def _several(texts: Iterable[str], method: str) -> Iterator[str]:
+    """Check that there are several texts. Errors: ``TypeError`` for a single text, or for other
+    objects."""
     if isinstance(texts, str):
         raise TypeError(f"translator.{method} takes several texts. Give one to translator()")
-    return list(named(texts))
+    return named(texts)
