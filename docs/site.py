@@ -48,8 +48,8 @@ NAVIGATION: dict[str, list[str]] = {
 }  # fmt: skip
 """The pages of the English site beside its index, in reading order."""
 
-EXPERIMENTS = DOCS / "experiments"
-"""One page for each question that was tried."""
+LISTED = ("experiments", "decisions")
+"""Folders of pages that only their index, the page of the same name, leads to."""
 
 LOGS = ("results.md", "benchmarks.md", "experiments.md", "decisions.md", "korean.md")
 """Pages that the navigation leaves out: links of the index and of guides lead to them."""
@@ -72,16 +72,13 @@ GENERATED = ("endpoints", "figures", "api")
 def gather() -> None:
     """Copy the pages of both languages, with links that fit where they are now."""
     shutil.rmtree(SOURCE, ignore_errors=True)
-    for page in sorted([*DOCS.glob("*.md"), *EXPERIMENTS.glob("*.md")]):
-        to = SOURCE / "en" / page.relative_to(DOCS)
-        _write(to, _relinked(page, page.read_text(encoding="utf-8")))
+    for page in sorted(page for folder in (".", *LISTED) for page in (DOCS / folder).glob("*.md")):
+        _write(SOURCE / "en" / page.relative_to(DOCS), _relinked(page, page.read_text("utf-8")))
     for name, where in GATHERED.items():
         text = (ROOT / where).read_text(encoding="utf-8")
         _write(SOURCE / "en" / name, _relinked(ROOT / where, text))
     for name in GENERATED:
         _write(SOURCE / "en" / f"{name}.md", _relinked(DOCS / f"{name}.md", generated(name)))
-    shutil.copytree(DOCS / "images", SOURCE / "en" / "images")
-    shutil.copytree(DOCS / "images", SOURCE / "ko" / "images")
     for picture in (ROOT / "benchmarks" / "results").glob("*.svg"):
         _copy(picture, SOURCE / "en" / "results" / picture.name)
     for data in DOCS.glob("*.tsv"):
@@ -89,6 +86,7 @@ def gather() -> None:
     for page in sorted((DOCS / "ko").glob("*.md")):
         _write(SOURCE / "ko" / page.name, _relinked(page, page.read_text(encoding="utf-8")))
     for language in ("en", "ko"):
+        shutil.copytree(DOCS / "images", SOURCE / language / "images")
         _write(SOURCE / language / "style.css", _STYLE)
         _copy(DOCS / "from_disk.js", SOURCE / language / "from_disk.js")
 
@@ -121,7 +119,7 @@ def _relinked(page: Path, content: str) -> str:
                 where = "../" + re.sub(r"\.md$", ".html", where)
         elif where.startswith("ko/"):
             where = re.sub(r"\.md$", ".html", where)
-        elif page.parent == EXPERIMENTS:
+        elif page.parent.name in LISTED:
             where = f"../{where}"
         return f"[{text}]({where}{'#' + anchor if anchor else ''})"
 
@@ -248,7 +246,9 @@ def build() -> None:
         command = [sys.executable, "-m", "zensical", "build", "--clean", "-f", str(file)]
         subprocess.run(command, check=True, cwd=SOURCE.parent)
     for page in SITE.rglob("*.html"):
-        ours = _SHIM.sub('<script src="from_disk.js"></script>', page.read_text(encoding="utf-8"))
+        up = "../" * (page.parent.name in LISTED)
+        script = f'<script src="{up}from_disk.js"></script>'
+        ours = _SHIM.sub(script, page.read_text(encoding="utf-8"))
         page.write_text(ours, encoding="utf-8")
 
 

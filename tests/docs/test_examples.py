@@ -42,7 +42,7 @@ GUIDES = [
     *(
         path
         for path in sorted((ROOT / "docs").rglob("*.md"))
-        if path.name not in RECORDS and path.parent.name != "experiments"
+        if path.name not in RECORDS and path.parent.name not in ("experiments", "decisions")
     ),
 ]
 NOT_RUN = {

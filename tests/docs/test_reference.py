@@ -194,6 +194,22 @@ def test_settings_that_guides_name_exist() -> None:
                 assert named in known or is_section, f"{name}: {named}"
 
 
+def test_the_index_of_decisions_lists_its_pages() -> None:
+    pages = {f"decisions/{path.name}" for path in (DOCS / "decisions").glob("*.md")}
+    assert pages == set(re.findall(r"\]\((decisions/[\w-]+\.md)", page("decisions")))
+
+
+def test_decisions_name_files_that_exist() -> None:
+    tops = ("src/**/*.*", "tests/**/*.*", "docs/*.*", "*.py")
+    files = [path.as_posix() for top in tops for path in ROOT.glob(top)]
+    for path in (DOCS / "decisions").glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        for named in re.findall(r"`([\w/.]+\.(?:py|h|cpp|js))`", text):
+            assert any(name.endswith(f"/{named}") for name in files), f"{path.name}: {named}"
+        for target in re.findall(r"\]\(([^)#:]+)", text):
+            assert (path.parent / target).is_file(), f"{path.name}: {target}"
+
+
 def test_the_index_leads_to_every_page() -> None:
     names = {path.name for path in DOCS.glob("*.md")} - {"index.md"}
     assert names <= set(re.findall(r"\]\(([\w-]+\.md)", page("index")))

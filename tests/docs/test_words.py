@@ -17,7 +17,7 @@ from dragoman.cli.app import PANELS
 from dragoman.cli.data import GROUP
 
 ROOT = Path(__file__).parents[2]
-RECORDS = {"results.md", "experiments.md", "decisions.md"}
+RECORDS = {"results.md", "experiments.md"}
 """What was written down once; each has a summary in plain words on top."""
 
 NOT_SO = {
@@ -46,7 +46,10 @@ PLAIN = (
     "page", "scale", "language-models", "masked-models", "files", "processes", "python", "recipes",
     "korean",
 )  # fmt: skip
-"""Pages that keep to more than the others."""
+"""Pages that keep to more than the others, as do those of ``docs/decisions/``."""
+DECISIONS = tuple(
+    f"decisions/{path.stem}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))
+)
 
 DIALECT = {
     r"\bbeside\b": "say “next to”, “compared with”, or “besides”",
@@ -77,6 +80,8 @@ def guides() -> dict[str, str]:
     names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
     paths = [*(ROOT / name for name in names), *(ROOT / "docs").glob("*.md")]
     pages = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    for name in DECISIONS:
+        pages[f"{name}.md"] = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     site = runpy.run_path(str(ROOT / "docs" / "site.py"))
     pages |= {name: site["generated"](name) for name in site["GENERATED"]}
     return {
@@ -125,7 +130,7 @@ def test_sentences_of_guides_are_short() -> None:
             assert lengths[len(lengths) // 2] <= 22, name
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", [*PLAIN, "decisions", *DECISIONS])
 def test_a_guide_in_plain_words_stays_so(name: str) -> None:
     text = " ".join(guides()[f"{name}.md"].split())
     found = [

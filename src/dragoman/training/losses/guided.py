@@ -12,7 +12,7 @@ They let the head see the whole target, by a second pass of the decoder without 
 head is that of the one pass there is, at the step that has *read* token t (Chen et al. 2020,
 "Accurate Word Alignment Induction from Neural Machine Translation"), and so knows it: nothing is
 computed twice, every kind of model can do it, and the alignment is there while a translation is
-written. docs/decisions.md says more.
+written. docs/decisions/insight.md says more.
 
 Shapes: B examples, T target rows (the begin symbol first), S source tokens (the end symbol last).
 """
