@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from command_line import Dragoman
 from foreign_models import PAIRS, marian_folder
 from serving_echo import client_of, open_run, post
 
 from dragoman.documents.placing import Translated, plan_of
+from dragoman.engine.ensemble import _reader
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.formats.html.text import HtmlDocument
 from dragoman.forms.languages import same_language, shortest_code
 from dragoman.interop.folder import import_model
+from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.sizing.start_from import for_fine_tuning
@@ -63,6 +66,16 @@ def test_a_tag_reads_and_writes_what_the_text_with_it_does(run: Run) -> None:
     by_hand = run.tagged("deu").opened(FP32)
     by_hand.engine.source.before = ()
     assert [one.ids for one in found] == [one.ids for one in by_hand.batch(written, settings=SHORT)]
+
+
+def test_a_training_and_an_ensemble_read_the_tag(run: Run) -> None:
+    german, chinese = run.tagged("deu").source, run.tagged("zh").source
+    values = german.values(LINES)
+    assert [[*one, german.eos] for one in german.encode(LINES)] == values
+    assert german.fingerprint != chinese.fingerprint != run.source.fingerprint
+    read = _reader(german, chinese)(Sequences.of([torch.tensor(one) for one in values]))
+    found = read.values.split(list(read.layout.lengths))
+    assert [one.tolist() for one in found] == chinese.values(LINES)
 
 
 def test_each_sentence_and_each_part_begins_with_the_tag(run: Run) -> None:
