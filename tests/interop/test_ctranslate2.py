@@ -3,13 +3,23 @@ writes."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
 import torch
-from foreign_models import ctranslate2_folder, model_bin, quantised, transformer_variables
+from foreign_models import (
+    PAIRS,
+    ctranslate2_folder,
+    model_bin,
+    quantised,
+    sentencepiece_model,
+    transformer_variables,
+)
 
 from dragoman.base.errors import RunError
 from dragoman.engine.settings import TranslatorSettings
@@ -78,6 +88,71 @@ def test_words_between_spaces_where_tokens_are_words(tmp_path: Path) -> None:
         "there is no tokenizer for the target: its tokens are characters",
     ]
     assert Run.open(tmp_path / "run").source.tokens(["the cat dogs"]) == [[4, 6, 2]]
+
+
+def packed(root: Path, **more: object) -> Path:
+    """A package as argos has it, with a folder of stanza that is not looked at."""
+    folder = root / "translate-en_de-1_0"
+    lines = [pair.source for pair in PAIRS.train] + [pair.target for pair in PAIRS.train]
+    (folder / "model").mkdir(parents=True)
+    spm = sentencepiece_model(lines, 150)
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=spm)
+    table = ["<unk>", "<s>", "</s>", *map(pieces.id_to_piece, range(3, pieces.vocab_size()))]
+    (folder / "sentencepiece.model").write_bytes(spm)
+    (folder / "model" / "shared_vocabulary.json").write_text(json.dumps(table))
+    (folder / "model" / "config.json").write_text(json.dumps({"add_source_eos": True}))
+    variables = transformer_variables((len(table), len(table)))
+    (folder / "model" / "model.bin").write_bytes(model_bin(variables))
+    (folder / "stanza" / "en").mkdir(parents=True)
+    (folder / "stanza" / "en" / "tokenize.pt").write_bytes(b"a pickle")
+    metadata = {"from_code": "pt", "to_code": "zt", "from_name": "Portuguese", **more}
+    (folder / "metadata.json").write_text(json.dumps(metadata))
+    return folder
+
+
+def zipped(folder: Path) -> Path:
+    shutil.make_archive(str(folder), "zip", folder.parent, folder.name)
+    return folder.with_name(f"{folder.name}.zip").rename(folder.with_suffix(".argosmodel"))
+
+
+def test_a_package_of_argos_is_its_model_with_what_it_says(tmp_path: Path) -> None:
+    folder = packed(tmp_path)
+    assert import_model(zipped(folder), tmp_path / "run", None) == []
+    run = Run.open(tmp_path / "run")
+    assert (run.recipe.languages.source, run.recipe.languages.target) == ("pt", "zt")
+    assert (run.recipe.search.beam, run.recipe.search.length_penalty) == (4, 0.2)
+    shutil.copy(folder / "sentencepiece.model", folder / "model")
+    (folder / "model").rename(tmp_path / "alone")
+    (tmp_path / "run").rename(tmp_path / "package")
+    alone, run = imported(tmp_path / "alone"), Run.open(tmp_path / "package")
+    text = [pair.source for pair in PAIRS.test]
+    assert alone.source.values(text) == run.source.values(text)
+    assert (alone.recipe.search.beam, alone.recipe.search.length_penalty) == (2, 1.0)
+
+
+@pytest.mark.parametrize("names", [("src.spm.model", "tgt.spm.model"), ("joint.spm.model",)])
+def test_tokenizers_have_the_names_that_quickmt_gives(tmp_path: Path, names: list[str]) -> None:
+    folder = packed(tmp_path / "package")
+    for name in names:
+        shutil.copy(folder / "sentencepiece.model", folder / "model" / name)
+    quickmt = (folder / "model").rename(tmp_path / "quickmt-en-de")
+    assert import_model(quickmt, tmp_path / "run", None) == []
+    run = Run.open(tmp_path / "run")
+    assert run.recipe.languages.target == "de"
+    (tokens,) = run.source.tokens(["The dog sleeps."])
+    pieces = sentencepiece.SentencePieceProcessor(str(folder / "sentencepiece.model"))
+    assert run.source.shown(tokens) == pieces.encode("The dog sleeps.", out_type=str)
+
+
+def test_packages_that_cannot_be_read_alike_are_refused(tmp_path: Path) -> None:
+    begins = packed(tmp_path / "begins", target_prefix="__de__")
+    with pytest.raises(RunError, match="has a target_prefix"):
+        import_model(begins, tmp_path / "run", None)
+    older = packed(tmp_path / "older")
+    (older / "sentencepiece.model").rename(older / "bpe.model")
+    with pytest.raises(RunError, match=r"bpe.model is of subword-nmt \(BPE\)"):
+        import_model(zipped(older), tmp_path / "run", None)
+    assert not (tmp_path / "run").exists()
 
 
 REFUSED = {

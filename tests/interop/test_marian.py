@@ -160,6 +160,18 @@ def test_files_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_script_that_changes_the_text_is_not_run_and_named(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "model", arrays(theirs()))
+    before = import_model(folder, tmp_path / "first", None)
+    (folder / "preprocess.sh").write_text("touch never\n")
+    told = import_model(folder, tmp_path / "second", None)
+    assert [line for line in told if line not in before] == [
+        "preprocess.sh is not run: what it changes in a text stays as it is"
+    ]
+    first, second = (Run.open(tmp_path / name) for name in ("first", "second"))
+    assert first.source_text.fingerprint == second.source_text.fingerprint
+
+
 def test_a_long_line_takes_time_in_proportion(tmp_path: Path) -> None:
     """Its spaces are read once: tried from each of them, these would take hours."""
     line = "\nnote: a" + " " * 1_000_000 + "b\n"

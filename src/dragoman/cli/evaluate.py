@@ -12,6 +12,7 @@ from dragoman.base.errors import DragomanError, FileError
 from dragoman.console.options import (
     AsJson,
     RunFolder,
+    Tag,
     Verbose,
     argument,
     arguments,
@@ -42,6 +43,7 @@ class EvaluateArguments:
     shortlist: bool = setting(translator_settings)
     ensemble: list[Path] = option()
     """Another run to combine with RUN. May be repeated."""
+    tag: Tag = None
     judge: Path | None = None
     """For painters: a run that reads pictures and writes their captions, or has them as labels. It
     says in how many pictures it reads their caption."""
@@ -88,7 +90,7 @@ def evaluate(args: EvaluateArguments) -> None:
         if not args.output.parent.is_dir():
             raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")
     log_to_stderr(verbose=args.verbose)
-    opened = catalogue.Run.open(args.run)
+    opened = catalogue.Run.open(args.run).tagged(args.tag)
     given: dict[str, Any] = {
         "beam": args.beam, **values_of(args, translator_settings),
         "ensemble": args.ensemble, "output": args.output, "columns": args.columns,
@@ -102,7 +104,7 @@ def evaluate(args: EvaluateArguments) -> None:
     changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)
     if args.ensemble:
-        options["ensemble"] = [catalogue.Run.open(one) for one in args.ensemble]
+        options["ensemble"] = [catalogue.Run.open(one).tagged(args.tag) for one in args.ensemble]
     if args.judge:
         options["judge"] = catalogue.Run.open(args.judge)
     result = catalogue.runtime_of(opened.task).evaluate(opened, args.files, changes, **options)

@@ -19,6 +19,9 @@ class ImportArguments:
     of Marian itself (.npz), or a Transformer of CTranslate2."""
     to: Path | None = None
     """The folder of the new run."""
+    tag: str | None = None
+    """The tag of a target language, such as deu for >>deu<<, that each source begins with by
+    default, if the model has several. Default: its only one, or none."""
     languages: str | None = None
     """The languages, source before target, such as ar-en. Default: those that the model or the name
     of its folder tells."""
@@ -44,6 +47,6 @@ def import_(args: ImportArguments) -> None:
     pair = None if args.languages is None else tuple(args.languages.split("-"))
     if pair is not None and (len(pair) != 2 or not all(pair)):
         raise DragomanError(f"--languages {args.languages}: name two, such as ar-en")
-    for line in import_model(args.model, args.to, pair):
+    for line in import_model(args.model, args.to, pair, args.tag):
         typer.echo(line, err=True)
     typer.echo(f"{args.to} is a run now: dragoman translate {args.to} FILE")

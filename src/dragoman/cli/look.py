@@ -12,7 +12,7 @@ import typer
 
 from dragoman.base.errors import DragomanError
 from dragoman.console.given import tell_of_file
-from dragoman.console.options import RunFolder, argument, arguments, option
+from dragoman.console.options import RunFolder, Tag, argument, arguments, option
 from dragoman.console.output import log_to_stderr
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class LookArguments:
     """The number that --gold gives to the first word: 0 (the default) or 1."""
     pieces: bool = False
     """Show subword pieces instead of words."""
+    tag: Tag = None
     to: Path | None = None
     """Write every layer and head as a page (.html) or as numbers (.csv), or the attention shown in
     the terminal as a picture (.svg)."""
@@ -74,7 +75,8 @@ def look(args: LookArguments) -> None:
 
     if args.to is not None and args.to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {args.to}: use a name that ends in .html, .svg or .csv")
-    opened = catalogue.Run.open(args.run)  # a wrong folder is reported before torch is imported
+    # A wrong folder is reported before torch is imported.
+    opened = catalogue.Run.open(args.run).tagged(args.tag)
     if not opened.task.reads_files:
         tell_of_file(args.sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence

@@ -24,7 +24,7 @@ from dragoman.console.lines import (
     wants_parts,
     write_lines,
 )
-from dragoman.console.options import RunFolder, argument, arguments
+from dragoman.console.options import RunFolder, Tag, argument, arguments
 from dragoman.engine.streaming import parts
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class ScoreArguments(PartsArguments):
     """Also print the log-probability of every token."""
     words: bool = False
     """For language models: print the texts with each word coloured by its surprisal."""
+    tag: Tag = None
     into: Into = "score"
 
 
@@ -156,7 +157,7 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.studies.systems import open_translator
 
-    translator = open_translator(run, TranslatorSettings(precision="fp32"))
+    translator = open_translator(run.tagged(args.tag), TranslatorSettings(precision="fp32"))
 
     def of_pairs(pairs: Iterable[tuple[str, str]]) -> Generator[str]:
         for one in translator.scored(pairs):

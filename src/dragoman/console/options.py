@@ -26,6 +26,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    TypeAlias,
     TypeVar,
     dataclass_transform,
     get_args,
@@ -55,6 +56,11 @@ def arguments(kind: type[T]) -> type[T]:
 
 
 RunFolder = Annotated[Path, "A run folder."]
+Tag: TypeAlias = Annotated[
+    str | None,
+    "For an imported model of several target languages: the tag of one, such as deu for >>deu<<, "
+    "or the code of that language. Default: the tag of the run.",
+]
 Quiet = Annotated[bool, "Print only errors."]
 Verbose = Annotated[bool, "Also say how this machine computes, and why."]
 AsJson = Annotated[bool, "Print JSON instead of a table."]

@@ -50,12 +50,15 @@ class UnitPlan:
     """The sentences with codes inside, to be aligned."""
 
 
-def plan_of(result: Translated) -> UnitPlan:
-    """Plans which sentences must be aligned to place the codes of a unit."""
+def plan_of(result: Translated, source: Form) -> UnitPlan:
+    """Plans which sentences must be aligned to place the codes of a unit. ``source``: the form of
+    the texts."""
     places = _places(result)
     inside = _codes_inside(result, places)
     pieces = result.passage.pieces
-    pairs: list[TokenPair] = [(pieces[s].tokens, result.found[s].tokens) for s in inside]
+    pairs: list[TokenPair] = [
+        (source.without_tag(pieces[s].values), result.found[s].tokens) for s in inside
+    ]
     return UnitPlan(result, places, inside, pairs)
 
 
@@ -70,7 +73,7 @@ def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment])
     if not result.unit.ordered and result.unit.tags:
         sentences = []
         for s, (piece, place) in enumerate(zip(result.passage.pieces, plan.places, strict=True)):
-            pieces = source.shown(piece.tokens) if s in of_sentence else []
+            pieces = source.shown(source.without_tag(piece.values)) if s in of_sentence else []
             words = words_in(target, result.found[s], texts[s]) if s in of_sentence else []
             sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
         gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
@@ -82,7 +85,7 @@ def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment])
         spoken[s] = project(
             [code.moved(-begin) for code in codes],
             piece.text,
-            source.shown(piece.tokens),
+            source.shown(source.without_tag(piece.values)),
             words_in(target, result.found[s], texts[s]),
             of_sentence[s],
         )

@@ -49,12 +49,13 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
     """Translates units, and returns a translation for each."""
     targets: list[Target] = []
     known: dict[Unit, Target] = {}
+    source = engine.source
     for part in parts_of_units(units):
         new = list(dict.fromkeys(key for one in part if (key := bare(one)) not in known))
         passages = engine.cut([one.text for one in new], whole=False)
         found = iter((yield ToSearch(passages)))
         plans = [
-            plan_of(Translated(one, passage, list(islice(found, len(passage.pieces)))))
+            plan_of(Translated(one, passage, list(islice(found, len(passage.pieces)))), source)
             for one, passage in zip(new, passages, strict=True)
         ]
         pairs = [pair for plan in plans for pair in plan.pairs]

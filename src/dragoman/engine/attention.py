@@ -116,11 +116,15 @@ class AttentionReader:
         """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
         a time; of 0 layers where a model has no such attention."""
         layers = self._network.attentions_of("cross")
+        before = len(self._source.before)
         for batch in self._batches(pairs):
             if not layers:
                 yield [np.zeros((0, 0, len(t) + 1, len(s) + 1), np.float32) for s, t in batch]
                 continue
-            given = [torch.tensor([*source, self._source.eos]) for source, _ in batch]
+            given = [
+                torch.tensor([*self._source.before, *source, self._source.eos])
+                for source, _ in batch
+            ]
             written = [torch.tensor([self._target.bos, *target]) for _, target in batch]
             with torch.inference_mode(), Probe() as probe:
                 memory = self._network.encode(Sequences.of(given))
@@ -128,7 +132,7 @@ class AttentionReader:
             # (L, B, H, T, S)
             cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
             yield [
-                cross[:, number, :, : len(target) + 1, : len(source) + 1]
+                cross[:, number, :, : len(target) + 1, before : before + len(source) + 1]
                 for number, (source, target) in enumerate(batch)
             ]
 

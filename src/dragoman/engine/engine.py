@@ -26,6 +26,7 @@ from dragoman.engine.machine import cores
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.form import Form, Values
 from dragoman.forms.passage import Passage
+from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm, as_text
 from dragoman.models.catalogue.fastest import (
     Path,
@@ -109,6 +110,8 @@ class Engine:
         those of ``run``. Errors: ``RunError``, also for a run that writes nothing."""
         if not run.task.writes:
             raise RunError(run.writes_no_text)
+        if run.lacks_tag:
+            raise RunError(run.lacks_tag)
         forms = run.source, run.target, search or run.recipe.search
         chosen = settings.precision, shortlist, cache_folder()
         guided = run.recipe.training.guided
@@ -206,6 +209,14 @@ class Engine:
     def over(self, network: Network) -> Engine:
         """An engine with the same forms and search, but another network, which runs as it is."""
         return Engine(network, self.source, self.target, self.search_settings)
+
+    def between(self, forms: Forms) -> Engine:
+        """An engine of the same model with other forms of the same vocabularies."""
+        return Engine(
+            None, *forms, self.search_settings, path=self._path, settings=self.settings,
+            device=self._device, places=self.places, guided=self._guided,
+            opens=lambda: self._network,
+        )  # fmt: skip
 
     @property
     def written(self) -> TextForm:

@@ -66,7 +66,7 @@ def _reader(given: Form, form: Form) -> Reader:
 
     def read(source: Sequences) -> Sequences:
         sentences = source.values.split(list(source.layout.lengths))
-        texts = given.raw([sentence.tolist()[:-1] for sentence in sentences])  # no end symbol
+        texts = given.raw([given.without_tag(sentence.tolist()) for sentence in sentences])
         values = [torch.tensor(values) for values in form.values(texts)]
         return Sequences.of(values).to(source.layout.device)
 

@@ -84,6 +84,8 @@ class Form(ABC):
     """The tokens that no output may contain."""
     vocabulary: Text | None = None
     """The vocabulary of its tokens, if they are text."""
+    before: tuple[int, ...] = ()
+    """The tokens that a model reads before each source: the tag of the target language, if any."""
     reads = True
     """False for a side that does not exist, whose input is ignored."""
     language = "und"
@@ -133,7 +135,16 @@ class Form(ABC):
     def encode(self, raws: Sequence[str]) -> list[Values]:
         """Return the values of each raw example without special symbols, as a store keeps them.
         Errors: ``DataError`` for a file that cannot be used, if raws name files."""
-        return [np.array(tokens, np.int32) for tokens in self.tokens(raws)]
+        return [np.array(self.with_tag(tokens), np.int32) for tokens in self.tokens(raws)]
+
+    def with_tag(self, tokens: Sequence[int]) -> list[int]:
+        """Return the tokens of a text with those that a model reads ``before`` it. A text without
+        tokens stays empty."""
+        return [*self.before, *tokens] if tokens else []
+
+    def without_tag(self, values: Sequence[int] | Values) -> list[int]:
+        """Return the tokens of the text among the ``values`` of a source."""
+        return list(values[len(self.before) : -1])
 
     def read(self, raws: Sequence[str]) -> list[Values]:
         """Return what a model reads of each raw example: ``encode`` with the end symbol."""
@@ -223,7 +234,7 @@ class Form(ABC):
 
     def values(self, raws: Sequence[str]) -> list[list[int]]:
         """Return what a model reads of each raw example: its tokens and the end symbol."""
-        return [[*tokens, self.eos] for tokens in self.tokens(raws)]
+        return [[*self.with_tag(tokens), self.eos] for tokens in self.tokens(raws)]
 
 
 SPECIAL = ("<unk>", "<s>", "</s>")

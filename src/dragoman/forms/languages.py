@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 """Languages that are written without spaces between words: each token is displayed as a word."""
@@ -120,6 +121,35 @@ NAMES = {
     "vi": "Vietnamese",
     "zh": "Chinese",
 }
+
+
+_PAIRS = """
+    afr:af als:sq amh:am ara:ar arb:ar aze:az azj:az bel:be ben:bn bos:bs bre:br bul:bg cat:ca
+    ces:cs cmn:zh cym:cy dan:da deu:de ekk:et ell:el eng:en epo:eo est:et eus:eu fas:fa fin:fi
+    fra:fr gla:gd gle:ga glg:gl guj:gu heb:he hin:hi hrv:hr hun:hu hye:hy ind:id isl:is ita:it
+    jpn:ja kan:kn kat:ka kaz:kk khm:km kor:ko lao:lo lat:la lav:lv lit:lt lvs:lv mal:ml mar:mr
+    mkd:mk mlt:mt mon:mn msa:ms mya:my nep:ne nld:nl nno:nn nob:nb nor:no pan:pa pes:fa pol:pl
+    por:pt ron:ro rus:ru sin:si slk:sk slv:sl som:so spa:es sqi:sq srp:sr swa:sw swe:sv swh:sw
+    tam:ta tel:te tgl:tl tha:th tur:tr ukr:uk urd:ur uzb:uz vie:vi zho:zh zsm:ms zul:zu
+"""
+_OF_THREE = dict(pair.split(":") for pair in _PAIRS.split())
+"""Codes of three letters (ISO 639-3) and those of two letters for the same languages."""
+
+
+def shortest_code(code: str) -> str:
+    """Return a code with the language in two letters if there are such: "deu" -> "de", "cmn_Hans"
+    -> "zh-Hans"."""
+    language, dash, rest = code.replace("_", "-").partition("-")
+    return _OF_THREE.get(language.lower(), language.lower()) + dash + rest
+
+
+def same_language(given: str, codes: Sequence[str]) -> list[str]:
+    """Return those of some codes that mean the language of another: equal ones first, then those
+    with two letters instead of three, then those of another region or script."""
+    found: dict[str, None] = {}
+    for form in (str, shortest_code, lambda code: base(shortest_code(code))):
+        found |= {code: None for code in codes if form(code) == form(given)}
+    return list(found)
 
 
 def name_of(code: str) -> str:

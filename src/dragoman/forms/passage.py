@@ -24,12 +24,6 @@ class Piece:
     values: tuple[int, ...] | npt.NDArray[Any]
     """The tokens with the end symbol; or the rows, (T, F)."""
 
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """The tokens without the end symbol."""
-        assert isinstance(self.values, tuple), "rows are no tokens"
-        return self.values[:-1]
-
 
 @dataclass(frozen=True)
 class Passage:

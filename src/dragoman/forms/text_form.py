@@ -89,7 +89,7 @@ class TextForm(Form):
 
     @property
     def fingerprint(self) -> str:
-        return self.vocabulary.fingerprint
+        return "".join([self.vocabulary.fingerprint, *self.shown(self.before)])
 
     def save(self, path: Path) -> None:
         self.vocabulary.save(path)
@@ -178,9 +178,9 @@ class TextForm(Form):
         that begin with a word."""
         if len(values) <= longest:
             return [Piece(text, behind, tuple(values))]
-        tokens = values[:-1]
+        tokens = self.without_tag(values)
         written = self.shown(tokens)
-        count = -(-len(tokens) // (longest - 1))
+        count = -(-len(tokens) // (longest - 1 - len(self.before)))
         cuts, parts = [0], []
         while cuts[-1] < len(tokens):
             wanted = min(cuts[-1] + -(-len(tokens) // count), len(tokens))
@@ -192,5 +192,6 @@ class TextForm(Form):
         for begin, end in pairwise(cuts):
             part = tokens[begin:end]
             after = behind if end == len(tokens) else " "
-            parts.append(Piece(self.vocabulary.decode(part), after, (*part, self.eos)))
+            values = [*self.with_tag(part), self.eos]
+            parts.append(Piece(self.vocabulary.decode(part), after, tuple(values)))
         return parts

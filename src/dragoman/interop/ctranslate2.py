@@ -200,7 +200,7 @@ def languages_of(folder: Path) -> tuple[str, str] | None:
 def take_apart(folder: Path, file: ModelBin) -> Imported:
     """Read a folder. Errors: ``RunError`` for another architecture, or files that do not agree."""
     _check_kind(folder, file)
-    config = _config(folder)
+    config, package = _config(folder), _package(folder)
     source_name = _embedding(file)
     rows, d = _shape(file, source_name, 2)
     target_rows, _ = _shape(file, "decoder/embeddings/weight", 2)
@@ -243,8 +243,23 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
     }
     if not (model["encoder_layers"] and model["decoder_layers"]):
         raise RunError(f"{folder} has no layers of an encoder and a decoder")
-    return Imported(PROGRAM, model, source, target, weights, {"beam": 2, "penalty": "marian",
-                    "length_penalty": 1.0}, said)  # fmt: skip
+    usual = {"beam": 4, "length_penalty": 0.2} if package else {"beam": 2, "length_penalty": 1.0}
+    return Imported(PROGRAM, model, source, target, weights, {**usual, "penalty": "marian"}, said)
+
+
+def _package(folder: Path) -> dict[str, Any]:
+    """The description of an argos package, which searches with settings of its own; empty for other
+    models. Errors: ``RunError`` for a package whose outputs begin with a given token."""
+    path = folder.parent / "metadata.json"
+    found = read_json(path) if path.is_file() else {}
+    if not isinstance(found, dict) or "from_code" not in found:
+        return {}
+    if found.get("target_prefix"):
+        raise RunError(
+            f"{path} has a target_prefix: every output of that model begins with the same token, "
+            "which cannot be imported"
+        )
+    return found
 
 
 def _check_kind(folder: Path, file: ModelBin) -> None:
@@ -434,11 +449,12 @@ def _tokenizer(folder: Path, side: str) -> Path | None:
     """The SentencePiece model of a side, in the folder or in the one around it."""
     short = {"source": "src", "target": "tgt"}[side]
     names = (f"{side}.spm", f"{short}.spm.model", f"{side}.model", f"{side}.spm.model",
-             "sentencepiece.model", "shared.spm", "spm.model")  # fmt: skip
+             "sentencepiece.model", "shared.spm", "spm.model", "joint.spm.model")  # fmt: skip
     for place in (folder, folder.parent):
         for name in names:
             if (path := place / name).is_file():
                 return path
-    if any(folder.glob("*.bpe")) or (folder.parent / "bpe.model").is_file():
-        raise RunError(f"{folder} cuts text by subword-nmt (BPE), which is not read here")
+    for path in (*folder.glob("*.bpe"), folder.parent / "bpe.model"):
+        if path.is_file():
+            raise RunError(f"{path} is of subword-nmt (BPE), whose rules are not read here")
     return None

@@ -42,8 +42,11 @@ _CODE = "[a-z]{2,3}(?:_[A-Za-z]+)?"
 _NAMED = re.compile(f"^(?:opus-?mt.*-|translate-|quickmt-)?({_CODE})[-_]({_CODE})(?:-?[0-9._]*)$")
 
 
-def import_model(given: Path, to: Path, languages: tuple[str, str] | None) -> list[str]:
-    """Write the model in a folder or ZIP file as a run. Return messages for people.
+def import_model(
+    given: Path, to: Path, languages: tuple[str, str] | None, tag: str | None = None
+) -> list[str]:
+    """Write the model in a folder or ZIP file as a run. ``tag``: that of the target language, if
+    the model has several. Return messages for people.
 
     Errors: ``RunError`` for what cannot be imported; ``FileError`` if the run cannot be written.
     """
@@ -58,7 +61,7 @@ def import_model(given: Path, to: Path, languages: tuple[str, str] | None) -> li
             )
         with program.open_weights(folder) as file:
             found = program.take_apart(folder, file)
-            write_run(found, file, named or ("und", "und"), to)
+            said += write_run(found, file, named or ("und", "und"), to, tag)
     return [*said, *found.said]
 
 

@@ -108,6 +108,8 @@ def take_apart(folder: Path, file: NpzWeights) -> Imported:
     decoder = _decoder(folder, path)
     said: list[str] = []
     source, target = _vocabularies(folder, decoder.get("vocabs"), said)
+    if (folder / "preprocess.sh").is_file():
+        said.append("preprocess.sh is not run: what it changes in a text stays as it is")
     everything, sources = settings.on("tied-embeddings-all"), settings.on("tied-embeddings-src")
     tied = everything or settings.on("tied-embeddings")
     joint = everything or sources

@@ -26,7 +26,7 @@ from dragoman.interop.archives import Array, Weights
 from dragoman.interop.vocabulary import Vocabulary
 from dragoman.runs.model import hollow_model
 from dragoman.runs.run import RECIPE, WEIGHTS
-from dragoman.tasks.catalogue import Recipe
+from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.training.weights import save_weights
 
 Change = Callable[[Array], Array]
@@ -77,14 +77,28 @@ def languages_in(path: Path, *keys: str) -> tuple[str, str] | None:
     return None
 
 
-def write_run(found: Imported, file: Weights, languages: tuple[str, str], folder: Path) -> None:
-    """Write a run folder, whole or not at all. Errors: ``RunError`` for weights that are missing,
-    have another shape or are not finite; ``FileError`` if the folder cannot be written."""
-    recipe = _recipe(found, languages, folder)
+def write_run(
+    found: Imported,
+    file: Weights,
+    languages: tuple[str, str],
+    folder: Path,
+    tag: str | None = None,
+) -> list[str]:
+    """Write a run folder, whole or not at all. ``tag``: that of the target language, if the model
+    has several. Return messages about the tags.
+
+    Errors: ``RunError`` for weights that are missing, have another shape or are not finite, and for
+    a tag that there is not; ``FileError`` if the folder cannot be written.
+    """
     forms = Forms(*(
         TextForm(one.text, language)
         for one, language in zip((found.source, found.target), languages, strict=True)
     ))  # fmt: skip
+    run = Run(folder, _recipe(found, languages, folder))
+    run.forms = forms
+    if tag is not None or len(forms.tags) == 1:
+        run = run.tagged(tag or forms.tags[0])
+    recipe = run.recipe
     expected = {
         name: tuple(value.shape)
         for name, value in hollow_model(recipe, *forms).state_dict().items()
@@ -97,6 +111,7 @@ def write_run(found: Imported, file: Weights, languages: tuple[str, str], folder
         tensors = dict(_read(found, file, expected))
         save_weights(temporary / WEIGHTS, tensors, {"weights": f"of {found.program}"})
         recipe.save(temporary / RECIPE)
+    return [run.lacks_tag] if run.lacks_tag else []
 
 
 def _recipe(found: Imported, languages: tuple[str, str], folder: Path) -> Recipe:

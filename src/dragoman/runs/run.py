@@ -40,6 +40,7 @@ from dragoman.base.tensor_file import open_tensors
 from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.forms.form import Form
+from dragoman.forms.languages import shortest_code
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.sides import Forms
 from dragoman.forms.subwords.text import Text
@@ -309,6 +310,29 @@ class Run:
         """The forms of both sides. Errors: as ``source``."""
         return load_forms(self.recipe, self.folder)
 
+    def tagged(self, given: str | None) -> Self:
+        """Return the run with another tag of a target language (``languages.tag``), which is given
+        as it is or by the code of its language; the same run for None. Errors: ``RunError``."""
+        if given is None:
+            return self
+        tag = self.forms.tag_meant(given)
+        named = {"tag": tag, "target": shortest_code(tag)}
+        languages = self.recipe.languages.model_copy(update=named)
+        run = type(self)(self.folder, self.recipe.model_copy(update={"languages": languages}))
+        run.forms = self.forms.tagged(tag)
+        return run
+
+    @property
+    def lacks_tag(self) -> str:
+        """The message for a model of several target languages of which none is chosen, or ""."""
+        if not self.forms.tags or self.source.before:
+            return ""
+        first = self.forms.tags[0]
+        return (
+            f"{self.folder} translates into several languages: {self.forms.tags_shown}. Choose one "
+            f'with --tag {first}, or write tag = "{first}" below [languages] in its {RECIPE}'
+        )
+
 
 def refuse_run(folder: Path) -> None:
     """Errors: ``RunError`` if there is a run in the folder already, or it is a file."""
@@ -378,4 +402,6 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         known["source"] = rows
     # What is written at once is what the model reads at once, and no book.
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
-    return recipe.spec.forms(known, folder, longest)
+    forms = recipe.spec.forms(known, folder, longest)
+    tag = recipe.languages.tag
+    return forms if tag is None else forms.tagged(forms.tag_meant(tag))

@@ -241,6 +241,8 @@ class RunInfo(Message):
     """The source language as a code, or `und` if it is not known."""
     target: str
     """The target language as a code, or `und` if it is not known."""
+    targets: list[str]
+    """The codes of all target languages, that of `target` first."""
     source_name: str
     """The English name of the source language."""
     target_name: str
@@ -324,6 +326,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
                     takes=Takes(**run.reads_as, words=run.times_words) if run.reads_as else None,
                     source=run.source,
                     target=run.target,
+                    targets=list(run.targets),
                     source_name=name_of(run.source),
                     target_name=name_of(run.target),
                     precision=run.engine.description,

@@ -40,6 +40,9 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
     named = recipe.languages
     said = {"source": named.source, "target": named.target}
     languages = LanguageSettings.model_validate(known_of(said, learned.languages))
+    if named.tag or languages.target == learned.languages.target:
+        tag = named.tag or learned.languages.tag
+        languages = languages.model_copy(update={"tag": tag})
     return recipe.model_copy(
         update={
             "model": learned.model,

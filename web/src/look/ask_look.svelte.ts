@@ -3,6 +3,7 @@
 import type { Choice, Head, WordAnswer } from "$openapi";
 import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
+import { into } from "../page/chosen.svelte";
 import { preferences } from "../page/preferences.svelte";
 import { look, Looking, MOST_PIECES, type Part, type Side, type Spot, type Units } from "./look";
 import { clearest, widest } from "./look_choice";
@@ -328,6 +329,7 @@ export class AskLook extends Ask {
       sentence: this.sentence,
       run: run.name,
       source: run.source,
+      ...into(run),
       ...(this.beam ? { beam: this.beam } : {}),
     };
     const nothing = { prefix_tokens: [], heads_off: [], hidden: [], compare: [] };

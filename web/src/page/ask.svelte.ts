@@ -29,7 +29,7 @@ export abstract class Ask<More extends string = never> {
   abstract again(): void;
 
   setRun(run: RunInfo): void {
-    if (this.run?.name === run.name) return;
+    if (this.run?.name === run.name && this.run.target === run.target) return;
     this.run = run;
     this.forget();
     this.again();

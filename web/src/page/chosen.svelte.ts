@@ -8,3 +8,8 @@ class Chosen {
 }
 
 export const chosen = new Chosen();
+
+/** The language into which a request asks a run that knows several. */
+export function into(run: RunInfo): { target?: string } {
+  return run.targets.length > 1 ? { target: run.target } : {};
+}

@@ -5,6 +5,7 @@ import { stream, translate, type Event } from "./translate";
 import type { Place } from "../page/address";
 import { ApiError } from "../page/api";
 import { Ask } from "../page/ask.svelte";
+import { into } from "../page/chosen.svelte";
 
 const PAUSE = 160; // ms without a key before a request goes out
 const N_BEST = 4;
@@ -84,6 +85,7 @@ export class AskTranslation extends Ask<"growing"> {
         text: sentence.source,
         run: this.run.name,
         source: this.run.source,
+        ...into(this.run),
         whole: true,
         alternatives: true,
         n_best: CONTINUATIONS,
@@ -104,6 +106,7 @@ export class AskTranslation extends Ask<"growing"> {
       text: source,
       run: this.run.name,
       source: this.run.source,
+      ...into(this.run),
       whole: true,
       beam: 1,
       prefix_tokens: tokens,
@@ -132,7 +135,7 @@ export class AskTranslation extends Ask<"growing"> {
     }
     this.status = "waiting";
     const { name, source, beam } = this.run;
-    const asked = { text: this.text, run: name, source };
+    const asked = { text: this.text, run: name, source, ...into(this.run) };
     // More than the beam would widen it, and so change the translation.
     const more = { n_best: Math.min(N_BEST, beam), warnings: true };
     try {

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -115,6 +116,15 @@ class Text:
     def _model(self) -> bytes:
         """The bytes of the model with the settings inside."""
         return with_note(self._given, self.settings.model_dump_json().encode("utf-8"))
+
+    @cached_property
+    def tags(self) -> dict[str, int]:
+        """The tags of target languages among the tokens of a model that was imported, and their
+        ids: ``deu`` is the tag of ``>>deu<<``."""
+        if self.settings.byte_fallback:  # the vocabulary is ours, and has none
+            return {}
+        pieces = enumerate(self.pieces(range(self.size)))
+        return {found[1]: token for token, piece in pieces if (found := TAG.fullmatch(piece))}
 
     @cached_property
     def ordinary(self) -> npt.NDArray[np.bool_]:
@@ -301,6 +311,10 @@ class Text:
 _UNREADABLE = "\ufffd"
 _STRANGER = "\ue000"
 """A character for private use, which texts hardly contain."""
+
+
+TAG = re.compile(f"{SPACE}>>(.+)<<")
+"""A token for the language into which a model of several target languages translates."""
 
 
 _NOTE = 1027

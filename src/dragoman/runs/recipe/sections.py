@@ -33,6 +33,9 @@ class LanguageSettings(Settings):
     """The source language as a code."""
     target: str = "und"
     """The target language. It determines BLEU's tokeniser (ko-mecab for "ko")."""
+    tag: str | None = None
+    """For imported models of several target languages: the tag that each source begins with, such
+    as "deu" for >>deu<<."""
 
     @property
     def spoken(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -90,6 +91,14 @@ class Inspector:
         """The plain model that is looked into."""
         self.turns = turns
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
+
+    def over(self, engine: Engine) -> Inspector:
+        """The inspector of the same model with other forms. It keeps its looks with those of this
+        one: the tokens of their texts differ."""
+        found = copy(self)
+        found._engine, found._target = engine, engine.target
+        found._session = InspectionSession(engine, self._predictor)
+        return found
 
     # ---- which text is looked at, and whether the request is possible
 
@@ -347,6 +356,7 @@ class Inspector:
         """
         wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "given"}
         key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
+        key = f"{ids} {key}"  # the tokens tell the target language, too
         seen = self._kept.pop(key, None) or self._look(request, ids, most)
         self._kept[key] = seen
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MAX_KEPT:

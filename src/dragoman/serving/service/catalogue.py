@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from dragoman.base.wording import shortened
-from dragoman.forms.languages import base
+from dragoman.forms.languages import base, same_language
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.outputs import DetectedLanguage
 from dragoman.serving.service.served_run import ServedRun
@@ -120,7 +120,7 @@ class Catalogue:
         """The run for a text, and the detected language if the client left the source open. Raises
         Refusal 400 for languages that no run has."""
         if target is None:
-            targets = list(dict.fromkeys(run.target for run in runs))
+            targets = list(dict.fromkeys(code for run in runs for code in run.usual_targets))
             if len(targets) > 1:
                 raise Refusal(
                     "target_needed",
@@ -128,26 +128,30 @@ class Catalogue:
                     targets=targets,
                 )
         else:
-            runs = self._matching(runs, "target", target)
+            of_targets = [(run, code) for run in runs for code in run.targets]
+            runs = [run.into(own) for run, own in self._matching(of_targets, "target", target)]
+        of_sources = [(run, run.source) for run in runs]
         if source != AUTO:
-            return self._matching(runs, "source", source)[0], None
-        sources = list(dict.fromkeys(run.source for run in runs))
-        found = self.detector.choose(text, sources)
+            return self._matching(of_sources, "source", source)[0][0], None
+        found = self.detector.choose(text, list(dict.fromkeys(own for _, own in of_sources)))
         return next(run for run in runs if run.source == found.language), found
 
-    def _matching(self, runs: Sequence[Served], side: str, code: str) -> list[Served]:
-        """The runs with a ``side`` in the language: exact matches first, then without region."""
-        of_runs = [(run, run.source if side == "source" else run.target) for run in runs]
-        found = [run for run, own in of_runs if own == code]
-        found += [run for run, own in of_runs if own != code and base(own) == base(code)]
+    def _matching(
+        self, of_runs: Sequence[tuple[Served, str]], side: str, code: str
+    ) -> list[tuple[Served, str]]:
+        """The runs with a ``side`` in the language, and how they name it, in the order of
+        ``same_language``."""
+        codes = same_language(code, [own for _, own in of_runs])
+        found = [(run, own) for wanted in codes for run, own in of_runs if own == wanted]
         if not found:
-            pairs = [f"{run.source} to {run.target}" for run in self.translating]
+            pairs = [(run.source, own) for run in self.translating for own in run.targets]
             raise Refusal(
                 "language_not_supported",
-                f"{code} is not supported as a {side} language. Use {', '.join(pairs)}.",
+                f"{code} is not supported as a {side} language. Use "
+                f"{', '.join(' to '.join(pair) for pair in pairs)}.",
                 language=code,
                 side=side,
-                pairs=[f"{run.source}-{run.target}" for run in self.translating],
+                pairs=["-".join(pair) for pair in pairs],
             )
         return found
 

@@ -178,6 +178,9 @@ class ServedRun(ABC):
         self.source = engine.source.language
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
+        self.targets = self.usual_targets = [self.target]
+        """The codes of the languages into which it translates, and of those among which a request
+        that names none chooses."""
         has_inside = self.looked_into and (predictor is None or predictor.has_inside)
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
@@ -208,6 +211,10 @@ class ServedRun(ABC):
     def examples(run: Run) -> list[str]:
         """A few short texts to try, from its measurement. Errors: ``RunError``."""
         return sorted(short(measured_on(run)), key=len)
+
+    def into(self, target: str) -> Self:
+        """The run for one of its ``targets``."""
+        return self
 
     def start(self) -> None:
         self.queue.start()

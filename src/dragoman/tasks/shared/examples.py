@@ -99,12 +99,13 @@ class Pairs:
         if vocabulary is not None and vocabulary.settings.sampling:
             # Seeded by update and example: any process cuts alike, and the next epoch cuts
             # differently.
-            return [
+            cut = (
                 vocabulary.sample(
                     store.text(side, example), torch_seed(self._seed, stream, update, example)
                 )
                 for example in examples
-            ]
+            )
+            return [np.array(form.with_tag(tokens.tolist()), np.int32) for tokens in cut]
         if side == "source":
             return [self._read(update, example) for example in examples]
         return [store.values(side, example) for example in examples]

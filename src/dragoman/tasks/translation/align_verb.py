@@ -16,6 +16,7 @@ from dragoman.base.wording import plural, shortened
 from dragoman.console.options import (
     Quiet,
     RunFolder,
+    Tag,
     argument,
     arguments,
     option,
@@ -58,6 +59,7 @@ class AlignArguments:
     oracle: bool = False
     """Choose layer, head and step on all links of --gold and measure on the same links. The result
     is too optimistic."""
+    tag: Tag = None
     to: Path | None = None
     """Write the links to this file. The file appears only when it is complete."""
     quiet: Quiet = option(False, "-q")
@@ -92,7 +94,7 @@ def align(args: AlignArguments) -> None:
 
     log_to_stderr(args.quiet)
     # Mistakes in the arguments are reported before torch is imported.
-    opened = catalogue.Run.open(args.run)
+    opened = catalogue.Run.open(args.run).tagged(args.tag)
     if len(opened.recipe.spec.texts) < 2:
         raise DragomanError(f"{args.run} is a {opened.task.called}, which cannot align words")
     if (args.gold_dev is not None or args.oracle) and (

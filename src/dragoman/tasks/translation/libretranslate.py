@@ -268,11 +268,11 @@ def _languages(runs: Sequence[ServedRun]) -> bytes:
     targets: dict[str, list[str]] = {}
     for run in runs:
         of_source = targets.setdefault(run.source, [])
-        if run.target not in of_source:
-            of_source.append(run.target)
+        of_source += [code for code in run.targets if code not in of_source]
     # LibreTranslate's clients expect the target languages in the list, too.
     for run in runs:
-        targets.setdefault(run.target, [])
+        for code in run.targets:
+            targets.setdefault(code, [])
     return TypeAdapter(list[Language]).dump_json(
         [Language(code=code, name=name_of(code), targets=found) for code, found in targets.items()]
     )
@@ -304,7 +304,8 @@ async def with_tags(
     run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[Target]:
     """Put the tags of each text into its translation."""
-    plans = await texts.all(client, map(plan_of, translated))
+    source = run.engine.source
+    plans = await texts.all(client, (plan_of(one, source) for one in translated))
     found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
     alignments = [[next(found) for _ in plan.pairs] for plan in plans]
     answers = (place_codes(run.engine, *both) for both in zip(plans, alignments, strict=True))

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, TypeAlias
@@ -20,6 +21,7 @@ from pydantic import Field, ValidationError
 from dragoman.base.errors import RunError
 from dragoman.base.wording import plural
 from dragoman.engine.engine import Engine
+from dragoman.forms.languages import shortest_code
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.passage import Passage, Piece
 from dragoman.runs.run import Run
@@ -144,8 +146,15 @@ class Proofs:
         self._engine = engine
         self._proofreader = proofreader
         self._turns = turns
+        self._parts = 1
         self._kept: OrderedDict[ProofKey, Proof] = OrderedDict()
         self._size = 0
+
+    def over(self, engine: Engine, parts: int) -> Proofs:
+        """Proofs of the same run with other forms, which keep one of ``parts`` of the bytes."""
+        found = Proofs(engine, self._proofreader.over(engine), self._turns)
+        found._parts = parts
+        return found
 
     def lexicon(self) -> Lexicon | None:
         """The lexicon of the run's training text."""
@@ -177,7 +186,7 @@ class Proofs:
             self._size -= _size_of(key, proof)
         self._kept[key] = proof
         self._size += _size_of(key, proof)
-        while self._size > MAX_PROOFS_KEPT:
+        while self._size > MAX_PROOFS_KEPT // self._parts:
             self._size -= _size_of(*self._kept.popitem(last=False))
 
 
@@ -232,15 +241,38 @@ class ServedTranslator(ServedRun):
         """``proofreader`` knows the run's training text."""
         super().__init__(name, engine, settings, run)
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self.aligning)
+        self._by_target: dict[str, ServedTranslator] = {}
+        self._tags: dict[str, str] = {}
+        """The tag of each of ``targets``, for a model that has several."""
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedTranslator:
+        is_open = bool(run.lacks_tag)
+        if is_open:
+            run = run.tagged(run.forms.tags[0])
         engine, proofreader = Engine.open(run, settings), None
         try:
             proofreader = Proofreader.of(run, engine)
         except RunError as error:  # damaged notes must not prevent translation
             logger.warning("%s", error)
-        return cls(name, engine, settings, run, proofreader)
+        found = cls(name, engine, settings, run, proofreader)
+        for tag in sorted(run.forms.tags, key=lambda tag: tag != run.recipe.languages.tag):
+            code = shortest_code(tag)
+            found._tags[tag if code in found._tags else code] = tag
+        found.targets = list(found._tags) or found.targets
+        found.usual_targets = found.targets if is_open else [found.target]
+        return found
+
+    def into(self, target: str) -> ServedTranslator:
+        if target != self.target and target not in self._by_target:
+            run = copy(self)
+            run.target = target
+            run.engine = self.engine.between(self.run.forms.tagged(self._tags[target]))
+            run.proofs = self.proofs.over(run.engine, len(self.targets))
+            if self._inspector is not None:
+                run._inspector = self._inspector.over(run.engine)
+            self._by_target[target] = run
+        return self._by_target.get(target, self)
 
     examples = staticmethod(sentences_of)
 

@@ -25,6 +25,7 @@ from dragoman.console.lines import (
 )
 from dragoman.console.options import (
     Quiet,
+    Tag,
     Verbose,
     argument,
     arguments,
@@ -84,6 +85,7 @@ class TranslateArguments(LinesArguments):
     rerank_weight: float | None = option(ge=0.0)
     """λ in log P(RUN) + λ log P(language model): 0 ignores the language model, 1 gives it the same
     weight as RUN. Default: chosen by BLEU on RUN's dev pairs."""
+    tag: Tag = None
     long_lines: str = setting(translator_settings)
     whole: bool = setting(translator_settings)
     warn: bool = False
@@ -343,7 +345,8 @@ def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     from dragoman.tasks.translation.translator import Translator
 
     language_model = None if args.rerank is None else catalogue.Run.open(args.rerank)
-    others = [catalogue.Run.open(one) for one in args.ensemble]
+    run = run.tagged(args.tag)
+    others = [catalogue.Run.open(one).tagged(args.tag) for one in args.ensemble]
     changes = list(args.set_)
     if args.temperature is not None:
         changes.append(f"sampling.temperature={args.temperature}")

@@ -85,6 +85,10 @@ class Proofreader:
         """Make the proofreader of a run and its engine. Errors: ``RunError`` for damaged files."""
         return cls(engine, run.lexicon(), run.length_ratio())
 
+    def over(self, engine: Engine) -> Proofreader:
+        """Make a proofreader of the same training text for another engine."""
+        return Proofreader(engine, self.lexicon, self._lengths)
+
     def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
         """Yield the proofs of the translations in batches, in order."""
         sources = [ReadSource.of(self._engine.source, one.source) for one in translations]
