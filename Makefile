@@ -184,8 +184,9 @@ $(OLDEST): $(RECIPE_OF_VENV)
 $(INTEROP): $(RECIPE_OF_VENV)
 	@python=$$($(FIND_PYTHON)) && "$$python" -m venv --clear .venv-interop
 	@echo "Installing CTranslate2 and argos beside what the tests need into .venv-interop"
-	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check \
-	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[dev]' ctranslate2 argostranslate
+	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[dev]' ctranslate2
+	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check 'argostranslate>=1.11'
 	@touch $@
 
 $(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python

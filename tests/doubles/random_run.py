@@ -46,6 +46,8 @@ def random_run(folder: Path, *changes: str) -> Run:
     for name, weight in model.named_parameters():
         scale = 0.6 if weight.dim() > 1 else 0.3
         weight.data.normal_(1.0 if name.endswith("norm.weight") else 0.0, scale)
+        if name == "output_bias":
+            weight.data[0] += 9  # <unk> would be written if it were not forbidden
     recipe.save(folder / "recipe.toml")
     save_weights(folder / "model.safetensors", model.state_dict(), {})
     return Run.open(folder)

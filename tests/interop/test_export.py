@@ -86,6 +86,7 @@ def test_a_wrong_setting_would_be_seen(
 def test_tokens_and_greedy_outputs_are_the_same(both: tuple[Run, Path]) -> None:
     run, folder = both
     tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.pad_token_id == run.target.bos
     lines = [*LINES, "Zürich 서울 → sz", "  a  b ", "#☃ß", "Ａ ﬁ"]
     assert tokenizer(lines)["input_ids"] == [list(ids) for ids in run.source.values(lines)]
     theirs = tokenizer(text_target=lines)["input_ids"]
