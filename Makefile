@@ -16,13 +16,14 @@ SERVE := $(VENV)/.installed-serve
 DOCS := $(VENV)/.installed-docs
 DEV := $(VENV)/.installed-dev
 OLDEST := .venv-oldest/.installed
+INTEROP := .venv-interop/.installed
 PAGE := src/dragoman/serving/web/index.html
 # Installing compiles what changed of the native kernels, so a change of their sources installs
 # again.
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-system test-slow test-oldest test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
+.PHONY: help setup demo test test-system test-slow test-oldest test-interop test-matrix test-native test-gpu test-cluster wheel check format bench-train bench-ways bench-translate bench-cost bench-serve docs serve web web-check web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +47,9 @@ test-slow: $(DEV) ## run all tests, the slow ones too
 
 test-oldest: $(OLDEST) ## the tests with the oldest torch that pyproject.toml allows, in .venv-oldest
 	@.venv-oldest/bin/python -m pytest -m 'not slow' $(ARGS)
+
+test-interop: $(INTEROP) ## imports and exports beside CTranslate2 and argos, in .venv-interop
+	@.venv-interop/bin/python -m pytest tests/interop $(ARGS)
 
 test-matrix: $(DEV) ## the tests under eight combinations of instruction sets and threads (an hour; goes on where it stopped)
 	@$(BIN)/python tests/matrix.py $(ARGS)
@@ -118,7 +122,7 @@ constraints: $(DEV) ## write the versions in .venv into constraints.txt, after t
 	@mv constraints.new constraints.txt
 
 clean: ## remove .venv and what the tools leave behind (runs/ stays)
-	rm -rf $(VENV) .venv-oldest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-interop build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- setting up -------------------------------------------------------------------------------
@@ -175,6 +179,14 @@ $(OLDEST): $(RECIPE_OF_VENV)
 	  { grep -v '^torch==' constraints.txt; echo "torch==$$oldest"; } > .venv-oldest/constraints.txt && \
 	  .venv-oldest/bin/python -m pip install -q --disable-pip-version-check \
 	    -c .venv-oldest/constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[dev]'
+	@touch $@
+
+$(INTEROP): $(RECIPE_OF_VENV)
+	@python=$$($(FIND_PYTHON)) && "$$python" -m venv --clear .venv-interop
+	@echo "Installing CTranslate2 and argos beside what the tests need into .venv-interop"
+	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[dev]' ctranslate2
+	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check 'argostranslate>=1.11'
 	@touch $@
 
 $(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python

@@ -1,74 +1,22 @@
-"""Hugging Face's Marian model over the same weights, its position table replaced by ours."""
+"""Hugging Face's Marian model over the same weights, as ``dragoman export`` writes them."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import transformers
 from conversation import Job, converse
-from transformers import GenerationConfig, MarianConfig, MarianMTModel
-
-PARTS = (
-    ("attention.query", "self_attn.q_proj"), ("attention.key", "self_attn.k_proj"),
-    ("attention.value", "self_attn.v_proj"), ("attention.output", "self_attn.out_proj"),
-    ("attention_norm", "self_attn_layer_norm"),
-)  # fmt: skip
-COMMON = (
-    ("feed_forward.inner", "fc1"), ("feed_forward.outer", "fc2"),
-    ("feed_forward_norm", "final_layer_norm"),
-)  # fmt: skip
-
-
-def names(settings: dict[str, Any]) -> dict[str, str]:
-    """Marian's name of each of our weights."""
-    table: dict[str, str] = {}
-
-    def put(ours: str, theirs: str) -> None:
-        for kind in ("weight", "bias"):
-            table[f"{ours}.{kind}"] = f"model.{theirs}.{kind}"
-
-    for i in range(settings["encoder_layers"]):
-        for ours, theirs in (*PARTS, *COMMON):
-            put(f"encoder.{i}.{ours}", f"encoder.layers.{i}.{theirs}")
-    for i in range(settings["decoder_layers"]):
-        for ours, theirs in PARTS:
-            put(f"decoder.{i}.self_{ours}", f"decoder.layers.{i}.{theirs}")
-            cross = theirs.replace("self_attn", "encoder_attn")
-            put(f"decoder.{i}.cross_{ours}", f"decoder.layers.{i}.{cross}")
-        for ours, theirs in COMMON:
-            put(f"decoder.{i}.{ours}", f"decoder.layers.{i}.{theirs}")
-    return table
+from transformers import GenerationConfig, MarianMTModel
 
 
 class HuggingFace:
     version = transformers.__version__
 
     def __init__(self, folder: Path) -> None:
-        settings = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        weights = {k: torch.from_numpy(v) for k, v in np.load(folder / "weights.npz").items()}
-        size, heads = len(weights["source_embedding.weight"]), settings["attention"]["num_heads"]
-        positions = weights["positions"]
-        config = MarianConfig(
-            vocab_size=size, d_model=settings["model_dim"], max_position_embeddings=len(positions),
-            encoder_layers=settings["encoder_layers"], decoder_layers=settings["decoder_layers"],
-            encoder_ffn_dim=settings["ffn_dim"], decoder_ffn_dim=settings["ffn_dim"],
-            encoder_attention_heads=heads, decoder_attention_heads=heads,
-            activation_function="relu", scale_embedding=True, dropout=0.0,
-            pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1,
-            forced_eos_token_id=None,
-        )  # fmt: skip
-        self.model = MarianMTModel(config).eval()
-        state = self.model.state_dict()
-        for ours, theirs in names(settings).items():
-            state[theirs].copy_(weights[ours])
-        self.model.model.shared.weight.copy_(weights["source_embedding.weight"])
-        self.model.model.encoder.embed_positions.weight.copy_(positions)
-        self.model.model.decoder.embed_positions.weight.copy_(positions)
+        self.model = MarianMTModel.from_pretrained(folder / "hugging-face").eval()
         self.precision = "fp32"
         self.texts: Any = None
         if (folder / "run").exists():

@@ -12,7 +12,7 @@ import torch
 from choosing import Options
 from environments import environment
 from peers import Process, ask, begin, end
-from translating.works import Work
+from translating.works import Work, export
 
 from dragoman.engine.machine import cores
 
@@ -112,6 +112,8 @@ def programs(work: Work, peers: Sequence[str], environments: Environments) -> li
             [plain, [{"rows": n} for n in (64, 128, 256)]], [plain, [{"rows": 64}]], native="off",
         )
     )  # fmt: skip
+    for peer in peers:
+        export(work, peer)
     if "ctranslate2" in peers:
         python, script = environments.python_of_ctranslate2, "ctranslate2_peer.py"
         shipped: Options = [[{"compute_type": "default"}]]

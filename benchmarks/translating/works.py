@@ -1,8 +1,8 @@
 """What is translated: models of random weights and forced lengths, or a trained run and its text.
 
 Every work is a folder that all systems read: ``model.json`` and ``model.safetensors`` (settings and
-weights under our names), ``weights.npz`` (the same for programs without torch), ``shortlist``
-(optional), and ``run`` where text goes in and comes out.
+weights under our names), ``ctranslate2`` or ``hugging-face`` for these programs (``export``),
+``shortlist`` (optional), and ``run`` where text goes in and comes out.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.numpy import load_file
 from safetensors.torch import save_file
 
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.interop import to_ctranslate2, to_huggingface
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist, ShortlistSettings
 from dragoman.models.transformer.model import Transformer
-from dragoman.nn.positions import sinusoidal
 from dragoman.runs.run import RECIPE, SHORTLIST, WEIGHTS, load_shortlist
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.training.weights import save_weights
@@ -116,9 +117,24 @@ def write_model(folder: Path, settings: TransformerSettings, model: Transformer)
     (folder / "model.json").write_text(settings.model_dump_json(), encoding="utf-8")
     state = {name: value.float().contiguous() for name, value in model.state_dict().items()}
     save_file(state, folder / "model.safetensors")
-    table = sinusoidal(torch.arange(1024), settings.model_dim).float()
-    arrays = {name: value.numpy() for name, value in state.items()} | {"positions": table.numpy()}
-    np.savez(folder / "weights.npz", **arrays)
+
+
+def export(work: Work, name: str) -> None:
+    """Write the model for CTranslate2 or Hugging Face, once; its tokens are the ids as text."""
+    folder = work.folder / name
+    if folder.exists():
+        return
+    folder.mkdir()
+    given = (work.folder / "model.json").read_text(encoding="utf-8")
+    settings = TransformerSettings.model_validate_json(given)
+    weights = load_file(work.folder / "model.safetensors")
+    source = len(weights["source_embedding.weight"])
+    sizes = source, len(weights.get("target_embedding.weight", range(source)))
+    if name == "ctranslate2":
+        tokens = [["<unk>", "<s>", "</s>", *map(str, range(3, size))] for size in sizes]
+        to_ctranslate2.write_model(settings, weights, tokens, folder)
+    else:
+        to_huggingface.write_model(settings, weights, sizes, folder)
 
 
 def random_shortlist(vocabulary: int) -> Shortlist:

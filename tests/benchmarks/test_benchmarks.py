@@ -392,6 +392,9 @@ def test_ours_translates_what_the_benchmark_asks_of_it(
             outputs = program.translate(job, work.sources)
             assert len(outputs) == len(work.sources)
             assert work.length is None or {len(output) for output in outputs} == {work.length}
+        for name, file in (("ctranslate2", "model.bin"), ("hugging-face", "model.safetensors")):
+            works.export(work, name)
+            assert (work.folder / name / file).is_file()
 
 
 @pytest.mark.system

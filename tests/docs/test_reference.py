@@ -188,7 +188,8 @@ def test_settings_that_guides_name_exist() -> None:
     sections = {name.split(".")[0] for name in known if "." in name}
     for name, content in written_by_people().items():
         for named in re.findall(r"(?:`|--set )([a-z_]+(?:\.[a-z_]+)+)\b", content):
-            is_file = named.endswith((".toml", ".safetensors", ".json", ".model", ".svg", ".png"))
+            endings = (".toml", ".safetensors", ".json", ".model", ".spm", ".svg", ".png")
+            is_file = named.endswith(endings)
             if named.split(".")[0] in sections and not is_file:
                 is_section = any(one.startswith(f"{named}.") for one in known)
                 assert named in known or is_section, f"{name}: {named}"

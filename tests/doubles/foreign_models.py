@@ -84,6 +84,17 @@ def random_marian(config: MarianConfig) -> MarianMTModel:
     return model
 
 
+def exact_marian(folder: Path) -> MarianMTModel:
+    """The model of a folder in fp64, with a table of positions that was not rounded to fp32."""
+    model = MarianMTModel.from_pretrained(folder).double().eval()
+    width = model.config.d_model
+    angles = np.arange(512)[:, None] / 10000 ** (2 * np.arange(width // 2) / width)
+    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    for part in (model.model.encoder, model.model.decoder):
+        part.embed_positions.weight.data = torch.from_numpy(table)
+    return model
+
+
 def saved_by_torch(path: Path, value: Any, *, old: bool = False) -> Path:
     """What ``torch.save`` writes; ``old``: as before torch 1.6."""
     torch.save(value, path, _use_new_zipfile_serialization=not old)  # noqa: TID251

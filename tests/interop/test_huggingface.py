@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from foreign_models import PAIRS, SHAPES, marian_folder, saved_by_torch
+from foreign_models import PAIRS, SHAPES, exact_marian, marian_folder, saved_by_torch
 from torch import Tensor
 from transformers import MarianMTModel, MarianTokenizer
 
@@ -44,17 +43,6 @@ def ids_of(run: Run, tokenizer: MarianTokenizer, side: str) -> list[int]:
     return found
 
 
-def exact(folder: Path) -> MarianMTModel:
-    """Their model in fp64, with a table of positions that was not rounded to fp32."""
-    model = MarianMTModel.from_pretrained(folder).double().eval()
-    width = model.config.d_model
-    angles = np.arange(512)[:, None] / 10000 ** (2 * np.arange(width // 2) / width)
-    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    for part in (model.model.encoder, model.model.decoder):
-        part.embed_positions.weight.data = torch.from_numpy(table)
-    return model
-
-
 @pytest.mark.parametrize("length", [1, 40, 200])
 def test_logits_are_the_same(both: tuple[Path, Run], length: int) -> None:
     folder, run = both
@@ -67,7 +55,7 @@ def test_logits_are_the_same(both: tuple[Path, Run], length: int) -> None:
     ours = run.model().double()
     memory = ours.encode(Sequences.of([read]))
     mine: Tensor = ours.project(ours.decode(Sequences.of([written]), memory))
-    theirs = exact(folder)(
+    theirs = exact_marian(folder)(
         input_ids=torch.tensor(sources)[read][None],
         decoder_input_ids=torch.tensor(targets)[written][None],
     ).logits[0]

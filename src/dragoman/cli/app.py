@@ -21,6 +21,7 @@ from dragoman.cli import (
     data,
     demo,
     evaluate,
+    export,
     import_,
     look,
     prepare,
@@ -38,7 +39,7 @@ _shortlist, _use, _align = program.verbs()
 PANELS: dict[str, dict[str, Any]] = {
     "Train": commands(
         demo.demo, train.train, train.resume, studies.sweep, studies.ablate, train.average,
-        *_shortlist, prepare.prepare, import_.import_,
+        *_shortlist, prepare.prepare, import_.import_, export.export,
     ),
     "Use": commands(*_use, serve.serve, *_align),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),

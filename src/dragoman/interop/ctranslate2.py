@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
@@ -50,12 +50,12 @@ from dragoman.interop.vocabulary import (
 from dragoman.nn.positions import marian
 
 PROGRAM = "CTranslate2"
-_OLDEST, _NEWEST = 2, 6
+_OLDEST, NEWEST = 2, 6
 _MOST_VARIABLES, _MOST_RANK = 100_000, 4
 _TYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", "bf16")
 _WIDTHS = {"<f4": 4, "|i1": 1, "<i2": 2, "<i4": 4, "<f2": 2, "bf16": 2}
 _BY_WIDTH = {4: "<f4", 1: "|i1", 2: "<i2"}
-_ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
+ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 _NULLS = ("<blank>", "<pad>", "<unk>", "<s>", "</s>", "｟mask｠")
 """Tokens of a vocabulary that no text contains."""
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16}
@@ -80,9 +80,9 @@ class ModelBin:
         self._size = file.seek(0, 2)
         file.seek(0)
         self.version = self._number("<I")
-        if not _OLDEST <= self.version <= _NEWEST:
+        if not _OLDEST <= self.version <= NEWEST:
             raise RunError(
-                f"{path} has version {self.version}; {_OLDEST} to {_NEWEST} are read. If it is a "
+                f"{path} has version {self.version}; {_OLDEST} to {NEWEST} are read. If it is a "
                 f"model of {PROGRAM}, convert the original again with a newer {PROGRAM}"
             )
         self.name, self.revision = self._text(), self._number("<I")
@@ -209,7 +209,7 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
     source, target = _vocabularies(folder, config, (rows, target_rows), said)
     pre = bool(file.attribute("encoder/pre_norm", 1))
     activation = file.attribute("encoder/activation", 0)
-    if activation not in _ACTIVATIONS:
+    if activation not in ACTIVATIONS:
         raise RunError(
             f"{folder}: activation {activation} of {PROGRAM}; ReLU (0), swish (2) and GELU (3) "
             "are what can be imported"
@@ -225,7 +225,7 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
         "attention": {"num_heads": file.attribute("encoder/num_heads", heads)},
         "norm": "pre" if pre else "post",
         "tie": "target" if tied else "none",
-        "activation": _ACTIVATIONS[activation],
+        "activation": ACTIVATIONS[activation],
         "output_bias": True,
         "norm_epsilon": float(config.get("layer_norm_epsilon") or 1e-5),
         "zero_start": bool(file.attribute("decoder/start_from_zero_embedding", 0)),
@@ -233,14 +233,14 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
         "attend_unknown": bool(config.get("add_source_eos", False)),
         "positions": {"kind": "learned", "maximum": _positions(file)},
     }
-    weights = {
-        "source_embedding.weight": Taken(source_name, (rows, d), of_rows(source)),
-        "target_embedding.weight": Taken(
-            "decoder/embeddings/weight", (target_rows, d), of_rows(target)
-        ),
-        **_ends(file, model, target, target_rows),
-        **_layers(model),
-    }
+    weights = weights_of(
+        model,
+        source_name,
+        (rows, target_rows),
+        (source.rows, target.rows),
+        target.strangers,
+        file.shapes,
+    )
     if not (model["encoder_layers"] and model["decoder_layers"]):
         raise RunError(f"{folder} has no layers of an encoder and a decoder")
     usual = {"beam": 4, "length_penalty": 0.2} if package else {"beam": 2, "length_penalty": 1.0}
@@ -310,26 +310,43 @@ def counted_from_one(count: int, width: int) -> Array:
     return table
 
 
-def _ends(
-    file: ModelBin, model: Mapping[str, Any], target: Vocabulary, rows: int
+def weights_of(
+    model: Mapping[str, Any],
+    source_name: str,
+    rows: tuple[int, int],
+    places: tuple[Sequence[int], Sequence[int]],
+    strangers: int,
+    there: Container[str],
 ) -> dict[str, Taken]:
-    """The weights outside of the layers: positions, last norms and output."""
-    d, made = model["model_dim"], dict[str, Taken]()
-    count = model["positions"]["maximum"]
+    """Our name of each weight -> its place there, for a model with these settings.
+
+    ``source_name``: that of the source's embeddings; ``rows``: the heights of both; ``places``: in
+    which of these rows each of our tokens stands, as ``Vocabulary.rows``; ``there``: the names of
+    the file, which need not bring positions and output biases.
+    """
+    d = model["model_dim"]
+    source, target = map(of_rows, places)
+    bias = "decoder/projection/bias"
+    made = {
+        "source_embedding.weight": Taken(source_name, (rows[0], d), source),
+        "target_embedding.weight": Taken("decoder/embeddings/weight", (rows[1], d), target),
+        "output_bias": Taken(
+            bias if bias in there else "", (rows[1],), bias_of_rows(places[1], strangers)
+        ),
+        **_layers(model),
+    }
     for side, ours in (("encoder", "source"), ("decoder", "target")):
         name = f"{side}/position_encodings/encodings"
-        brought = name in file.shapes
+        brought = name in there
         made[f"{ours}_positions.table"] = Taken(
             name if brought else "",
-            (count, d),
+            (model["positions"]["maximum"], d),
             (lambda x: x) if brought else (lambda x: counted_from_one(*x.shape)),
         )
         if model["norm"] == "pre":
             made |= _norm(f"{side}_norm", f"{side}/layer_norm", d)
-    bias = "decoder/projection/bias"
-    made["output_bias"] = Taken(bias if bias in file.shapes else "", (rows,), bias_of_rows(target))
     if model["tie"] == "none":
-        made["output.weight"] = Taken("decoder/projection/weight", (rows, d), of_rows(target))
+        made["output.weight"] = Taken("decoder/projection/weight", (rows[1], d), target)
     return made
 
 

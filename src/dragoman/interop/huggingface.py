@@ -13,7 +13,7 @@ changes no number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,13 @@ from dragoman.interop.vocabulary import BEGIN, END, UNKNOWN, from_sentencepiece,
 PROGRAM = "Hugging Face"
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 _MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm")
-_PAD = "<pad>"
+PAD = "<pad>"
+SHARED = "model.shared.weight"
+OWN = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
+"""The names of embeddings that both sides share, and of those that each has for itself."""
 _MOST_SPARE = 128
 """The most rows that a model has beyond its vocabulary, to make its size a round number."""
-_EPSILON = 1e-5
+EPSILON = 1e-5
 """That of torch's layer norm, which MarianMTModel uses."""
 
 
@@ -81,11 +84,11 @@ def take_apart(folder: Path, file: Weights) -> Imported:
     config = _Config(folder / "config.json")
     vocabularies = _vocabularies(folder, config)
     shared = config.truth("share_encoder_decoder_embeddings", True)
-    d, rows = config.count("d_model"), (config.rows, config.target_rows)
+    rows = config.rows, config.target_rows
     tie = config.truth("tie_word_embeddings", True)
     model = {
         "kind": "transformer",
-        "model_dim": d,
+        "model_dim": config.count("d_model"),
         "ffn_dim": config.same("encoder_ffn_dim", "decoder_ffn_dim"),
         "encoder_layers": config.count("encoder_layers", most=MOST_LAYERS),
         "decoder_layers": config.count("decoder_layers", most=MOST_LAYERS),
@@ -97,27 +100,45 @@ def take_apart(folder: Path, file: Weights) -> Imported:
         "tie": "target" if tie else "none",
         "activation": config.activation,
         "output_bias": True,
-        "norm_epsilon": _EPSILON,
+        "norm_epsilon": EPSILON,
         "scale_embeddings": config.truth("scale_embedding", False),
     }
-    order = columns(d)
-    embeddings = _embeddings(file, shared)
     source, target = vocabularies
+    weights = weights_of(
+        model, _embeddings(file, shared), rows, (source.rows, target.rows), target.strangers
+    )
+    return Imported(PROGRAM, model, source, target, weights, config.search(folder))
+
+
+def weights_of(
+    model: Mapping[str, Any],
+    embeddings: tuple[str, str],
+    rows: tuple[int, int],
+    places: tuple[Sequence[int], Sequence[int]],
+    strangers: int = 0,
+) -> dict[str, Taken]:
+    """Our name of each weight -> its place there, for a model with these settings.
+
+    ``embeddings``: their names; ``rows``: their heights; ``places``: in which of these rows each of
+    our tokens stands, as ``Vocabulary.rows``. Source before target.
+    """
+    d, order = model["model_dim"], columns(model["model_dim"])
+    source, target = map(of_rows, places)
     weights = {
         "source_embedding.weight": Taken(
-            embeddings[0], (rows[0], d), lambda x: of_rows(source)(x)[:, order]
+            embeddings[0], (rows[0], d), lambda x: source(x)[:, order]
         ),
         "target_embedding.weight": Taken(
-            embeddings[1], (rows[1], d), lambda x: of_rows(target)(x)[:, order]
+            embeddings[1], (rows[1], d), lambda x: target(x)[:, order]
         ),
-        "output_bias": Taken("final_logits_bias", (1, rows[1]), bias_of_rows(target)),
+        "output_bias": Taken("final_logits_bias", (1, rows[1]), bias_of_rows(places[1], strangers)),
         **_layers(model, order),
     }
-    if not tie:
+    if model["tie"] == "none":
         weights["output.weight"] = Taken(
-            "lm_head.weight", (rows[1], d), lambda x: of_rows(target)(x)[:, order]
+            "lm_head.weight", (rows[1], d), lambda x: target(x)[:, order]
         )
-    return Imported(PROGRAM, model, source, target, weights, config.search(folder))
+    return weights
 
 
 def columns(width: int) -> Any:
@@ -130,13 +151,12 @@ def columns(width: int) -> Any:
 
 
 def _embeddings(file: Weights, shared: bool) -> tuple[str, str]:
-    own = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
-    if shared and "model.shared.weight" in file.shapes:
-        return "model.shared.weight", "model.shared.weight"
+    if shared and SHARED in file.shapes:
+        return SHARED, SHARED
     if shared:
-        first = next((name for name in own if name in file.shapes), own[0])
+        first = next((name for name in OWN if name in file.shapes), OWN[0])
         return first, first
-    return own
+    return OWN
 
 
 def _layers(model: Mapping[str, Any], order: Any) -> dict[str, Taken]:
@@ -287,7 +307,7 @@ def _vocabularies(folder: Path, config: _Config) -> Any:
         # The decoder begins with <pad>, which is our <s>.
         start = config.count("decoder_start_token_id", 0)
         if side == "source" and own.is_file():
-            start = table.index(_PAD) if _PAD in table else -1
+            start = table.index(PAD) if PAD in table else -1
         if not (UNKNOWN in table and END in table and start < len(table)):
             raise RunError(f"{path} has no {UNKNOWN}, no {END} or no token {start} to begin with")
         specials = {UNKNOWN: table.index(UNKNOWN), BEGIN: start, END: table.index(END)}

@@ -132,14 +132,16 @@ def take_apart(folder: Path, file: NpzWeights) -> Imported:
     }
     embeddings = ("Wemb", "Wemb") if joint else ("encoder_Wemb", "decoder_Wemb")
     weights = {
-        "source_embedding.weight": Taken(embeddings[0], (rows[0], d), of_rows(source)),
-        "target_embedding.weight": Taken(embeddings[1], (rows[1], d), of_rows(target)),
-        "output_bias": Taken("decoder_ff_logit_out_b", (1, rows[1]), bias_of_rows(target)),
+        "source_embedding.weight": Taken(embeddings[0], (rows[0], d), of_rows(source.rows)),
+        "target_embedding.weight": Taken(embeddings[1], (rows[1], d), of_rows(target.rows)),
+        "output_bias": Taken(
+            "decoder_ff_logit_out_b", (1, rows[1]), bias_of_rows(target.rows, target.strangers)
+        ),
         **_layers(model),
     }
     if not tied:
         weights["output.weight"] = Taken(
-            "decoder_ff_logit_out_W", (d, rows[1]), lambda x: of_rows(target)(x.T)
+            "decoder_ff_logit_out_W", (d, rows[1]), lambda x: of_rows(target.rows)(x.T)
         )
     return Imported(PROGRAM, model, source, target, weights, _search(folder, decoder), said)
 

@@ -162,13 +162,29 @@ def _read(
         yield name, torch.from_numpy(made)
 
 
+def put_back(table: Mapping[str, Taken], weights: Mapping[str, Array]) -> dict[str, Array]:
+    """Return our weights by the names and in the order of the other program: what ``table`` takes
+    from there, put back.
+
+    A ``change`` moves numbers and computes none, so where it moves the number of each place tells
+    where each of our numbers belongs.
+    """
+    made: dict[str, Array] = {}
+    for name, weight in weights.items():
+        one = table[name]
+        there = made.setdefault(one.name, np.zeros(one.shape, np.float32)).reshape(-1)
+        places = one.change(np.arange(there.size).reshape(one.shape))
+        there[places.astype(np.int64, copy=False)] = weight
+    return made
+
+
 def _sizes(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or f"{prod(shape)} number"
 
 
-def of_rows(vocabulary: Vocabulary) -> Change:
-    """The rows of an embedding in the order of our ids."""
-    rows = np.array(vocabulary.rows)
+def of_rows(places: Sequence[int]) -> Change:
+    """The rows of an embedding in the order of our ids. ``places``: as ``Vocabulary.rows``."""
+    rows = np.array(places)
 
     def change(table: Array) -> Array:
         made: Array = table[np.maximum(rows, 0)]
@@ -185,16 +201,17 @@ UNLIKELY = -30.0
 1e-13 to the probability of that, and a loss that a training can bear."""
 
 
-def bias_of_rows(vocabulary: Vocabulary) -> Change:
-    """The output biases in the order of our ids, from (V,) or (1, V)."""
-    rows = np.array(vocabulary.rows)
+def bias_of_rows(places: Sequence[int], strangers: int = 0) -> Change:
+    """The output biases in the order of our ids, from (V,) or (1, V). ``places`` and ``strangers``:
+    as ``Vocabulary`` has them."""
+    rows = np.array(places)
 
     def change(bias: Array) -> Array:
         flat = bias.reshape(-1).astype(np.float32)
         made: Array = flat[np.maximum(rows, 0)]
         made[rows < 0] = NEVER
-        if vocabulary.strangers:
-            made[-vocabulary.strangers :] += UNLIKELY
+        if strangers:
+            made[-strangers:] += UNLIKELY
         return made
 
     return change

@@ -10,16 +10,23 @@ from dragoman.pictures.labels import cell_text, visible
 from dragoman.pictures.records import RunSummary, ShownSample, Table
 
 
-def card_markdown(run: RunSummary) -> str:
-    """The card, with the header that model hubs read. Text from data cannot become markup."""
+def card_markdown(
+    run: RunSummary, *, library: str = "dragoman", licence: str | None = None, use: str = ""
+) -> str:
+    """The card, with the header that model hubs read. Text from data cannot become markup.
+
+    ``library``: the program that the model is for; ``licence``: the identifier of a licence;
+    ``use``: Python that uses the model.
+    """
     languages = [
         name for name in run.languages if re.fullmatch(r"[A-Za-z]{2,3}", name) and name != "und"
     ]
     parts = [
         "---",
-        "library_name: dragoman",
+        f"library_name: {library}",
         f"pipeline_tag: {run.hub_tag}",
         *(["language:", *(f"- {name}" for name in languages)] if languages else []),
+        *([f"license: {json.dumps(licence, ensure_ascii=False)}"] if licence else []),
         f"model_name: {json.dumps(run.name, ensure_ascii=False)}",
         "---",
         "",
@@ -28,6 +35,8 @@ def card_markdown(run: RunSummary) -> str:
     ]
     if run.notice:
         parts += [f"**{_inline(run.notice)}**", ""]
+    if use:
+        parts += ["## Use", "", *_fence(use, "python"), ""]
     if run.facts:
         parts += [*(f"- {_inline(name)}: {_inline(value)}" for name, value in run.facts), ""]
     if run.scores:
