@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,6 +23,9 @@ from dragoman.console.options import (
     values_of,
 )
 from dragoman.console.output import log_to_stderr
+
+if TYPE_CHECKING:
+    from dragoman.runs.run import Run
 
 
 @arguments
@@ -114,3 +117,14 @@ def evaluate(args: EvaluateArguments) -> None:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
     else:
         typer.echo(result.table())
+        if not args.files:
+            say_tuning(opened)
+
+
+def say_tuning(run: Run) -> None:
+    """Print how a tuned run scores on the new and the old text, if it keeps old text."""
+    from dragoman.pictures.labels import plain_table
+    from dragoman.tasks.report import tuning_table
+
+    if (table := tuning_table(run)) is not None:
+        typer.echo(f"\n{table.title}\n{plain_table(table.header, table.rows)}\n{table.note}")

@@ -244,15 +244,21 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
+    from dragoman.cli.evaluate import say_tuning
     from dragoman.runs.corpora import has_test_set
     from dragoman.tasks import catalogue
     from dragoman.tasks.report import write_report
+    from dragoman.tasks.tuning import measure_tuning
     from dragoman.tasks.verdict import seen_little, verdict
 
     run = catalogue.Run.open(folder)
     runtime = catalogue.runtime_of(run.task)
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
-        typer.echo(runtime.evaluate(run, (), ()).table())
+        report = runtime.evaluate(run, (), ())
+        typer.echo(report.table())
+        if run.recipe.data.old is not None:
+            measure_tuning(run, report)
+            say_tuning(run)
     else:
         files = runtime.test_files(run.recipe)
         typer.echo(

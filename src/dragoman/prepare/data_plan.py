@@ -165,6 +165,8 @@ def check_fits(recipe: Recipe) -> None:
     reason = ""
     if data.embedded is not None or not data.train:
         reason = "it has no files to train on (data.train)"
+    elif data.old is not None:
+        reason = "it tunes a run and keeps old text (data.old), which only dragoman train does"
     elif data.prepared is not None:
         reason = f"its text is prepared already, in {data.prepared}"
     elif recipe.spec.reads_files:

@@ -80,7 +80,7 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
         return []
     _require_text(recipe)
     used = cleaner or new_cleaner(recipe)
-    return [
+    corpora = [
         WeightedPairs(
             split_pairs(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
             corpus.weight,
@@ -88,6 +88,9 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
         )
         for corpus in data.train
     ]
+    if side == "train" and (of_old_text := recipe.of_old_text) is not None:
+        corpora += [old for old in plain_corpora(of_old_text, "train", used) if old.weight]
+    return corpora
 
 
 def spoken_corpora(recipe: Recipe) -> list[WeightedPairs]:
@@ -166,6 +169,8 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
         for _ in sampler.watch(read_pairs(corpus)):
             pass
         doubts += _doubts(recipe, corpus, sampler)
+    if (of_old_text := recipe.of_old_text) is not None:
+        doubts += doubts_of(of_old_text, sides)
     return doubts
 
 

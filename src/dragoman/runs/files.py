@@ -19,6 +19,7 @@ from dragoman.base.reading import MAX_JSON, open_regular, parse_json, read_json
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Share = Annotated[float, Field(ge=0, le=1)]
+_BeforeAndAfter = Annotated[list[_Number], Field(min_length=2, max_length=2)]
 
 
 class _Record(BaseModel):
@@ -86,6 +87,24 @@ class VerdictFile(_Record):
     """The content of ``verdict.json``, the last report's verdict."""
 
     said: list[str] = []
+
+
+class _Domain(_Record):
+    name: str
+    test: str
+    sentences: _Count
+    loss: _BeforeAndAfter
+    bleu: _BeforeAndAfter
+    p_value: _Share
+    method: str
+    signature: str
+
+
+class TuningFile(_Record):
+    """The content of ``tuning.json``, the scores before and after a tuning that keeps old text."""
+
+    domains: list[_Domain] = []
+    weights: str = ""
 
 
 class _CorpusNote(_Record):

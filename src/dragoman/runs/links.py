@@ -43,7 +43,7 @@ def training_links(
     ``vocabularies`` of source and target; ``corpora``: what the store was made of, read anew.
     Errors: ``DataError`` for a file of links that does not fit its corpus.
     """
-    named = recipe.data.train
+    named = recipe.data.learned
     known = [corpus_fingerprint(corpus) for corpus in named if corpus.links is not None]
     key = hashlib.sha256(" ".join([store.folder.name, *known]).encode()).hexdigest()[:24]
     if (word_links := WordLinks.load(folder / FILE, key, len(store))) is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
 from dragoman.base.errors import DataError, RunError
 from dragoman.data.files.corpora import corpus_fingerprint
 from dragoman.data.files.corpus_settings import CORPUS_FILES, CorpusSettings
+from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.run import NOTES, RECIPE, Run
 
 
@@ -27,14 +29,22 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
     notes, data = run.notes(), run.recipe.data
     begun = [one["sha256"] for one in notes.get("corpora", [])]
     held = notes.get("held_out", {})
-    corpora = list(data.train)
+    old = data.old or OldText()
+    corpora = [*data.train, *old.train]
     if data.prepared is None:
         corpora = [_find(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(corpora)]
     sides = {
         side: corpus and _find(run, corpus, given, [held[side]] if side in held else [])
-        for side, corpus in (("dev", data.dev), ("test", data.test))
-    }
-    changed = data.model_copy(update={"train": tuple(corpora), **sides})
+        for side, corpus in (
+            ("dev", data.dev), ("test", data.test), ("old_dev", old.dev), ("old_test", old.test)
+        )
+    }  # fmt: skip
+    update: dict[str, Any] = {"train": tuple(corpora[: len(data.train)])}
+    update |= {side: sides[side] for side in ("dev", "test")}
+    if data.old is not None:
+        of_old = {"train": tuple(corpora[len(data.train) :]), "dev": sides["old_dev"]}
+        update["old"] = old.model_copy(update={**of_old, "test": sides["old_test"]})
+    changed = data.model_copy(update=update)
     if changed == data:
         return run
     recipe = run.recipe.model_copy(update={"data": changed})

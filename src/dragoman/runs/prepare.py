@@ -78,7 +78,9 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     corpora = fingerprints(recipe)
     key = key_of(recipe, sides, corpora)
     store = _open_or_build_store(recipe, sides, key, run_folder, say)
-    dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
+    dev, test = held_out(recipe, "dev"), held_out(recipe, "test")
+    if (of_old_text := recipe.of_old_text) is not None:
+        dev += _as_many(held_out(of_old_text, "dev"), len(dev))
     notes = {
         **store.notes,
         "corpora": [
@@ -253,7 +255,7 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
     if begun_held is None:  # its data.json was removed
         return
     held = _held_fingerprints(recipe)
-    if held.get("dev") != begun_held.get("dev"):
+    if any(held.get(side) != begun_held.get(side) for side in ("dev", "old_dev")):
         raise RunError(
             f"the dev text of {folder} is not what it was begun with, and it decides which "
             "weights are kept, so the run cannot be resumed. Restore the old files, or train "
@@ -288,6 +290,7 @@ def key_of(
         *(form.fingerprint for form in sides.values()),
         recipe.data.cleaning.model_dump_json(),
         recipe.data.split.model_dump_json(),
+        *([recipe.data.old.split.model_dump_json()] if recipe.data.old is not None else []),
         *_moses_fingerprint(recipe),
         *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in corpora),
     )
@@ -302,8 +305,14 @@ def _moses_fingerprint(recipe: Recipe) -> list[str]:
     return parts
 
 
-def _held_out(recipe: Recipe, side: str) -> list[Pair]:
+def held_out(recipe: Recipe, side: str) -> list[Pair]:
+    """The pairs of "dev" or "test", prepared by Moses if the recipe says so."""
     return list(chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, side)))
+
+
+def _as_many(pairs: list[Pair], most: int) -> list[Pair]:
+    """At most so many of the pairs, spread over all of them."""
+    return pairs[:: -(-len(pairs) // max(1, most)) or 1]
 
 
 def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
@@ -313,6 +322,8 @@ def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
     if recipe.data.prepared is not None:
         return read_prepared(recipe.data.prepared).corpora
     found = [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+    if (of_old_text := recipe.of_old_text) is not None:
+        found += fingerprints(of_old_text)
     if times := recipe.data.synthetic_voices:
         told = synthetic_voices.fingerprint(recipe.languages.spoken, times)
         found.append((SYNTHETIC_VOICES, told, 1.0))
@@ -323,4 +334,6 @@ def _held_fingerprints(recipe: Recipe) -> dict[str, str]:
     """Fingerprints of the dev and test files that the recipe names; what is split off follows from
     the rest."""
     named = {"dev": recipe.data.dev, "test": recipe.data.test}
+    if (old := recipe.data.old) is not None:
+        named |= {"old_dev": old.dev, "old_test": old.test}
     return {side: corpus_fingerprint(corpus) for side, corpus in named.items() if corpus}

@@ -10,6 +10,7 @@
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
     verdict.json         whether it has hardly learned its task, in words
+    tuning.json          how it and the run that it tunes score on the new and the old text
     test.jsonl           a copy of the test set, for where the text is not
     learned/             hashes of what it, and the runs it was begun from, learned from
     lexicon.txt          the words of the training sources, and how often each was read
@@ -47,7 +48,7 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.text_form import MosesText, TextForm
 from dragoman.models.catalogue.packed_models import HeldWeights
 from dragoman.models.shortlist import Shortlist
-from dragoman.runs.files import Notes, ScoresFile, VerdictFile, read_file, read_metrics
+from dragoman.runs.files import Notes, ScoresFile, TuningFile, VerdictFile, read_file, read_metrics
 from dragoman.runs.lock import LOCK
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
@@ -61,6 +62,9 @@ RECIPE = "recipe.toml"
 WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
 VERDICT = "verdict.json"
+TUNING = "tuning.json"
+TUNED = "training/tuned.safetensors"
+"""The weights that a tuning begins with, if it keeps old text (``data.old``)."""
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
 WAYS = "ways.json"
@@ -86,9 +90,11 @@ class Run:
 
     recipes: ClassVar[type[Recipe]] = Recipe
 
-    def __init__(self, folder: Path, recipe: Recipe) -> None:
+    def __init__(self, folder: Path, recipe: Recipe, weights: str = WEIGHTS) -> None:
+        """``weights``: the file in the folder that holds the weights."""
         self.folder = folder
         self.recipe = recipe
+        self._weights = weights
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -264,6 +270,10 @@ class Run:
         said: list[str] = read_file(self.folder / VERDICT, VerdictFile).get("said", [])
         return said
 
+    def tuning(self) -> dict[str, Any]:
+        """The scores before and after tuning, or nothing for a run that keeps no old text."""
+        return read_file(self.folder / TUNING, TuningFile)
+
     def notes(self) -> dict[str, Any]:
         """The notes made while the data was prepared, or nothing."""
         return read_file(self.folder / NOTES, Notes)
@@ -296,10 +306,10 @@ class Run:
 
     @property
     def _weights_path(self) -> Path:
-        path = self.folder / WEIGHTS
+        path = self.folder / self._weights
         if not path.is_file():
             raise RunError(
-                f"{self.folder} has no {WEIGHTS}: the training has not reached its first "
+                f"{self.folder} has no {self._weights}: the training has not reached its first "
                 "validation, or the file was removed. To continue, or to choose the weights "
                 f"again: dragoman resume {self.folder}"
             )

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,13 +22,14 @@ from dragoman.base.wording import plural, shortened
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
-from dragoman.data.files.corpus_settings import CorpusSettings
+from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.data.split import SplitSettings, decided_by
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
+from dragoman.runs.recipe.sections import OldText
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.languages import given_language, known_of
 from dragoman.sizing.options import TrainOptions, absolute
@@ -58,8 +59,13 @@ FOR_FEW = {
         "in a recipe, set label_ends in data.train"
     ),
     "texts": " works only with --task language-model or --task masked",
+    "keep": " works only with parallel text, to tune a translator; in a recipe, set data.old",
+    "blend": " works only with parallel text, to tune a translator; in a recipe, set data.old",
 }
 """The options that fit few kinds of files, and the reason for all other kinds to refuse each."""
+
+KEPT = 0.5
+"""The share of old pairs in a training that keeps old text (docs/experiments/tuning-keeps.md)."""
 
 Sections = Mapping[str, Mapping[str, Any]]
 """Sections of a recipe as plain values."""
@@ -157,6 +163,9 @@ class RecipeBuilder(ABC):
         options = self.options
         options.refuse({name: why for name, why in FOR_FEW.items() if name not in self.fits})
         options.refuse(self.unfit)
+        if self.learned is None or self.take is not None:
+            why = " works only with --from RUN and all of its weights"
+            options.refuse({"keep": why, "blend": why})
         table = len(options.inputs) == 1 and len(self.task.sides) == 2 and is_tabbed(options.first)
         if "columns" not in self.fits and options.are_files and not table:
             options.refuse(
@@ -281,11 +290,10 @@ class RecipeBuilder(ABC):
         held = self.held(corpus)
         seen = self.look(corpus)
         known = self._languages(languages, seen)
-        about = {
-            "name": self.name(corpus, known),
-            "languages": known,
-            "data": self.data(corpus, seen, held),
-        }
+        data = self.data(corpus, seen, held)
+        if self.options.keep or self.options.blend:
+            data["old"] = self.old_text(seen.amount).model_dump(exclude_none=True)
+        about = {"name": self.name(corpus, known), "languages": known, "data": data}
         if self.base is not None:
             return _count_out(like(self.base, about), seen), None
         row = self.row(seen)
@@ -296,6 +304,55 @@ class RecipeBuilder(ABC):
             from_row["source"] = seen.source.model_dump()
         values = merged(merged({**about, "task": self.task.name}, from_row), self.adds(row, seen))
         return _count_out(self.recipes.parse(values), seen), row.epochs
+
+    def old_text(self, amount: float) -> OldText:
+        """The text that the tuned run must not forget: that of ``--keep``, or without it that of
+        the run itself, from which then nothing is learned again. ``amount``: of the new text.
+
+        The sets that the run was measured on are those that it is measured on again: the files that
+        its recipe names, or the same share of the same text. Errors: ``RecipeError``, ``DataError``
+        for text that cannot be used.
+        """
+        assert self.learned is not None, "checked in ``check``"
+        learned = self.learned.data
+        dev, test = learned.dev, learned.test
+        if not self.options.keep:
+            if not learned.train or not (dev or learned.split.dev):
+                raise RecipeError(
+                    f"--blend needs old text, but {self.learned.name} has no files that it was "
+                    "trained on, or no dev set. Give old text with --keep"
+                )
+            return OldText(train=learned.train, dev=dev, test=test, split=learned.split)
+        files = [absolute(name) for name in self.options.keep if name]
+        given = f"--keep {' '.join(self.options.keep)}".rstrip()
+        if len(files) == 1 and format_by_name(files[0]) is None:
+            raise RecipeError(
+                f"{given}: give two files, or one file with both sides. To keep text without "
+                "translations, translate it with the run first (dragoman translate)"
+            )
+        reader = replace(self, options=replace(self.options, inputs=files))
+        corpus, languages = reader.corpus(), reader.languages()
+        for side, code in languages.items():
+            known = getattr(self.learned.languages, side)
+            if "und" not in (code, known) and code != known:
+                raise RecipeError(
+                    f"{given}: its {side} is {code}, but the {side} of {self.learned.name} is "
+                    f"{known}"
+                )
+        if next(read_pairs(corpus), None) is None:
+            raise RecipeError(f"{given}: it contains no {self.noun}")
+        seen = self.look(corpus)
+        if None in (dev, test) and seen.different < _FEW:
+            raise RecipeError(
+                f"{given}: {seen.different:,} different {self.noun} are too few to hold some out, "
+                f"on which the run is measured. Give at least {_FEW}"
+            )
+        own = SplitSettings.for_pairs(seen.different, dev=dev is None, test=test is None)
+        split = SplitSettings(
+            dev=max(own.dev, learned.split.dev), test=max(own.test, learned.split.test)
+        )
+        weight = KEPT / (1 - KEPT) * amount / seen.amount
+        return OldText(train=(corpus,), weight=weight, dev=dev, test=test, split=split)
 
     def _languages(self, languages: Mapping[str, str], seen: CorpusSummary) -> Mapping[str, str]:
         """The section ``languages``; unknown ones are detected, or taken from the base."""

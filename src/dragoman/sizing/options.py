@@ -95,6 +95,14 @@ class TrainOptions(FilesOptions):
     the model depends on the amount of text and on --minutes."""
     from_: Path | None = None
     """Fine-tune this run: start with its best weights and its vocabulary."""
+    keep: tuple[str, str] | None = _option("SOURCE TARGET | FILE", may_be_one=True)
+    """Old text that the run of --from must not forget, such as the text that it was trained on: two
+    files or one. A part of it is mixed into the new text, the best weights are chosen on both, and
+    the scores on both are printed, before and after. If you give one file, put the option after the
+    training files."""
+    blend: bool = False
+    """Blend the tuned weights with those of the run of --from, by the share that scores best on the
+    dev sets of the new and the old text. Without --keep, the old text is that of the run."""
     init_part: str | None = _option("encoder|decoder")
     """Use only the encoder or the decoder of the --from run, for another kind of task. Weights
     whose shape does not fit are initialised anew."""
@@ -120,7 +128,7 @@ class TrainOptions(FilesOptions):
         """Errors: ``RecipeError`` for the first option in ``unfit`` that is given. The value in
         ``unfit`` is the reason, which follows the name of the option in the message."""
         for name, why in unfit.items():
-            if getattr(self, name) is not None:
+            if getattr(self, name) not in (None, False):
                 raise RecipeError(f"--{name.strip('_').replace('_', '-')}{why}")
 
 

@@ -77,6 +77,8 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
         if len(names) > 1:
             raise RecipeError(f"{names[-1]}{why}")
         return Chosen(recipe_of_prepared(names[0], options.set_, catalogue.Recipe))
+    if options.blend:
+        options = replace(options, set_=["training.blend=true", *options.set_])
     base: Recipe | None = catalogue.Recipe.load(options.recipe) if options.recipe else None
     told = _given_task(options, base, run)
     if options.task is None and told is None and len(names) == 1 and is_treebank(names[0]):

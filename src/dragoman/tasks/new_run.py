@@ -37,7 +37,7 @@ from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
 from dragoman.runs.prepared import take_learned
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
+from dragoman.runs.run import LEXICON, NOTES, TUNED, WEIGHTS, Run, vocabulary_name
 from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.training.distributed import own_machine
 from dragoman.training.weights import open_weights, save_weights
@@ -54,6 +54,11 @@ def fill_new_run(
 ) -> Prepared:
     """Write everything but the recipe, and prepare the data. ``start_from`` and ``take`` are those
     of ``train``, and so are the errors."""
+    if recipe.data.old is not None and (start_from is None or take is not None):
+        raise RunError(
+            f"recipe {recipe.name} keeps old text (data.old), which works only when a whole run is "
+            "tuned. Give the run with --from RUN, or leave out data.old"
+        )
     doubts = doubts_of(recipe)
     for doubt in doubts:
         say(f"warning: {doubt}")
@@ -72,6 +77,8 @@ def fill_new_run(
             recipe, partial(named_examples, recipe), start_from.forms, start_from.folder
         )
         _take_over(start_from, folder)
+        if recipe.data.old is not None:
+            save_weights(folder / TUNED, start_from.model().state_dict(), {"weights": _START})
     elif take == "encoder" and (start_from.task.reads_files or recipe.spec.reads_files):
         _check_same_rows(recipe, start_from)
         learn_vocabularies(recipe, folder, say)

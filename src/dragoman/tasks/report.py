@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from dragoman.base.atomic import write_text
-from dragoman.base.measure import BLEU
+from dragoman.base.measure import BLEU, LOSS
 from dragoman.base.wording import plural
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
@@ -145,9 +145,30 @@ def summarise(
     )
 
 
+def tuning_table(run: Run) -> Table | None:
+    """The scores of a tuned run on the new and the old text, before and after; None for a run that
+    keeps no old text."""
+    tuning = run.tuning()
+    rows = []
+    for domain in tuning.get("domains", []):
+        written = [
+            f"{measure.number(before)} → {measure.number(after)}"
+            for measure, (before, after) in ((LOSS, domain["loss"]), (BLEU, domain["bleu"]))
+        ]
+        row = (f"{domain['name']}: {domain['test']}", domain["sentences"], *written)
+        rows.append((*row, f"{domain['p_value']:.4f}"))
+    if not rows:
+        return None
+    note = f"Weights: {tuning['weights']}. p of BLEU: {tuning['domains'][0]['method']}."
+    header = ("text", "sentences", "loss", "BLEU", "p")
+    return Table("Before and after tuning", header, rows, note)
+
+
 def _data_tables(run: Run) -> list[Table]:
     notes = run.notes()
     tables = []
+    if (tuned := tuning_table(run)) is not None:
+        tables.append(tuned)
     pairs = notes.get("pairs", {})
     if pairs:
         note = notes.get("overlap", "")

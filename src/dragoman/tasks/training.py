@@ -43,6 +43,7 @@ from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_u
 from dragoman.tasks import catalogue
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
+from dragoman.tasks.tuning import blend
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks, gpu_name
 from dragoman.training.fastest_way import MeasuredWays, fastest_way, measure_throughput
@@ -264,6 +265,8 @@ def _train(
         correction=Correction(keep, recipe.model.model_dim, validation_seconds),
     )
     outcome = trainer.run()
+    if settings.blend and ranks.first and outcome.reason != "interrupted":
+        blend(recipe, folder, model, forms, ranks.device, say)
     return replace(outcome, epochs=outcome.update / learning.plan.updates_per_epoch())
 
 

@@ -214,6 +214,10 @@ class TrainingSettings(Settings):
     """The weights that are saved as model.safetensors at the end. best: those with the best
     validation score; average: the average of snapshots; last: the last ones; better: the average if
     it scores higher than the best."""
+    blend: bool = False
+    """Blend the final weights with those of the run that is tuned, by the share α that scores best
+    on the dev sets of the new and the old text: (1 - α) · old + α · tuned (Wortsman et al., 2022).
+    """
     ema: float = Field(default=0.0, ge=0, lt=1)
     """The decay of an exponential moving average of the weights. If it is set, the averaged weights
     are validated and saved. 0: off."""

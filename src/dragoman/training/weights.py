@@ -89,24 +89,31 @@ def load_weights(path: Path) -> SavedWeights:
         return SavedWeights(weights_in(file), file.metadata)
 
 
-def average_weights(files: Sequence[Path]) -> dict[str, Tensor]:
+def average_weights(
+    files: Sequence[Path], shares: Sequence[float] | None = None
+) -> dict[str, Tensor]:
     """The mean of several weights files, summed in fp64; one of them is in memory at a time.
 
+    ``shares``: how much each file counts; None: all count equally. A file whose share is 0 is not
+    read, so that a single file is returned bit for bit.
     Raises RunError when there is none, or when their names or shapes differ.
     """
+    shares = [1.0] * len(files) if shares is None else shares
+    counted = [(path, share) for path, share in zip(files, shares, strict=True) if share]
     if not files:
         raise RunError("there are no weights to average: no snapshot was kept.")
     sums: dict[str, Tensor] = {}
-    for number, path in enumerate(files):
+    for number, (path, share) in enumerate(counted):
         tensors = load_weights(path).tensors
         if number == 0:
-            sums = {name: tensor.double() for name, tensor in tensors.items()}
+            sums = {name: tensor.double() * share for name, tensor in tensors.items()}
             continue
         if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in sums.items()}:
             raise RunError(f"{path} and {files[0]} are weights of different models.")
         for name, tensor in tensors.items():
-            sums[name] += tensor
-    return {name: (total / len(files)).float() for name, total in sums.items()}
+            sums[name] += tensor.double() * share
+    of_all = sum(share for _, share in counted)
+    return {name: (total / of_all).float() for name, total in sums.items()}
 
 
 class MovingAverage:

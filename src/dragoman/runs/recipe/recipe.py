@@ -79,12 +79,32 @@ class Recipe(Sections):
                 f"{spec.called}. Use one of {', '.join(spec.metrics)}"
             )
         spec.check(self)
+        if self.training.blend and self.data.old is None:
+            raise ValueError(
+                "training.blend needs the old text of the run that is tuned (data.old), which "
+                "--keep names"
+            )
         return self
 
     @property
     def spec(self) -> Spec:
         """The specification of the task, with the source."""
         return self.tasks[self.task].of(self.source)
+
+    @property
+    def of_old_text(self) -> Self | None:
+        """The recipe with the old text instead of the new; None if there is no old text. A corpus
+        from which nothing is learned again has the weight 0."""
+        old = self.data.old
+        if old is None:
+            return None
+        train = tuple(
+            corpus.model_copy(update={"weight": corpus.weight * old.weight}) for corpus in old.train
+        )
+        held = {name: getattr(old, name) for name in ("dev", "test", "split")}
+        data = self.data.model_copy(update={"train": train, "old": None, **held})
+        training = self.training.model_copy(update={"blend": False})
+        return self.model_copy(update={"data": data, "training": training})
 
     @property
     def bounded_plan(self) -> PlanSettings:

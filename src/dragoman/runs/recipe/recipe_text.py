@@ -122,6 +122,8 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
         }
 
     mapped = dict(data)
+    if isinstance(mapped.get("old"), Mapping):
+        mapped["old"] = map_paths({"data": mapped["old"]}, change)["data"]
     if isinstance(mapped.get("train"), list):
         mapped["train"] = [corpus(entry) for entry in mapped["train"]]
     for key in ("dev", "test"):

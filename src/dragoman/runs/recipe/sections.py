@@ -43,6 +43,22 @@ class LanguageSettings(Settings):
         return self.source if self.target == "und" else self.target
 
 
+class OldText(Settings):
+    """The text of the run that is tuned (``--keep``), so that the run does not forget it."""
+
+    train: tuple[CorpusSettings, ...] = ()
+    """The old training corpora and their weights."""
+    weight: float = Field(0.0, ge=0, le=10_000)
+    """The number of times that each old pair is used per epoch, times the weight of its corpus. 0:
+    nothing is learned from the old text, and the run is only measured on it."""
+    dev: CorpusSettings | None = None
+    """The old validation data. If it is not given, it is held out of the old ``train``."""
+    test: CorpusSettings | None = None
+    """The old test data. If it is not given, it is held out of the old ``train``."""
+    split: SplitSettings = SplitSettings()
+    """The number of old examples to hold out if dev or test is not given."""
+
+
 class DataSettings(Settings):
     """The data for training, validation and testing."""
 
@@ -69,11 +85,22 @@ class DataSettings(Settings):
     are detokenised, but stay in lower case."""
     cleaning: CleaningSettings = CleaningSettings()
     """The rules for examples that are not worth training on."""
+    old: OldText | None = None
+    """The old text of a run that is tuned on new text."""
+
+    @property
+    def learned(self) -> tuple[CorpusSettings, ...]:
+        """The corpora that are learned from: the new ones, then the old ones."""
+        if self.old is None or not self.old.weight:
+            return self.train
+        return (*self.train, *self.old.train)
 
     @property
     def corpora(self) -> tuple[CorpusSettings, ...]:
         """All corpora that the recipe names, in order."""
-        return (*self.train, *filter(None, (self.dev, self.test)))
+        old = self.old or OldText()
+        held = (self.dev, self.test, old.dev, old.test)
+        return (*self.train, *old.train, *filter(None, held))
 
     @model_validator(mode="after")
     def _one_of_both(self) -> DataSettings:

@@ -37,6 +37,7 @@ class TranslationBuilder(RecipeBuilder):
     """Builds recipes for parallel text, in two files or in one that holds both sides."""
 
     table = TABLE
+    fits = ("keep", "blend")
 
     def takes(self) -> bool:
         return len(self.options.inputs) > 1 or format_by_name(self.options.inputs[0]) is not None
