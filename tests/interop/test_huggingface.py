@@ -209,6 +209,7 @@ def test_a_damaged_vocabulary_is_refused(tmp_path: Path, table: str, message: st
         ("tokenizer_config.json", "5", ""),
         ("config.json", {"encoder_layers": 900_000}, "encoder_layers is 900000"),
         ("config.json", {"activation_function": []}, "activation_function"),
+        ("generation_config.json", {"length_penalty": 10**400}, "in its range"),
     ],
 )
 def test_settings_of_another_kind_are_refused(

@@ -172,6 +172,19 @@ def test_a_script_that_changes_the_text_is_not_run_and_named(tmp_path: Path) -> 
     assert first.source_text.fingerprint == second.source_text.fingerprint
 
 
+def test_numbers_too_large_for_fp32_are_refused(tmp_path: Path) -> None:
+    made = arrays(theirs())
+    made["Wemb"] = made["Wemb"].astype("f8") * 1e300
+    with pytest.raises(RunError, match="Wemb is damaged: it contains numbers that are not finite"):
+        import_model(folder_of(tmp_path / "model", made), tmp_path / "run", None)
+
+
+def test_settings_of_many_bytes_are_refused(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "model", arrays(theirs(), SETTINGS + "\n" * (2 << 20)))
+    with pytest.raises(RunError, match=r"special:model\.yml has more than 2,097,152 bytes"):
+        import_model(folder, tmp_path / "run", None)
+
+
 def test_a_long_line_takes_time_in_proportion(tmp_path: Path) -> None:
     """Its spaces are read once: tried from each of them, these would take hours."""
     line = "\nnote: a" + " " * 1_000_000 + "b\n"

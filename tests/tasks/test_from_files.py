@@ -45,6 +45,10 @@ def test_a_country_is_not_taken_for_a_language(tmp_path: Path) -> None:
             named()
     with pytest.raises(RecipeError, match=r"--languages ko$"):
         given_language("Korean", "a")
+    for wrong in ("en-../x", "e-de", "en-\x1b[2J", "en-de-"):
+        with pytest.raises(RecipeError, match=r"use language codes, such as en-de$"):
+            given_languages(wrong, [])
+    assert given_languages("pt_BR-zh-Hans", []) == ("pt_BR", "zh-Hans")
     for code in {*CODES, "kau"} - {"kr"}:
         assert given_languages(f"en-{code}", ["my.a", "my.b"]) == ("en", code)
     assert not {*COUNTRIES} & CODES - {"kr"}

@@ -97,13 +97,16 @@ def readable(text: str) -> str:
 
 
 def whole_characters(value: Any) -> Any:
-    """JSON may name half a character ("\\ud800"), which no text can hold: U+FFFD in its place."""
+    """JSON may name half a character ("\\ud800"), which no text can hold: U+FFFD in its place.
+    It changes lists in place."""
     if isinstance(value, str):
         if value.isascii():
             return value
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [whole_characters(item) for item in value]
+        for place, item in enumerate(value):  # a copy of a large list would take as much again
+            value[place] = whole_characters(item)
+        return value
     if isinstance(value, dict):
         return {whole_characters(name): whole_characters(item) for name, item in value.items()}
     return value

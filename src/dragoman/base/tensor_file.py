@@ -41,7 +41,8 @@ class TensorFile:
     def __init__(self, path: Path, kinds: Sequence[Kind], file: BufferedReader) -> None:
         self._path = path
         self._file = file
-        size = file.seek(0, 2)
+        self.size = size = file.seek(0, 2)
+        """The number of bytes of the file."""
         file.seek(0)
         length = int.from_bytes(self._take(8), "little")
         if length > min(size - 8, MAX_JSON):

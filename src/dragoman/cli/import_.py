@@ -40,13 +40,19 @@ def import_(args: ImportArguments) -> None:
     """
     from dragoman.interop.folder import import_model
     from dragoman.runs.run import refuse_occupied
+    from dragoman.sizing.languages import given_languages
+    from dragoman.training.interrupt import Interrupted, StopRequest
 
     if args.to is None:
         raise DragomanError("name the folder of the new run: --to RUN")
     refuse_occupied(args.to)
-    pair = None if args.languages is None else tuple(args.languages.split("-"))
-    if pair is not None and (len(pair) != 2 or not all(pair)):
-        raise DragomanError(f"--languages {args.languages}: name two, such as ar-en")
-    for line in import_model(args.model, args.to, pair, args.tag):
+    pair = given_languages(args.languages, []) if args.languages else None
+    stop = StopRequest()
+    try:
+        with stop.listening(), stop.interruptible():
+            said = import_model(args.model, args.to, pair, args.tag)
+    except Interrupted:
+        raise typer.Exit(130) from None
+    for line in said:
         typer.echo(line, err=True)
     typer.echo(f"{args.to} is a run now: dragoman translate {args.to} FILE")

@@ -38,6 +38,11 @@ def base(code: str) -> str:
     return code.replace("_", "-").split("-")[0].lower()
 
 
+def is_code(text: str) -> bool:
+    """Return True if a text has the form of a code: "en", "pt-BR", "zh_Hans"."""
+    return re.fullmatch("[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", text) is not None
+
+
 def writes_spaces(code: str) -> bool:
     """Return True if spaces separate the words and the sentences of a language."""
     return base(code) not in WITHOUT_SPACES

@@ -26,6 +26,9 @@ Array = npt.NDArray[Any]
 
 _MOST_MEMBERS = 20_000
 _MOST_HEADER = 4096
+_MOST_GROWTH, _ANY_MODEL = 16, 64 << 20
+"""A model may take 16 bytes for each byte of its file, and 64 MiB more. One table of int8 that
+source, target and output share takes 12."""
 _TYPES = {"<f4": "<f4", "<f2": "<f2", "<f8": "<f8", "|i1": "|i1", "<i1": "|i1", "|u1": "|u1"}
 """The types of numpy that an ``.npz`` file of weights may have. Marian writes ``<i1`` for bytes."""
 
@@ -38,9 +41,24 @@ class Weights(Protocol):
         """The shape of each tensor, by its name."""
         ...
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the file."""
+        ...
+
     def read(self, name: str) -> Array:
         """The numbers of a tensor. Errors: ``RunError`` if they are cut short."""
         ...
+
+
+def check_growth(name: object, size: int, taken: int) -> None:
+    """Errors: ``RunError`` if ``taken``, the bytes that the weights of a file take, are too many
+    for a file of ``size`` bytes, because it names one weight many times."""
+    if taken > _ANY_MODEL + _MOST_GROWTH * size:
+        raise RunError(
+            f"{name} would grow from {size:,} to {taken:,} bytes: one weight has too many names, "
+            "or one row too many tokens. No known model is like that"
+        )
 
 
 class StoredZip:
@@ -62,8 +80,9 @@ class StoredZip:
         if len(every) > _MOST_MEMBERS:
             raise self.damaged(f"it has {len(every):,} members; {_MOST_MEMBERS:,} is the most")
         self.members = {one.filename: one for one in every}
-        size = sum(one.file_size for one in every)
-        if len(self.members) != len(every) or size > file.seek(0, 2):
+        self.size: int = file.seek(0, 2)
+        packed = sum(one.file_size for one in every)
+        if len(self.members) != len(every) or packed > self.size:
             raise self.damaged("its members lie over each other")
         for one in every:
             if one.compress_type != zipfile.ZIP_STORED or one.flag_bits & 1:
@@ -90,7 +109,7 @@ class NpzWeights:
     """The arrays of an ``.npz`` file: numbers alone, no objects."""
 
     def __init__(self, archive: StoredZip) -> None:
-        self._archive = archive
+        self._archive, self.size = archive, archive.size
         self._places = {
             name.removesuffix(".npy"): self._place(name)
             for name in archive.members

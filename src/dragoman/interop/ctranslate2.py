@@ -34,7 +34,14 @@ import torch
 from dragoman.base.errors import RunError
 from dragoman.base.reading import open_regular, read_bytes, read_json
 from dragoman.interop.archives import Array, numbers
-from dragoman.interop.model import Imported, Taken, bias_of_rows, languages_in, of_rows
+from dragoman.interop.model import (
+    MOST_LAYERS,
+    Imported,
+    Taken,
+    bias_of_rows,
+    languages_in,
+    of_rows,
+)
 from dragoman.interop.vocabulary import (
     BEGIN,
     END,
@@ -77,7 +84,7 @@ class ModelBin:
 
     def __init__(self, path: Path, file: BufferedReader) -> None:
         self._path, self._file = path, file
-        self._size = file.seek(0, 2)
+        self.size = file.seek(0, 2)
         file.seek(0)
         self.version = self._number("<I")
         if not _OLDEST <= self.version <= NEWEST:
@@ -113,8 +120,7 @@ class ModelBin:
         if scale is None or math.prod(scale.shape) not in (1, rows):
             raise self._damaged(f"{name[:80]!r} has integers without their scale")
         by = numbers(self._bytes(scale), scale.kind)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return raw / by.reshape(-1, *(1,) * (raw.ndim - 1)) if by.size > 1 else raw / by[0]
+        return raw / by.reshape(-1, *(1,) * (raw.ndim - 1)) if by.size > 1 else raw / by[0]
 
     def attribute(self, name: str, default: int) -> int:
         """A whole number that the model says of itself."""
@@ -134,6 +140,8 @@ class ModelBin:
         count = 0
         while f"{side}/layer_{count}/ffn/linear_0/weight" in self._variables:
             count += 1
+            if count > MOST_LAYERS:
+                raise RunError(f"{self._path} has more than {MOST_LAYERS} layers in its {side}")
         return count
 
     @property
@@ -153,7 +161,7 @@ class ModelBin:
             kind = _BY_WIDTH.get(code, "")
             size = code * count
         begin = self._file.tell()
-        if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self._size:
+        if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self.size:
             raise self._damaged(f"{name[:80]!r} does not fit into its place")
         self._file.seek(size, 1)
         return name, _Variable(shape, kind, begin, size)
@@ -453,7 +461,7 @@ def _specials(table: list[str], side: str, config: Mapping[str, Any], path: Path
         for name, token in ((UNKNOWN, config.get("unk_token", UNKNOWN)), (BEGIN, begin), (END, end))
     }
     if begin == end or (side == "target" and -1 in found.values()):
-        raise RunError(f"{path} has no {begin} or no {end}, or they are one token")
+        raise RunError(f"{path} has no {begin!r:.80} or no {end!r:.80}, or they are one token")
     if config.get("add_source_eos"):
         return found
     if side == "source":

@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dragoman.base.errors import RunError
+from dragoman.base.errors import DragomanError, RunError
+from dragoman.base.reading import open_regular
 from dragoman.interop import ctranslate2, huggingface, marian
 from dragoman.interop.model import write_run
+from dragoman.pictures.labels import visible
 
 _PROGRAMS = (
     (ctranslate2.is_ctranslate2, ctranslate2),
@@ -36,8 +38,8 @@ _REFUSED = {
 }
 """Files of programs whose models are not read, and what to do."""
 _MOST_MEMBERS, _MOST_BYTES = 2_000, 16 << 30
-_SWELLS = 200
-"""The most times that a member may grow when it is unpacked. Weights hardly do."""
+_SWELLS = 20
+"""The most times that an archive may grow when it is unpacked. Weights hardly do."""
 _CODE = "[a-z]{2,3}(?:_[A-Za-z]+)?"
 _NAMED = re.compile(f"^(?:opus-?mt.*-|translate-|quickmt-)?({_CODE})[-_]({_CODE})(?:-?[0-9._]*)$")
 
@@ -50,18 +52,27 @@ def import_model(
 
     Errors: ``RunError`` for what cannot be imported; ``FileError`` if the run cannot be written.
     """
-    with _unpacked(given) as folder:
-        program = _program_of(folder)
-        named = languages or program.languages_of(folder) or _languages_in(given)
-        said = []
-        if named is None:
-            said.append(
-                "warning: the languages are not known, so the run has none (und): sentences are "
-                "cut as in English. Name them: --languages ar-en"
-            )
-        with program.open_weights(folder) as file:
-            found = program.take_apart(folder, file)
-            said += write_run(found, file, named or ("und", "und"), to, tag)
+    try:
+        with _unpacked(given) as folder:
+            return _import(given, folder, to, languages, tag)
+    except (DragomanError, OSError) as error:  # names from the files may move a terminal's cursor
+        raise RunError(visible(str(error))) from error
+
+
+def _import(
+    given: Path, folder: Path, to: Path, languages: tuple[str, str] | None, tag: str | None
+) -> list[str]:
+    program = _program_of(folder)
+    named = languages or program.languages_of(folder) or _languages_in(given)
+    said = []
+    if named is None:
+        said.append(
+            "warning: the languages are not known, so the run has none (und): sentences are "
+            "cut as in English. Name them: --languages ar-en"
+        )
+    with program.open_weights(folder) as file:
+        found = program.take_apart(folder, file)
+        said += write_run(found, file, named or ("und", "und"), to, tag)
     return [*said, *found.said]
 
 
@@ -90,10 +101,11 @@ def _unpacked(given: Path) -> Iterator[Path]:
     if given.is_dir():
         yield _inner(given)
         return
-    if not given.is_file():
+    if not given.exists():
         raise RunError(f"{given} does not exist: name the folder or the ZIP file of a model")
-    if not zipfile.is_zipfile(given):
-        raise RunError(f"{given} is not a folder or a ZIP file: name the folder that it is in")
+    with open_regular(given) as file:
+        if not zipfile.is_zipfile(file):
+            raise RunError(f"{given} is not a folder or a ZIP file: name the folder that it is in")
     temporary = Path(tempfile.mkdtemp(prefix="dragoman-import-"))
     try:
         # In a folder of its own: some files of a model are also looked for one folder above.
@@ -101,6 +113,8 @@ def _unpacked(given: Path) -> Iterator[Path]:
         inside.mkdir()
         _unpack(given, inside)
         yield _inner(inside)
+    except DragomanError as error:
+        raise RunError(str(error).replace(str(inside), str(given))) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -125,7 +139,10 @@ def _unpack(given: Path, into: Path) -> None:
             members = [one for one in archive.infolist() if not one.is_dir()]
             if len(members) > _MOST_MEMBERS:
                 raise RunError(f"{given} has {len(members):,} members: it is not a model")
-            room = min(_MOST_BYTES, shutil.disk_usage(into).free)
+            if any(one.flag_bits & 1 for one in members):
+                raise RunError(f"{given} is encrypted: unpack it, and name the folder")
+            most = (1 << 20) + _SWELLS * given.stat().st_size
+            room = min(_MOST_BYTES, shutil.disk_usage(into).free, most)
             if sum(one.file_size for one in members) > room:
                 raise RunError(f"{given} would have more than {room:,} bytes when unpacked")
             for one in members:
@@ -140,8 +157,6 @@ def _unpack_member(archive: zipfile.ZipFile, one: zipfile.ZipInfo, given: Path, 
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or len(parts) > 8:
         raise RunError(f"{given}, member {one.filename[:80]!r}: its name leads out of the archive")
-    if one.file_size > (1 << 20) + _SWELLS * one.compress_size:
-        raise RunError(f"{given}, member {one.filename[:80]!r}: it is packed as a bomb is")
     path = into.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     left = one.file_size

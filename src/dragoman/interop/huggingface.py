@@ -267,7 +267,8 @@ class _Config:
             raise RunError(f"{path} is not a table of settings")
         values = {**self.values, **chosen}
         beam, alpha = values.get("num_beams", 1), values.get("length_penalty", 1.0)
-        if type(beam) is not int or not 1 <= beam <= 4096 or type(alpha) not in (int, float):
+        sound = type(beam) is int and type(alpha) in (int, float)
+        if not sound or not 1 <= beam <= 4096 or not 0 <= alpha <= 10:
             raise RunError(f"{path}: num_beams or length_penalty is not a number in its range")
         return {"beam": beam, "length_penalty": float(alpha), "penalty": "marian"}
 

@@ -12,6 +12,7 @@ formulas are those of the class EncoderTransformer and DecoderTransformer of mar
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.errors import RunError
-from dragoman.base.reading import read_bytes
+from dragoman.base.reading import MAX_JSON, read_bytes
 from dragoman.interop.archives import Array, NpzWeights, open_npz
 from dragoman.interop.model import MOST_LAYERS, Imported, Taken, bias_of_rows, of_rows
 from dragoman.interop.vocabulary import (
@@ -186,6 +187,8 @@ class _Settings:
         self._path = path
         if _SETTINGS not in file.shapes:
             raise RunError(f"{path} has no {_SETTINGS}: it is not a model of {PROGRAM}")
+        if math.prod(file.shapes[_SETTINGS]) > MAX_JSON:
+            raise RunError(f"{path}: {_SETTINGS} has more than {MAX_JSON:,} bytes")
         content = file.read(_SETTINGS).tobytes().rstrip(b"\0").decode("utf-8", "replace")
         self._values = _flat(content, f"{path}, {_SETTINGS}")
         for name, allowed in _MUST_BE.items():
@@ -292,7 +295,7 @@ def _paths(folder: Path, named: Any) -> list[Path]:
         paths = paths * 2 if len(paths) == 1 else paths
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
-        raise RunError(f"{folder} has no {missing[0]}, which is a vocabulary of the model")
+        raise RunError(f"{folder} has no {missing[0][:80]}, which is a vocabulary of the model")
     if len(paths) != 2 or (named is None and paths[0] != paths[1]):
         raise RunError(
             f"{folder} has {len(paths)} vocabularies (*.vocab.yml, *.spm), and decoder.yml does "

@@ -20,9 +20,10 @@ from dragoman.base.atomic import creating_folder
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json, readable
 from dragoman.base.tensor_file import require_finite
+from dragoman.forms.languages import is_code
 from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm
-from dragoman.interop.archives import Array, Weights
+from dragoman.interop.archives import Array, Weights, check_growth
 from dragoman.interop.vocabulary import Vocabulary
 from dragoman.runs.model import hollow_model
 from dragoman.runs.run import RECIPE, WEIGHTS
@@ -72,7 +73,7 @@ def languages_in(path: Path, *keys: str) -> tuple[str, str] | None:
     named = read_json(path) if path.is_file() else {}
     pair = [named.get(key) for key in keys] if isinstance(named, dict) else []
     match pair:
-        case [str() as source, str() as target]:
+        case [str() as source, str() as target] if is_code(source) and is_code(target):
             return source, target
     return None
 
@@ -105,6 +106,8 @@ def write_run(
     }
     assert expected.keys() == found.weights.keys(), sorted(expected.keys() ^ found.weights.keys())
     _check(found, file)
+    taken = sum(4 * prod(shape) for shape in expected.values())
+    check_growth(f"the model of {found.program}", file.size, taken)
     with creating_folder(folder) as temporary:
         forms.source.save(temporary / "source.model")
         forms.target.save(temporary / "target.model")
@@ -151,8 +154,9 @@ def _read(
     found: Imported, file: Weights, expected: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
     for name, one in found.weights.items():
-        given = file.read(one.name) if one.name else np.zeros(one.shape, np.float32)
-        made = np.array(one.change(given), np.float32, order="C")
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            given = file.read(one.name) if one.name else np.zeros(one.shape, np.float32)
+            made = np.array(one.change(given), np.float32, order="C")
         if made.shape != expected[name]:
             raise RunError(
                 f"{one.name or name} becomes {name} of shape {_sizes(made.shape)}, and a model of "

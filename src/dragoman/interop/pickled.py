@@ -21,9 +21,9 @@ import numpy as np
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import open_regular
-from dragoman.interop.archives import Array, StoredZip, numbers
+from dragoman.interop.archives import Array, StoredZip, check_growth, numbers
 
-_MOST_PICKLE = 4 << 20
+_MOST_PICKLE = 1 << 20
 _STORAGES = {
     "FloatStorage": ("<f4", 4), "HalfStorage": ("<f2", 2), "BFloat16Storage": ("bf16", 2),
     "DoubleStorage": ("<f8", 8), "LongStorage": ("<i8", 8),
@@ -173,7 +173,7 @@ class PickledWeights:
     """The tensors of an open ``pytorch_model.bin``, whose pickle has been checked."""
 
     def __init__(self, archive: StoredZip) -> None:
-        self._archive = archive
+        self._archive, self.size = archive, archive.size
         pickles = [name for name in archive.members if name.endswith("/data.pkl")]
         if len(pickles) != 1:
             raise archive.damaged("it has no data.pkl")
@@ -193,6 +193,9 @@ class PickledWeights:
         if not isinstance(found, dict):
             raise archive.damaged("it holds no dict of tensors")
         self._tensors = {name: one for name, one in found.items() if isinstance(one, _Tensor)}
+        # For each tensor all numbers that it is a view of are read.
+        storages = [one.storage for one in self._tensors.values()]
+        check_growth(archive.path, self.size, sum(one.count * one.width for one in storages))
         self.shapes: Mapping[str, tuple[int, ...]] = {
             name: one.shape for name, one in self._tensors.items()
         }

@@ -23,21 +23,25 @@ from typing import Any
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_bytes, read_json
-from dragoman.forms.subwords.protobuf import field_bytes, field_number, fields, read_varint
+from dragoman.forms.subwords.protobuf import TOKEN, field_bytes, field_number, fields, read_varint
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
-MOST_JSON = 24 << 20
+MOST_JSON = 8 << 20
 """Bytes of a table of tokens in JSON; tables of 58,000 tokens have up to 2.2 million."""
-_MOST_SPM = 24 << 20
+_MOST_SPM = 8 << 20
+"""Bytes of a SentencePiece model; those of 256,000 pieces have some 5 million."""
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 """The types of a piece in SentencePiece's files."""
 _UNIGRAM, _BPE, _WORD, _CHAR = 1, 2, 3, 4
 """The types of a model there."""
 _NAMES: dict[int, Any] = {_UNIGRAM: "unigram", _BPE: "bpe", _WORD: "word", _CHAR: "char"}
+_TRAINER, _NORMALIZERS = 2, (3, 5)
+"""The fields of a model that cutting needs beside its pieces: how it was trained, and how text is
+normalised."""
 _IDENTITY = b"\x0a\x08identity"
 """The name of the normaliser that changes nothing."""
 
@@ -138,7 +142,7 @@ def from_sentencepiece(
     ours = {piece.word for piece in pieces}
     strangers = [piece for word, piece in known.items() if word not in ours]
     rows += [specials[UNKNOWN]] * len(strangers)
-    settings = _settings(cutter.kind, len(rows))
+    settings = _settings(cutter.kind, len(rows), spm)
     text = _text(_write([*pieces, *strangers], cutter.rest), settings, spm)
     return Vocabulary(text, rows, len(strangers))
 
@@ -163,7 +167,7 @@ def from_table_alone(
     if len({piece.word for piece in pieces}) != len(pieces):
         raise RunError(f"{path} has a word both with {SPACE} and without: it needs its tokenizer")
     kind = _CHAR if by_characters else _WORD
-    settings = _settings(kind, len(rows))
+    settings = _settings(kind, len(rows), path)
     normalizer = _IDENTITY + b"".join(
         field_number(field, int(not by_characters)) for field in (3, 4)
     ) + field_number(5, 1)  # fmt: skip
@@ -191,7 +195,9 @@ def _specials(ids: Mapping[str, int]) -> Iterator[_Piece]:
         yield _Piece(name, 0.0, _UNKNOWN if name == UNKNOWN else _CONTROL)
 
 
-def _settings(kind: int, size: int) -> TextSettings:
+def _settings(kind: int, size: int, path: Path) -> TextSettings:
+    if size > MOST_TOKENS:
+        raise RunError(f"{path} and its table have {size:,} tokens; {MOST_TOKENS:,} is the most")
     return TextSettings(
         kind=_NAMES[kind],
         vocabulary=max(size, 8),
@@ -211,24 +217,25 @@ def _text(model: bytes, settings: TextSettings, path: Path) -> Text:
 def _read_cutter(path: Path) -> _Cutter:
     """Take a SentencePiece file apart. Errors: ``RunError`` if it is damaged."""
     model = read_bytes(path, _MOST_SPM)
-    pieces, kind, rest, end = list[_Piece](), _UNIGRAM, list[bytes](), 0
+    pieces, kind, kept = list[_Piece](), _UNIGRAM, dict[int, bytes]()
     try:
         for number, begin, first, last in fields(model):
-            if number == 1:
+            if number == TOKEN:
                 pieces.append(_piece(model[begin:last]))
-                continue
-            if number == 2:
+                if len(pieces) > MOST_TOKENS:
+                    raise RunError(f"{path} has more than {MOST_TOKENS:,} pieces")
+            elif number == _TRAINER:
                 kind = _kind_in(model[begin:last])
-                # The names and ids of the special symbols are ours.
-                rest.append(field_bytes(2, _trainer(kind, pieces)))
-            else:
-                rest.append(model[first:last])
-            end = last
+                kept[number] = b""
+            elif number in _NORMALIZERS:
+                kept[number] = model[first:last]
     except (IndexError, UnicodeDecodeError, struct.error):
         raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from None
-    if not end or len(pieces) > MOST_TOKENS or kind not in _NAMES:
+    if not kept or kind not in _NAMES:
         raise RunError(f"{path}: not a SentencePiece model that can be read here")
-    return _Cutter(pieces, kind, b"".join(rest))
+    # The names and ids of the special symbols are ours.
+    kept[_TRAINER] = field_bytes(_TRAINER, _trainer(kind, pieces))
+    return _Cutter(pieces, kind, b"".join(kept.values()))
 
 
 def _piece(message: bytes) -> _Piece:

@@ -242,6 +242,11 @@ class Run:
                 f"{data.prepared} does not exist. {place} sets it as data.prepared, relative to "
                 "that file. If the prepared text was moved, move it back or correct that line"
             )
+        if "train" in sides and not (data.train or data.prepared or data.embedded):
+            raise RunError(
+                f"{self.folder} names no text that it was trained on, as after an import. Name "
+                f'some in {place}: train = [{{ source = "FILE", target = "FILE" }}] below [data]'
+            )
         for side in sides:
             if data.prepared is not None and (side == "train" or getattr(data, side) is None):
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dragoman.base.errors import RecipeError
-from dragoman.forms.languages import CODES, COUNTRIES, code_meant, name_of
+from dragoman.forms.languages import CODES, COUNTRIES, code_meant, is_code, name_of
 from dragoman.runs.recipe.sections import LanguageSettings
 
 _KANURI = " (kr is Kanuri; for Kanuri, use kau)"
@@ -58,12 +58,14 @@ def given_language(code: str | None, path: str) -> str:
 
 
 def _check_codes(codes: str) -> None:
-    """Errors: ``RecipeError`` for names of languages and codes of countries."""
+    """Errors: ``RecipeError`` for names of languages, codes of countries and what is no code."""
     source, dash, target = codes.partition("-")
     meant = f"{code_meant(source)}{dash}{code_meant(target)}"
     if meant != codes:
         kanuri = _KANURI if "kr" in (source, target) else ""
         raise RecipeError(f"--languages {codes}: use language codes: --languages {meant}{kanuri}")
+    if any(code and not is_code(code) for code in (source, target)):
+        raise RecipeError(f"--languages {codes}: use language codes, such as en-de")
 
 
 def known_of(languages: Mapping[str, str], otherwise: LanguageSettings) -> dict[str, str]:
