@@ -55,7 +55,7 @@ def arguments(kind: type[T]) -> type[T]:
 
 RunFolder = Annotated[Path, "A run folder."]
 Quiet = Annotated[bool, "Print only errors."]
-Verbose = Annotated[bool, "Also say how this machine computes, and why."]
+Verbose = Annotated[bool, "Also print the precision and the kernels that are used, and why."]
 AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 

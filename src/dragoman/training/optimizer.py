@@ -1,9 +1,9 @@
 """Adam (paper §5.3; Kingma and Ba 2015) and Muon (Jordan et al. 2024) over one flat buffer.
 
-All parameters are views into one fp32 buffer, and so are their gradients. Clipping, the step, the
-exchange between processes and moving averages are then a few large operations, whatever the number
-of layers, and never a loop over parameters in Python. ``LayerRates`` lets parts of the buffer learn
-at rates of their own.
+All parameters are views into one fp32 buffer, and all gradients into another. Clipping, the step,
+the exchange between processes and moving averages are then a few large operations, whatever the
+number of layers, and never a loop over parameters in Python. ``LayerRates`` lets parts of the
+buffer learn at different rates.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ _PIECE = 1 << 20
 
 
 class FlatParameters:
-    """The parameters of a model as one buffer, their gradients as another.
+    """The parameters of a model as one buffer, and their gradients as another.
 
-    Making one moves the parameters into the buffer; a parameter used twice (tied
-    weights) stands there once. ``values`` and ``gradients`` are (E,) fp32 on the model's device;
-    the gaps between parameters are and stay zero.
+    Creating an object moves the parameters into the buffer. A parameter that is used twice (tied
+    weights) is in it once. ``values`` and ``gradients`` are (E,) fp32 on the model's device; the
+    gaps between parameters are always zero.
     """
 
     def __init__(self, named_parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
-        """``named_parameters``: those of a model, each once (``model.named_parameters()``)."""
+        """``named_parameters``: the parameters of a model, each once
+        (``model.named_parameters()``)."""
         parameters = dict(named_parameters)
         device = next(iter(parameters.values())).device
         self._places: dict[str, tuple[int, torch.Size]] = {}
@@ -69,11 +70,12 @@ class FlatParameters:
 
     @property
     def spans(self) -> dict[str, slice]:
-        """The place of each parameter in the buffers, in their order."""
+        """The place of each parameter in the buffers, in the order of the buffers."""
         return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
-        """``buffer`` (E,), laid out as the values, cut into named tensors that share its memory."""
+        """Return ``buffer`` (E,), which is laid out as the values, as named tensors that share its
+        memory."""
         return {
             name: buffer[start : start + shape.numel()].view(shape)
             for name, (start, shape) in self._places.items()
@@ -82,7 +84,7 @@ class FlatParameters:
     def fill(self, buffer: Tensor, named: Mapping[str, Tensor]) -> None:
         """Copy named tensors into ``buffer`` (E,).
 
-        Raises RunError when names or shapes are not those of the model.
+        Raises RunError if the names or shapes are not those of the model.
         """
         views = self.views(buffer)
         for problem in _differences(views, named):
@@ -111,8 +113,9 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, task: Callable[[Part], T], parts: Sequence[Part], threads: int) -> list[T]:
-        """``task`` of each part, on so many threads with one of torch's each; fewer than 2: one
-        after the other, on all of torch's."""
+        """Return the result of ``task`` for each part, computed on ``threads`` threads, each of
+        which has one of torch's threads. With fewer than 2, the parts are computed one after the
+        other, on all of torch's threads."""
         if threads < 2 or len(parts) < 2:
             return [task(part) for part in parts]
         if self._pool is None:
@@ -124,8 +127,8 @@ class Adam:
     """Adam with bias correction (algorithm 1 of Kingma and Ba) and decoupled weight decay
     (Loshchilov and Hutter, 2019), in one pass over the flat buffer.
 
-    Not ``torch.optim.Adam``: making one imports torch's compiler, which takes longer than many a
-    training update and a hundred megabytes.
+    It is not ``torch.optim.Adam``, because creating one imports torch's compiler, which takes more
+    time than many training updates, and a hundred megabytes of memory.
     """
 
     def __init__(self, flat: FlatParameters, settings: OptimizerSettings) -> None:
@@ -157,9 +160,10 @@ class Adam:
     ) -> None:
         """Divide the gradients (in place), and move the values against them.
 
-        ``threads``: so many threads that sleep when they are done, as beside kernels that have
-        threads of their own; 0: torch's. ``shares``: parts of the buffer, and at which share of the
-        rate each moves; one of 0 is left as it is. Empty: all of it at the whole rate.
+        ``threads``: the number of threads, which sleep when they are done, as suits kernels that
+        have threads of their own; 0: torch's threads. ``shares``: parts of the buffer, each with
+        the share of the learning rate at which it moves; a part with 0 stays as it is. Empty: the
+        whole buffer moves at the full rate.
         """
         self._steps += 1
         parts = [(span, learning_rate * share) for span, share in shares if share]
@@ -195,7 +199,7 @@ class Adam:
 
 
 class _Matrix(NamedTuple):
-    """One matrix that Muon moves, (R, C), as views into the flat buffers."""
+    """A matrix (R, C) that Muon updates, as views into the flat buffers."""
 
     value: Tensor
     gradient: Tensor
@@ -205,7 +209,7 @@ class _Matrix(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """A matrix that is not frozen."""
+    """A matrix that is updated, because it is not frozen."""
 
     matrix: _Matrix
     share: float
@@ -229,8 +233,9 @@ class Muon:
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, adam: Adam, ranks: Ranks) -> None:
-        """``flat`` holds the parameters of ``model``, and ``adam`` moves those that Muon does not:
-        Muon has its settings and threads, and keeps the momentum where Adam would keep its own."""
+        """``flat`` contains the parameters of ``model``. ``adam`` updates those that Muon does not;
+        Muon uses Adam's settings and threads, and stores its momentum where Adam would store the
+        mean gradient of the same matrix."""
         self.settings = adam.settings
         self.adam = adam
         self.ranks = ranks
@@ -261,11 +266,11 @@ class Muon:
         threads: int = 0,
         shares: Sequence[tuple[slice, float]] = (),
     ) -> None:
-        """Take up the gradients / ``divisor``, and move the matrices whose turn it is. Call it
-        before ``Adam.step``, which counts the steps.
+        """Update the momentum with the gradients / ``divisor``, and the matrices whose turn it is.
+        Call it before ``Adam.step``, which counts the steps.
 
-        ``precision``: of the products of Newton–Schulz. ``threads``, ``shares``: as for
-        ``Adam.step``.
+        ``precision``: the precision of the products of Newton–Schulz. ``threads``, ``shares``: as
+        for ``Adam.step``.
         """
         turn, workers = self.adam.steps % _TURNS, self.adam.workers
         groups = [
@@ -291,7 +296,8 @@ class Muon:
     def _directions(
         self, divisor: float, precision: Precision, moving: Sequence[_Moving]
     ) -> Tensor:
-        """(N, R, C): those of this process's share of the matrices, and zeros for the rest."""
+        """Return (N, R, C): the directions of this process's share of the matrices, and zeros for
+        the rest."""
         mu = self.settings.momentum
         ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
         gradients = [matrix.gradient for matrix, _ in moving]
@@ -314,8 +320,8 @@ class Muon:
 
 
 def hidden_matrices(model: nn.Module) -> dict[str, int]:
-    """The matrices that the modules of ``model`` name (``Computing.hidden_matrices``), by their
-    names in it, each with its number of blocks."""
+    """Return the names of the matrices that the modules of ``model`` list
+    (``Computing.hidden_matrices``), each with its number of blocks."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
         names[id(matrix)]: blocks
@@ -326,14 +332,16 @@ def hidden_matrices(model: nn.Module) -> dict[str, int]:
 
 
 def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
-    """The share of the rate of what begins at ``place``; ``shares``: as for ``Adam.step``."""
+    """Return the share of the learning rate of the part that begins at ``place``. ``shares``: as
+    for ``Adam.step``."""
     return next((s for span, s in shares if span.start <= place < span.stop), 1.0)
 
 
 def within(
     shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
 ) -> list[tuple[slice, float]]:
-    """The parts of ``shares`` (see ``Adam.step``) within ``spans``; both are in order."""
+    """Return the parts of ``shares`` (see ``Adam.step``) that are within ``spans``. Both are in
+    order."""
     if not shares:
         return [(span, 1.0) for span in spans]
     return [
@@ -345,7 +353,7 @@ def within(
 
 
 def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
-    """(N, R, C) -> about the nearest (semi-)orthogonal matrix to each, in fp32.
+    """Return for each matrix of (N, R, C) about the nearest (semi-)orthogonal one, in fp32.
 
     Five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750 σ³ + 2.0315 σ⁵
     takes all but the least singular values to between 0.7 and 1.2 (Jordan et al. 2024).
@@ -362,19 +370,19 @@ def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
 
 
 class LayerRates:
-    """Which share of the learning rate each part of the flat parameters has; for a model whose
-    lower layers have learned before.
+    """The share of the learning rate of each part of the flat parameters, for a model whose lower
+    layers were trained before.
 
-    Two rules of ULMFiT (Howard and Ruder, 2018, §3.2 and §3.3), both off unless somebody sets them.
-    *Discriminative rates*: η_{l-1} = decay · η_l, so that what lies near the input, and is the most
-    general, moves least. *Gradual unfreezing*: at first the top alone learns, then one more layer
-    after every ``thaw`` updates, so that gradients of a head which knows nothing yet do not undo
-    what is below.
+    There are two rules, both of ULMFiT (Howard and Ruder, 2018, §3.2 and §3.3), and both are off by
+    default. *Discriminative rates*: η_{l-1} = decay · η_l, so the layers near the input, which are
+    the most general, change least. *Gradual unfreezing*: at first only the top learns, then one
+    more layer after every ``thaw`` updates, so that gradients of an untrained head do not undo what
+    the layers below have learned.
 
-    A frozen layer is left as it is: neither its weights nor Adam's moments move, and its gradient
-    counts in no norm. Its moments begin at 0 when it thaws while Adam's step count goes on: for
-    some tens of updates its steps are up to about 1.5 times as long as with a count of its own
-    (β₁ = 0.9, β₂ = 0.98).
+    A frozen layer stays as it is: neither its weights nor Adam's moments change, and its gradient
+    does not count in the gradient norm. When it thaws, its moments begin at 0, but Adam's step
+    count continues: for some tens of updates, its steps are up to about 1.5 times as long as with a
+    separate count (β₁ = 0.9, β₂ = 0.98).
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, settings: LayerSettings) -> None:
@@ -384,8 +392,8 @@ class LayerRates:
         self._spans = list(_spans(flat, deep))
 
     def at(self, update: int) -> list[tuple[slice, float]]:
-        """Parts of the buffer, and the share that each has in update ``update`` (from 1); 0 of
-        those that are frozen. Empty where all move alike."""
+        """Return parts of the buffer, each with its share of the learning rate in update ``update``
+        (from 1). The share of frozen parts is 0. The list is empty if all parts move alike."""
         settings = self._settings
         if settings.decay == 1.0 and not settings.thaw:
             return []
@@ -398,9 +406,9 @@ class LayerRates:
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """The distance of each parameter from the input: embeddings 0, then layer by layer, then what
-    is above the layers. The parts of a stack below a head, such as its last norm, count as its last
-    layer."""
+    """Return the distance of each parameter from the input: 0 for embeddings, then layer by layer,
+    then what is above the layers. The parts of a stack below a head, such as its last norm, count
+    as its last layer."""
     depth_of: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():
@@ -418,7 +426,7 @@ def depths(model: nn.Module) -> dict[str, int]:
 
 
 def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:
-    """Runs of parameters of one depth, as they are in the buffer."""
+    """Yield the spans of neighbouring parameters of the same depth, in the order of the buffer."""
     begin, last = 0, None
     for name, span in flat.spans.items():
         if last is not None and deep[name] != last:
