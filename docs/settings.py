@@ -27,7 +27,7 @@ In a recipe file, `training.schedule.peak` is written as `peak` in the section
 `[training.schedule]`. On the command line, it is `--set training.schedule.peak=2e-3`. `dragoman
 translate` and `dragoman evaluate` accept only settings of `search`, without the prefix:
 `--set beam=8`. A setting that you leave out has its default value; the `recipe.toml` of a run
-contains all settings.
+contains all settings. *The paper* is [Attention Is All You Need](https://arxiv.org/abs/1706.03762).
 """
 
 

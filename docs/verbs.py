@@ -15,9 +15,9 @@ from dragoman.cli.data import GROUP
 _HEAD = """\
 <!-- Generated: python docs/verbs.py > docs/verbs.md. Do not edit this page. -->
 
-# Verbs
+# Commands
 
-This page lists every command of dragoman, with its arguments and options. `dragoman VERB --help`
+This page lists every command of dragoman, with its arguments and options. `dragoman COMMAND --help`
 prints the same text. The exit code is 0 for success, 1 for an error, 2 for a wrong command line,
 and 130 if the command was interrupted.
 """
@@ -51,7 +51,7 @@ def _contents() -> str:
         f"| [`{name}`](#dragoman-{name.replace(' ', '-')}) | {_first_sentence(verb)} |\n"
         for name, verb in verbs()
     ]
-    return "\n| verb | what it does |\n|---|---|\n" + "".join(rows)
+    return "\n| command | what it does |\n|---|---|\n" + "".join(rows)
 
 
 def _first_sentence(verb: Any) -> str:

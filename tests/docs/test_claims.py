@@ -99,7 +99,7 @@ def test_beside_the_speed_stands_the_quality() -> None:
             best[row["system"]] = max(row["bleu_by_alpha"].values())
     for name in ("README.md", "machines.md", "coming-from.md"):
         text = page(name)
-        said = f"CTranslate2 has {best['ctranslate2']} BLEU and dragoman {best['dragoman']}"
+        said = f"CTranslate2 scores {best['ctranslate2']} BLEU and dragoman {best['dragoman']}"
         assert said in text, name
 
 

@@ -207,7 +207,7 @@ def test_test_sets_of_other_languages_are_seen_by_their_references(tmp_path: Pat
     one, same, other = (System(run.folder.name, (run,), run.folder) for run in runs)
     pairs, _ = own_test_set(runs[0])
     require_one_test_set([one, same], pairs)
-    with pytest.raises(RunError, match="different references, in 30 of 30"):
+    with pytest.raises(RunError, match="different references for the same source in 30 of 30"):
         require_one_test_set([one, same, other], pairs)
 
 

@@ -92,7 +92,7 @@ class TensorFile:
     def _span(self, name: str, entry: object, kinds: Sequence[Kind]) -> tuple[int, int]:
         """Checks a tensor's entry, and returns where its numbers begin and end, in bytes."""
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise self._damaged(f"{name!r} is not described")
+            raise self._damaged(f"the header has no valid entry for {name!r}")
         if entry["dtype"] not in kinds:
             allowed = " or ".join(kinds)
             raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {allowed}")

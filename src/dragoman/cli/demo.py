@@ -36,19 +36,31 @@ class DemoArguments:
 def demo(args: DemoArguments) -> None:
     """Train a small translator on the built-in corpus, evaluate it, and look inside it.
 
-    With --task, another kind of model is trained on the same corpus. classify trains a small
-    classifier that reads an English sentence and predicts the German pronoun for its "it"; the demo
-    draws its confusion matrix. write trains a character-level language model of German and shows
-    the surprisal of each word of a text. fill trains a model that fills in blanks in English
-    sentences and draws its attention. parse trains a parser that writes the constituency trees of
-    English sentences and draws some of them. transcribe lets a formant synthesiser speak English
-    sentences, trains a model that writes what was said, and draws its attention over the sound; the
-    recordings are kept beside the run folder, in FOLDER-recordings. classify-picture draws shapes
-    with patterns, trains a model that names the shape, and draws where it looks; the pictures are
-    kept in FOLDER-pictures. detect draws scenes of shapes, trains a detector, and draws
-    the boxes that it finds; the scenes are kept in FOLDER-scenes. paint draws shapes with captions,
-    learns codes of the pictures, trains a painter and paints captions that it has never seen; the
-    pictures and the codes are kept in FOLDER-captions.
+    With --task, the demo trains another kind of model:
+
+    classify: a small classifier that reads an English sentence and predicts the German pronoun for
+    its "it". The demo draws its confusion matrix.
+
+    write: a character-level language model of German. The demo shows the surprisal of each word of
+    a text.
+
+    fill: a model that fills in blanks in English sentences. The demo draws its attention.
+
+    parse: a parser that writes the constituency trees of English sentences. The demo draws some of
+    them.
+
+    transcribe: a model that writes down English sentences that a formant synthesiser speaks. The
+    demo draws its attention over the sound, and keeps the recordings next to the run folder, in
+    FOLDER-recordings.
+
+    classify-picture: a model that names shapes in pictures, which the demo draws with patterns. The
+    demo draws where the model looks, and keeps the pictures in FOLDER-pictures.
+
+    detect: a detector of shapes in scenes that the demo draws. The demo draws the boxes that the
+    detector finds, and keeps the scenes in FOLDER-scenes.
+
+    paint: codes of pictures of shapes, and a painter. The demo paints captions that the painter has
+    never seen, and keeps the pictures and the codes in FOLDER-captions.
 
     Nothing is downloaded, and there are no questions to answer. On two processor cores, the demo
     takes about two minutes with AVX-512 and over three minutes with AVX2. It first measures the

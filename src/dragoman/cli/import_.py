@@ -28,11 +28,11 @@ class ImportArguments:
 
 
 def import_(args: ImportArguments) -> None:
-    """Make a run of a model of another program.
+    """Convert a model of another program into a run.
 
-    The run has the weights, the vocabularies and the search settings of that model, and all that
-    works on a run works on it: translate, evaluate, serve, look, and train --from. Nothing in the
-    model's files is executed. docs/import.md lists what can be imported, and what is exact.
+    The run has the weights, the vocabularies and the search settings of that model, and works with
+    every command: translate, evaluate, serve, look, train --from and others. Nothing in the model's
+    files is executed. docs/import.md lists what can be imported, and what is exact.
 
     Example:
 

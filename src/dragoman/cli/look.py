@@ -133,7 +133,9 @@ class FigureArguments:
 
 
 def figure(args: FigureArguments) -> None:
-    """Compute a figure of the paper: a picture (SVG or PNG), its numbers (CSV) and a caption.
+    """Compute a figure of Attention Is All You Need, or one like it.
+
+    A figure consists of a picture (SVG or PNG), its numbers (CSV) and a caption.
 
     Some figures need no run. The others are computed from a trained run: by default the demo's, or
     the one that --run names.

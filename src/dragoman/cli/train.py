@@ -223,7 +223,7 @@ class AverageArguments:
 
 
 def average(args: AverageArguments) -> None:
-    """Average the weights of the last snapshots (paper, section 6.1).
+    """Average the weights of the last snapshots (Attention Is All You Need, section 6.1).
 
     The mean replaces the run's weights atomically. The snapshots are kept.
     """

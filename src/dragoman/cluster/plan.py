@@ -122,8 +122,8 @@ def stored_plan(
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{where} is damaged or belongs to another command "
-            f"({shortened(' '.join(str(error).split()), 200)}). Use another folder, --to, or "
-            "remove this one with all of its parts"
+            f"({shortened(' '.join(str(error).split()), 200)}). Choose another folder with --to, "
+            "or remove this one with all of its parts"
         ) from error
     check(plan)
     return plan, False

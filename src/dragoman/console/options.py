@@ -62,7 +62,7 @@ Tag: TypeAlias = Annotated[
     "or the code of that language. Default: the tag of the run.",
 ]
 Quiet = Annotated[bool, "Print only errors."]
-Verbose = Annotated[bool, "Also say how this machine computes, and why."]
+Verbose = Annotated[bool, "Also print the precision and the kernels that are used, and why."]
 AsJson = Annotated[bool, "Print JSON instead of a table."]
 
 

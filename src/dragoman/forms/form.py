@@ -192,7 +192,7 @@ class Form(ABC):
         ``longest``: the most values of a piece. ``whole``: parts that could be read separately
         stay together unless they are too long.
         """
-        raise NotImplementedError("this form is written, and not read")
+        raise NotImplementedError("this form can only be an output, not an input")
 
     @abstractmethod
     def longest_output(self, length: int, extra: int) -> int:

@@ -1,8 +1,8 @@
 """The costs of a layer: operations, sequential steps, path length (paper §4, table 1).
 
 An operation is one multiplication or one addition; a matrix product of (a, b) by (b, c) is 2abc of
-them. n is the length of the sequence, d its width, k the kernel of a convolution. The well-known
-4·10⁹, 16·10⁹ and 6·10⁹ at n = d = 1000, k = 3 are
+them. n is the length of the sequence, d its width, k the kernel of a convolution. The 4·10⁹,
+16·10⁹ and 6·10⁹ operations that are often quoted for n = d = 1000 and k = 3 are
 
 - self-attention 4n²d: Q Kᵀ and weights · V, **without** the four projections W^Q, W^K, W^V, W^O;
 - recurrence 16nd²: an LSTM's four gates, each with a matrix for the state **and** one for the
@@ -107,7 +107,7 @@ def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
 
 def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor:
     """Turn (n, d) with a matrix (d, 4d) into the last state (1, d). ``of_input``: (d, 4d)
-    projects the input; without it, the input counts as projected before."""
+    projects the input; without it, the input is taken to be projected already."""
     projected = x.repeat(1, 4) if of_input is None else x @ of_input  # (n, 4d)
     state = cell = projected.new_zeros(1, of_state.shape[0])
     for row in projected.split(1):

@@ -51,7 +51,8 @@ class Importance:
         return self.without[kind] - self.whole
 
     def ranked(self) -> list[tuple[str, int, int, float]]:
-        """Return (attention, layer, head, growth) by decreasing growth, counted from 0."""
+        """Return (attention, layer, head, growth of the loss), the largest growth first. Layers and
+        heads count from 0."""
         every = [
             (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
             for kind, losses in self.without.items()

@@ -198,7 +198,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
 
 
 def _own_lines(output: Output, own: Output) -> list[str]:
-    """Return a note if the plain network alone writes another output than the served one."""
+    """Return a note if the plain network alone would write another output than the one shown."""
     if output.ids == own.ids:
         return []
     return [
@@ -226,8 +226,9 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
 def _align(
     path: Path, base: int | None, pieces: AttentionRecord
 ) -> tuple[AlignmentScores, list[str]]:
-    """Return the alignment scores of each head for a pair with links in a file, and lines about
-    them. Errors: ``DataError`` for a file of more than one line."""
+    """Return the alignment scores of each head for the sentence pair whose links are in a file, and
+    lines of text that report these scores. Errors: ``DataError`` for a file of more than one line.
+    """
     gold = read_gold(path, first=base)
     if len(gold) != 1:
         raise DataError(f"{path} has {plural(len(gold), 'line')}, but must have one")

@@ -419,7 +419,7 @@ def _table(folder: Path, side: str) -> tuple[list[str], Path]:
         if (path := folder / f"{name}.txt").is_file():
             content = read_bytes(path, MOST_JSON).decode("utf-8", "replace")
             return check_table(content.removesuffix("\n").split("\n"), path), path
-    raise RunError(f"{folder} has no {side}_vocabulary.txt, .json or shared_vocabulary of those")
+    raise RunError(f"{folder} has no {side}_vocabulary or shared_vocabulary file (.txt or .json)")
 
 
 def _vocabularies(

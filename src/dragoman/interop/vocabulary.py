@@ -165,7 +165,7 @@ def from_table_alone(
         spelt = word if by_characters or word in nulls else SPACE + word.removeprefix(SPACE)
         pieces.append(_Piece(spelt, 0.0, kind))
     if len({piece.word for piece in pieces}) != len(pieces):
-        raise RunError(f"{path} has a word both with {SPACE} and without: it needs its tokenizer")
+        raise RunError(f"{path} has a word with and without {SPACE}: add its SentencePiece file")
     kind = _CHAR if by_characters else _WORD
     settings = _settings(kind, len(rows), path)
     normalizer = _IDENTITY + b"".join(
@@ -211,7 +211,7 @@ def _text(model: bytes, settings: TextSettings, path: Path) -> Text:
     try:
         return Text(model, settings)
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: its tokens make no vocabulary ({str(error)[:200]})") from None
+        raise RunError(f"{path}: its tokens are not a vocabulary ({str(error)[:200]})") from None
 
 
 def _read_cutter(path: Path) -> _Cutter:

@@ -85,8 +85,8 @@ class TransformerSettings(ModelSettings):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
     activation: Activation = "relu"
-    """The activation function of the feed-forward layers. relu: max(0, x) (the paper); swish: x
-    times the sigmoid of x (OPUS-MT's models); gelu: x times the normal distribution function,
+    """The activation function of the feed-forward layers. relu: max(0, x) (as in the paper); swish:
+    x times the sigmoid of x (OPUS-MT's models); gelu: x times the normal distribution function,
     exactly (GPT, BERT)."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Dropout inside the feed-forward layers, after the activation. The paper has none here."""

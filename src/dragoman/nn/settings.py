@@ -48,12 +48,13 @@ class PositionSettings(Settings):
     kind: Literal[
         "sinusoidal", "learned", "index", "normalised", "binary", "marian", "sinusoidal-2d", "none"
     ] = "sinusoidal"
-    """The encoding: sinusoidal (the paper), learned, index, normalised, binary, marian (all sines
+    """The encoding: sinusoidal (as in the paper), learned, index (the number of the position),
+    normalised (that number divided by the length), binary (its binary digits), marian (all sines
     before all cosines, with the frequencies of Marian), sinusoidal-2d (for patches of pictures and
-    models of kind encoder: one half tells the row, the other the column), or none."""
+    models of kind encoder: one half encodes the row, the other the column), or none."""
     combine: Literal["add", "concatenate"] = "add"
-    """add: add the encoding to the embedding (the paper); concatenate: append it to a narrower
-    embedding."""
+    """add: add the encoding to the embedding (as in the paper); concatenate: append it to a
+    narrower embedding."""
     width: int | None = Field(None, ge=1, le=65_536)
     """The width of the encoding when it is concatenated; when it is added, this is the model's
     width."""

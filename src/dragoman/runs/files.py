@@ -197,8 +197,8 @@ def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
         return _check(read_json(path), what, str(path))
     except RunError as error:
         raise RunError(
-            f"{error}. Remove it; the model works without it, and dragoman evaluate and train "
-            "write it again"
+            f"{error}. Remove the file: the model works without it, and 'dragoman evaluate' and "
+            "'dragoman train' create it again"
         ) from error
 
 

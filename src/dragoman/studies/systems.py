@@ -151,11 +151,11 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
         differ = [(wanted[one], other) for one, other in both if wanted[one] != other]
         if len(differ) > _OTHER_REFERENCES * len(both):
             raise RunError(
-                f"{runs[0].folder} and {run.folder} have test sets with the same sources and "
-                f"different references, in {len(differ):,} of {len(both):,}, such as "
-                f"{shortened(differ[0][0], 60)!r} and {shortened(differ[0][1], 60)!r}: only runs "
-                "of the same languages can be compared. If these are: --source FILE "
-                "--reference FILE"
+                f"{runs[0].folder} and {run.folder} have different references for the same source "
+                f"in {len(differ):,} of {len(both):,} test examples, such as "
+                f"{shortened(differ[0][0], 60)!r} and {shortened(differ[0][1], 60)!r}. Only runs "
+                "of the same languages can be compared. If these runs are of the same languages, "
+                "name the test set: --source FILE --reference FILE"
             )
 
 

@@ -1,8 +1,8 @@
 """The ways in which a training can compute on this machine, and the choice of one.
 
-``ways_here`` lists the ways; which is the fastest is measured (``fastest_way.py``). Other
-arithmetic gives other last digits, so a run that goes on takes what it was begun with, or says that
-it cannot (``repeated``).
+``ways_here`` lists the ways; ``fastest_way.py`` measures which is the fastest. Each way gives other
+last digits, so a resumed run computes in the way in which it was begun, or warns that it cannot
+(``repeated``).
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 def ways_here(
     model: nn.Module, settings: TrainingSettings, device: torch.device
 ) -> list[TrainingWay]:
-    """Every way to train ``model`` by ``settings``, on as many threads as torch has. The first is
-    what is taken where nothing is measured: fp32, by the kernels of the best instruction set. Whose
-    kernels are right (``library.agrees``), the caller asks.
+    """Return every way to train ``model`` with ``settings``, on as many threads as torch has. The
+    first is used if nothing is measured: fp32, with the kernels of the best instruction set. The
+    caller must check that these kernels are right (``library.agrees``).
 
-    bf16 is not among them where neither kernels nor the processor have it and nobody asks for it:
-    imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has none.
+    bf16 is left out if neither the kernels nor the processor have it, unless ``settings`` require
+    it: imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has
+    none.
     """
     threads, machine = min(torch.get_num_threads(), cores()), this_machine(gpu_name(device))
     ways = [
@@ -52,7 +53,7 @@ def ways_here(
 def _levels(
     model: nn.Module, settings: TrainingSettings, device: torch.device, precision: Precision
 ) -> list[str]:
-    """The instruction sets whose own kernels can train ``model`` in ``precision``, best first."""
+    """Return the instruction sets that can train ``model`` in ``precision``, best first."""
     if settings.kernels == PLAIN or device.type != "cpu":
         return []
     levels: list[str] = []
@@ -78,13 +79,13 @@ def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
 def repeated(
     model: nn.Module, settings: TrainingSettings, state: TrainingState, ranks: Ranks
 ) -> tuple[TrainingWay, str | None]:
-    """The way of a run that stands at ``state``, and a warning where its weights will not be the
-    same to the last bit as if it had never stopped.
+    """Return the way to compute of a run with this ``state``, and a warning if its weights will not
+    be the same to the last bit as if it had never stopped.
 
-    A run that begins takes the way of its settings where that was measured on such a machine, else
-    the first of ``ways_here``. A run that goes on takes what it was begun with, also where another
-    way would be chosen now. Where that cannot be had here (other instruction sets, another
-    processor, fewer cores), it keeps its precision, and takes the best kernels that there are.
+    A new run uses the way of its settings if that was measured on such a machine, else the first of
+    ``ways_here``. A resumed run uses the way in which it was begun, even if another would be chosen
+    now. If this machine cannot compute in that way (other instruction sets, another processor,
+    fewer cores), the run keeps its precision and uses the best kernels that there are.
     """
     if state.precision and settings.precision == "auto":
         settings = settings.model_copy(update={"precision": state.precision})
@@ -113,7 +114,7 @@ def repeated(
 
 
 def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
-    """The first of those that have most in common with what is wished for."""
+    """Return the first of the ways that match the requested kernels and precision best."""
     found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
     if found.level is None or library.agrees(found.level):
         return found
@@ -121,8 +122,8 @@ def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> T
 
 
 def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:
-    """The number of threads with which the run was begun if it can be had; if not, a warning too.
-    ``available``: the number that this process has."""
+    """Return the number of threads with which the run was begun. If this process does not have as
+    many, return the number that it has, and a warning. ``available``: the number of its threads."""
     if not state.threads:
         return available, None
     if (state.cores, state.processes) == (cores(), ranks.size):
@@ -136,7 +137,7 @@ def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, s
 
 
 def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
-    """Write down in ``state`` what a run computes with."""
+    """Record in ``state`` what a run computes with."""
     state.precision, state.kernels, state.threads = way.precision, way.kernels, way.threads
     state.masks = "kernels" if way.by_kernels and state.masks != "pool" else "pool"
     state.cores, state.processes = cores(), ranks.size
@@ -144,7 +145,7 @@ def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
 
 
 def put_in_force(way: TrainingWay, model: nn.Module) -> None:
-    """Let ``model`` compute by ``way``, inside of ``computing`` by it."""
+    """Make ``model`` compute by ``way``. It does so inside ``computing(way)``."""
     with library.using(way.level):
         use_precision(model, way.precision, by_kernels=way.by_kernels)
     add_directly(model.parameters(), on=way.by_kernels)
@@ -152,7 +153,7 @@ def put_in_force(way: TrainingWay, model: nn.Module) -> None:
 
 @contextmanager
 def computing(way: TrainingWay) -> Iterator[None]:
-    """The kernels and the threads of ``way`` meanwhile."""
+    """Use the kernels and the threads of ``way`` inside the ``with`` block."""
     before = torch.get_num_threads()
     if before != way.threads:
         torch.set_num_threads(way.threads)

@@ -1,4 +1,4 @@
-"""All that a run needs to go on, in RUN/training/; and snapshots of its weights.
+"""Everything that a run needs to be resumed, in RUN/training/, and snapshots of its weights.
 
 ::
 
@@ -39,67 +39,69 @@ from dragoman.nn.linear import Precision
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 5
-"""5: names the optimizer, and the files with their SHA-256."""
+"""The format of checkpoints. Format 5 names the optimizer, and the files with their SHA-256."""
 _OLDEST = 4
 """The format of the runs of commit c1266482."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
-"""The files of every checkpoint, also of those of format 4, which do not name them."""
+"""The files of every checkpoint, including those of format 4, which does not name them."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
-"""Name -> SHA-256. A name leads to no other folder."""
+"""The SHA-256 of each file name. A name cannot lead to another folder."""
 
 
 @dataclass
 class TrainingState:
-    """The state of a run, but for weights and moments. Changed by the trainer alone."""
+    """The state of a run without weights and moments. Only the trainer changes it."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     update: Count = 0
     """The number of updates done, skipped ones included."""
     steps: Count = 0
-    """Steps that Adam took (skipped updates are none)."""
+    """The number of steps that Adam took. Skipped updates do not count."""
     elapsed: float = 0.0
     """The seconds of training so far."""
     metrics_bytes: Count = 0
-    """Length of metrics.jsonl at this moment; what stands behind it did not happen."""
+    """The length of metrics.jsonl at this moment. What a killed run wrote after it is dropped."""
     validated: Count = 0
     """The last update after which a validation was completed."""
     best_value: float | None = None
     best_loss: float | None = None
-    """At the best validation: it decides between two whose metric says that nothing is right."""
+    """The loss at the best validation. It decides between two whose metric says that nothing is
+    right."""
     best_update: Count = 0
     validations_without_gain: Count = 0
     bad_in_a_row: Count = 0
     """Updates skipped since the last good one."""
     bad_in_all: Count = 0
     finished: Count = 0
-    """The number of updates with which the run came to its end (all done, or out of patience)."""
+    """The number of updates with which the run ended, because all were done or its patience was
+    used up."""
     precision: Precision | Literal[""] = ""
     """The precision that "auto" chose when the run began."""
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
     masks: Literal["", "kernels", "pool"] = ""
-    """Who makes the masks of dropout that no kernel has within itself (``nn/dropout.py``)."""
+    """The maker of the masks of dropout that no other kernel includes (``nn/dropout.py``)."""
     processes: Few = 1
     """The number of processes that train together."""
     threads: Few = 0
-    """Number of threads of each process."""
+    """The number of threads of each process."""
     cores: Few = 0
     """The number of cores of the machine on which the run began."""
     gpu: str = ""
-    """The GPU that trains; "": a CPU does."""
+    """The GPU on which the run is trained; "": the CPU."""
     optimizer: Literal["adam", "muon"] = "adam"
     """The optimizer whose moments the checkpoint holds."""
     files: Hashes = field(default_factory=dict)
-    """Name and SHA-256 of each file next to this state in its checkpoint; no names: an
-    older version wrote it."""
+    """The name and SHA-256 of each file next to this state in its checkpoint; empty if an older
+    version wrote it."""
     snapshots: Hashes = field(default_factory=dict)
-    """Name and SHA-256 of each snapshot that there was, oldest first."""
+    """The name and SHA-256 of each snapshot that existed, oldest first."""
 
     def take(self, other: TrainingState) -> None:
-        """Takes over all fields of ``other``."""
+        """Copy all fields of the state ``other``."""
         for name, value in asdict(other).items():
             setattr(self, name, value)
 
@@ -108,8 +110,8 @@ class TrainingState:
 
     @classmethod
     def from_json(cls, text: bytes | str, where: Path, remedy: str = "") -> TrainingState:
-        """Raises RunError for what this version did not write; ``remedy`` ends what it says of
-        damage."""
+        """Return the state that is written in ``text``. Raises RunError if this version did not
+        write it; ``remedy`` is the end of the message about damage."""
         try:
             content = parse_json(text, str(where))
         except RunError as error:
@@ -163,7 +165,7 @@ class Checkpoints:
         return bool(self._complete())
 
     def sweep(self) -> None:
-        """Remove what killed processes left half-written in the run."""
+        """Remove half-written files that killed processes left in the run."""
         for folder in (self.folder.parent, self.folder, self._snapshots):
             sweep(folder)
 
@@ -173,7 +175,7 @@ class Checkpoints:
         weights: Mapping[str, Tensor],
         moments: Mapping[str, Mapping[str, Tensor]],
     ) -> None:
-        """Write a checkpoint, then remove those before. FileError when the disk is full."""
+        """Write a checkpoint, then remove the older ones. Raises FileError if the disk is full."""
         # The same update may be saved twice (asked to stop right behind a checkpoint); the new
         # one must not take the old one's name before it is complete.
         same = [again for update, again in self._complete() if update == state.update]
@@ -194,8 +196,8 @@ class Checkpoints:
                 remove_folder(path)
 
     def latest(self) -> Checkpoint:
-        """The newest checkpoint. Raises RunError when there is none, or a file of it is missing or
-        damaged."""
+        """Return the newest checkpoint. Raises RunError if there is none, or if one of its files is
+        missing or damaged."""
         if not self.exists:
             raise RunError(f"{self.folder} has no checkpoint to resume from.")
         folder, state = self._newest()
@@ -209,10 +211,10 @@ class Checkpoints:
         return Checkpoint(read.pop("weights"), read, state)
 
     def check_snapshots(self, last: int) -> None:
-        """Checks that the last snapshots of the newest checkpoint are as they were written.
+        """Check that the last snapshots of the newest checkpoint are as they were written.
 
-        Raises RunError when one is missing or damaged. Those that made room for snapshots written
-        after the checkpoint need not be there.
+        Raises RunError if one is missing or damaged. Those that were deleted for snapshots after
+        the checkpoint may be missing.
         """
         if not self.exists or not last:
             return
@@ -239,7 +241,7 @@ class Checkpoints:
         return folder, TrainingState.from_json(text, path, self._remedy(folder))
 
     def _remedy(self, folder: Path) -> str:
-        """The end of a message about a damaged file of the checkpoint ``folder``."""
+        """Return the end of a message about a damaged file of the checkpoint ``folder``."""
         run = shlex.quote(str(self.folder.parent))
         if len(self._complete()) > 1:
             remedy = f"Remove {folder}: dragoman resume {run} then continues from the previous one"
@@ -251,7 +253,8 @@ class Checkpoints:
         return f", so training cannot be resumed from {folder.name}. {remedy}"
 
     def snapshot(self, update: int, weights: Mapping[str, Tensor], keep: int) -> None:
-        """Keep the weights as of ``update``, and of all snapshots the last ``keep``."""
+        """Save the weights after ``update`` as a snapshot, and keep only the last ``keep``
+        snapshots."""
         path = self._snapshots / f"{update:08d}.safetensors"
         save_weights(path, weights, {"weights": "last", "update": str(update)})
         self._hashes[path.name] = hash_of_file(path)
@@ -260,14 +263,15 @@ class Checkpoints:
             path.unlink()
 
     def snapshots(self) -> list[tuple[int, Path]]:
-        """Update and file of every snapshot, oldest first."""
+        """Return the update and the file of every snapshot, oldest first."""
         files = {
             int(p.stem): p for p in self._snapshots.glob("*.safetensors") if p.stem.isdecimal()
         }
         return sorted(files.items())
 
     def _complete(self) -> dict[tuple[int, int], Path]:
-        """(update, how often it was saved before) -> folder."""
+        """Return the folder of each complete checkpoint, by its update and the number of times that
+        this update was saved before."""
         found = {}
         for path in self.folder.glob("checkpoint-*"):
             if match := re.fullmatch(r"checkpoint-(\d+)-(\d+)", path.name):
@@ -276,7 +280,8 @@ class Checkpoints:
 
 
 def _problem(path: Path, expected: str | None) -> str:
-    """The fault of a file whose SHA-256 should be ``expected`` (None: not known); empty if none."""
+    """Return what is wrong with a file whose SHA-256 should be ``expected`` (None: unknown), or an
+    empty text."""
     if not path.is_file():
         return "is missing"
     return "is damaged" if expected is not None and hash_of_file(path) != expected else ""

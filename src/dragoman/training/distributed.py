@@ -1,12 +1,12 @@
 """The processes that train one model together, as torchrun starts them.
 
-An update's examples are shared out; each process sums its gradients, one exchange adds them up,
-and every process takes the same step. Examples and their dropout masks follow from the recipe,
-never from the number of processes, so four of them follow the path of one (sums agree within
-rounding).
+The examples of an update are divided among the processes. Each process sums its gradients, one
+exchange adds them up, and every process takes the same step. Examples and their dropout masks
+depend on the recipe, and not on the number of processes, so four processes compute the same updates
+as one (sums agree within rounding).
 
-What only the first process does (preparing, validating, saving) may take hours, and the others
-wait for it at ``any`` or ``broadcast_text``.
+Work that only the first process does (preparing, validating, saving) may take hours. The others
+wait for it in ``any`` or ``broadcast_text``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dragoman.base.errors import TrainingError
 from dragoman.native.processor import processor
 
 _PATIENCE = timedelta(days=365)
-"""The time for which processes wait while the first one prepares, validates or saves. torch's own
-limits, 10 to 30 minutes, are for exchanges, where all are at work."""
+"""The time for which processes wait while the first one prepares, validates or saves. torch's
+limits, 10 to 30 minutes, are meant for exchanges, in which all processes take part."""
 
 
 def processes() -> int:
-    """The number of processes that torchrun started; 1 without it."""
+    """Return the number of processes that torchrun started, or 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def own_device() -> str:
-    """This process's GPU, made the one that it uses, where the machine has any; else the CPU.
+    """Select a GPU for this process, if the machine has any, and return it; else return the CPU.
 
-    Errors: ``TrainingError`` where torchrun started more processes than there are GPUs.
+    Errors: ``TrainingError`` if torchrun started more processes than there are GPUs.
     """
     if not torch.cuda.is_available():
         return "cpu"
@@ -50,18 +50,19 @@ def own_device() -> str:
 
 
 def gpu_name(device: torch.device) -> str:
-    """The maker's name of a GPU; "" for a CPU."""
+    """Return the maker's name of a GPU, or "" for a CPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
 
 
 def own_machine() -> str:
-    """The processor, and the GPU if there is one, on which the speed of a training depends."""
+    """Return the names of the processor and of the GPU, if there is one: the speed of training
+    depends on both."""
     gpu = gpu_name(torch.device(own_device()))
     return f"{processor()}, {gpu}" if gpu else processor()
 
 
 class Ranks:
-    """This process among all that train together; alone, every exchange is free."""
+    """This process among all that train together. If it is the only one, exchanges do nothing."""
 
     def __init__(
         self,
@@ -70,9 +71,9 @@ class Ranks:
         device: str = "cpu",
         waiting: distributed.ProcessGroup | None = None,
     ) -> None:
-        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` makes one.
+        """If ``size`` > 1, the process group must be initialised; ``Ranks.joined`` does this.
 
-        ``waiting``: the same processes as a group that waits for as long as it takes.
+        ``waiting``: a group of the same processes whose exchanges wait for as long as it takes.
         """
         self.rank = rank
         self.size = size
@@ -84,7 +85,7 @@ class Ranks:
     @classmethod
     @contextmanager
     def joined(cls) -> Iterator[Ranks]:
-        """Join the processes that torchrun started (its environment variables), if it did.
+        """Join the processes that torchrun started, if it did (by its environment variables).
 
         The device is ``own_device``.
         """
@@ -101,7 +102,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """True in the process that writes files and prints messages."""
+        """True in the first process, which writes files and prints messages."""
         return self.rank == 0
 
     def all_reduce(self, tensor: Tensor) -> None:
@@ -111,7 +112,8 @@ class Ranks:
                 distributed.all_reduce(tensor)
 
     def any(self, flag: bool) -> bool:
-        """True if ``flag`` is true in any process. Waits for all, however long that takes."""
+        """Return True if ``flag`` is true in any process. It waits for all, however long that
+        takes."""
         if self.size == 1:
             return flag
         count = torch.tensor([float(flag)])
@@ -120,13 +122,13 @@ class Ranks:
         return bool(count)
 
     def broadcast(self, tensor: Tensor) -> None:
-        """Replace ``tensor`` by that of the first process."""
+        """Replace the values of ``tensor`` by those of the first process."""
         if self.size > 1:
             with _explaining_errors():
                 distributed.broadcast(tensor, 0)
 
     def broadcast_text(self, text: str) -> str:
-        """The text that the first process gives. Waits for it, however long that takes."""
+        """Return the text of the first process. It waits for it, however long that takes."""
         if self.size == 1:
             return text
         content = torch.tensor(list(text.encode()), dtype=torch.uint8)
@@ -141,7 +143,7 @@ class Ranks:
 
 @contextmanager
 def _explaining_errors() -> Iterator[None]:
-    """An exchange that fails -> what that means to a person."""
+    """Turn the error of a failed exchange into a message that says what happened."""
     try:
         yield
     except RuntimeError as error:

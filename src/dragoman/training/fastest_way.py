@@ -1,15 +1,16 @@
-"""Which way of this machine trains a model the fastest, timed on the model's own updates; and how
-fast it trains, to turn minutes into updates (``measure_throughput``).
+"""This module finds the way of computing that trains a model fastest on this machine, timed on the
+model's own updates; and the speed of training, to turn minutes into updates
+(``measure_throughput``).
 
-Flags of the processor say only what may be tried. On one server with bf16 instructions for vectors
+The processor's flags only say what can be tried. On one server with bf16 instructions for vectors
 and for tiles, the kernels on vectors are the slowest of all ways; on another processor the same
 kernels are the fastest (docs/experiments.md).
 
-The ways take turns, and of each the least time counts, less what its threads waited for a core
-(``native/measured.py``), so that somebody else's work on the machine does not choose; those that
-are near the best are timed again. A part of the first micro-batch
-stands for all: it is run twice, and what the first pass takes longer is what an update pays once,
-for packing or casting its weights.
+The ways are timed alternately, and the least time of each counts, minus the time that its threads
+waited for a core (``native/measured.py``), so that other programs on the machine do not influence
+the choice. Ways that are near the best are timed again. A part of the first micro-batch is run
+twice as a sample; the extra time of its first pass is the cost that each update pays once, for
+packing or casting its weights.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class Timing:
 
     least: float = 1.0
     most: float = 6.0
-    """All timing after the first turns takes from ``least`` to ``most``, by how long a pass takes,
-    since a small model may be trained in seconds."""
+    """After the first turns, all timing takes between ``least`` and ``most``, depending on how long
+    a pass takes, because a small model may be trained in seconds."""
     passes: int = 60
-    """The time is that of this many of the shortest passes."""
+    """Within these limits, all timing takes as long as this many of the shortest passes."""
     longest: float = 0.25
     """The longest pass. With too few tokens, the fixed cost of each operator would weigh too much,
     and plain torch has most operators."""
@@ -71,10 +72,10 @@ class MeasuredWays:
     way: TrainingWay
     """The way that training uses from now on."""
     rates: Mapping[TrainingWay, float]
-    """Tokens per second of all that were timed, the optimizer's step aside."""
+    """Tokens per second of all ways that were timed, without the optimizer's step."""
 
     def summary(self, counted: str) -> str:
-        """One line for a person. ``counted``: what tokens are called."""
+        """Return one line for people. ``counted``: what tokens are called."""
         if self.way not in self.rates:
             return f"{self.way.summary()}, the only way"
         line = f"{self.way.summary()}: {self.rates[self.way]:,.0f} {counted}/s"
@@ -86,7 +87,7 @@ class MeasuredWays:
         return f"{line}, {gain:.1f} times {next_best.summary()}"
 
     def to_dict(self) -> dict[str, object]:
-        """The measurement as the run's file holds it."""
+        """Return the measurement as it is stored in the run's file."""
         return {
             "chosen": self.way.model_dump(),
             "measured": [
@@ -101,9 +102,10 @@ def _kind(way: TrainingWay) -> tuple[str, str]:
 
 
 def chosen(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
-    """The fastest; bf16 only where it is faster than fp32 by more than ``GAIN_OF_BF16``.
+    """Return the fastest way. bf16 is chosen only if it is faster than fp32 by more than
+    ``GAIN_OF_BF16``.
 
-    ``seconds``: what the same work takes by each way.
+    ``seconds``: the time that the same work takes in each way.
     """
 
     def fastest(precision: str) -> TrainingWay | None:
@@ -123,10 +125,10 @@ def time_ways(
     seconds_of: Callable[[TrainingWay], float],
     in_time: Callable[[], bool],
 ) -> dict[TrainingWay, float]:
-    """Time ``ways`` in turns, then those near the best on fewer threads, while that is faster, then
-    all that are near each other again -> the least seconds of each.
+    """Return the least seconds of each way. ``ways`` are timed alternately, then those near the
+    best on fewer threads, as long as that is faster, then all that are near each other again.
 
-    ``seconds_of`` times one. ``in_time``: whether there is time for more.
+    ``seconds_of`` times one way. ``in_time`` tells whether there is time for more.
     """
     best: dict[TrainingWay, float] = {}
 
@@ -166,12 +168,13 @@ def fastest_way(
     work: str = "",
     timing: Timing | None = None,
 ) -> MeasuredWays:
-    """The fastest way to make updates of ``batches`` on this machine, among those that ``settings``
-    leave open.
+    """Return the fastest way to make updates of ``batches`` on this machine, among those that
+    ``settings`` allow.
 
-    ``remembered``: a folder where the answer is looked up, or else kept, under ``work``: whatever
-    decides how long an update takes. All ``ranks`` measure together, as they will train.
-    ``timing``: given, also a single way is timed.
+    ``remembered``: a folder in which the answer is looked up, or else stored, under ``work``, which
+    names everything that decides how long an update takes. All ``ranks`` measure together, as they
+    will train.
+    ``timing``: if it is given, a way is timed even if it is the only one.
     Errors: as ``ways_here``.
     """
     ranks = ranks or Ranks()
@@ -202,7 +205,7 @@ class _Trials:
     def __init__(
         self, updater: Updater, batches: Batches, splits: Splits, first: TrainingWay, timing: Timing
     ) -> None:
-        """``first``: the way that decides how large the part is."""
+        """``first``: the way whose speed decides how large the part is."""
         self._timing = timing
         self._updater = updater
         self._splits = splits
@@ -214,7 +217,7 @@ class _Trials:
         share = batches(0, ranks.rank, ranks.size)
         self._tokens = 0.0
         self._cold = float("inf")
-        """The shortest pass over a few examples that found everything cold."""
+        """The time of the shortest pass over a few examples with cold caches."""
         self._part: list[MakeBatch] = []
         self._few: list[MakeBatch] = []
         self._times, self._times_few = 0.0, 1.0
@@ -228,7 +231,7 @@ class _Trials:
         self._tokens = self._sum(self._tokens * self._times)
 
     def seconds(self, way: TrainingWay) -> float:
-        """The seconds that a token takes in an update, the optimizer's step aside."""
+        """Return the seconds that a token takes in an update, without the optimizer's step."""
         if way not in self._passes and (cold := self._warm_up(way)) is not None:
             first = second = cold
         else:
@@ -245,9 +248,9 @@ class _Trials:
         return not self._updater.ranks.any(time.perf_counter() - self._began > limit)
 
     def _warm_up(self, way: TrainingWay) -> float | None:
-        """Some examples, untimed -> what the whole part would take, if that is so long that it is
-        not worth finding out. On a GPU the first pass loads code for each of its shapes, which says
-        nothing about the second."""
+        """Compute a few examples. Return the estimated time of the whole part if it is so long that
+        it need not be timed, else None. On a GPU, the first pass loads code for each shape, which
+        says nothing about the second."""
         if way.on_gpu:
             self._run(way, passes=1)
             return None
@@ -260,8 +263,8 @@ class _Trials:
         return None
 
     def _run(self, way: TrainingWay, passes: int) -> tuple[float, float]:
-        """The seconds of the first pass, which packs or casts the weights, and of the second; where
-        there is none, it is taken to be as long as the first."""
+        """Return the seconds of the first pass, which packs or casts the weights, and of the
+        second. If there is no second pass, its time is that of the first."""
         updater = self._updater
         if updater.way != way:
             updater.compute_by(way)
@@ -286,7 +289,7 @@ class _Trials:
         return times[0], times[-1]
 
     def _part_of(self, whole: MicroBatch, way: TrainingWay) -> MicroBatch:
-        """The largest half, quarter, … that a pass of is short enough."""
+        """Return the largest part of ``whole`` (half, quarter, …) whose pass is short enough."""
         parts = [whole]
         while len(parts[-1]) > 1:
             parts.append(parts[-1].split()[0])
@@ -309,7 +312,7 @@ class _Trials:
         return part
 
     def _sum(self, value: float) -> float:
-        """The sum of a value over all processes."""
+        """Return the sum of a value over all processes."""
         ranks = self._updater.ranks
         if ranks.size == 1:
             return value
@@ -319,7 +322,7 @@ class _Trials:
 
 
 def _common(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
-    """The ways of the first process that all processes have."""
+    """Return those ways of the first process that all processes have."""
     text = ranks.broadcast_text(json.dumps([way.model_dump() for way in ways]))
     mine = {_kind(way) for way in ways}
     return [
@@ -335,7 +338,8 @@ def _common(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
 def _recall(
     folder: Path | None, work: str, ways: Sequence[TrainingWay], ranks: Ranks
 ) -> dict[TrainingWay, float] | None:
-    """The seconds per token that the first process remembers; None unless it knows all ways."""
+    """Return the seconds per token that the first process has stored; None unless it has those of
+    all ways."""
     remembered = measured.known(folder, work) if ranks.first and folder is not None else {}
     remembered = json.loads(ranks.broadcast_text(json.dumps(dict(remembered))))
     seconds = {}
@@ -365,7 +369,7 @@ class Throughput:
     updates: int
     """The number of timed updates; one before them is not timed."""
     peak_bytes: int
-    """The most memory that this process has held so far; on a GPU, of the GPU's."""
+    """The most memory that this process has used so far; on a GPU, the most of the GPU's memory."""
 
 
 def measure_throughput(
@@ -380,9 +384,9 @@ def measure_throughput(
 ) -> Throughput:
     """Make updates 0, 1, 2, … at learning rate 0: the weights stay as they are.
 
-    It takes ``seconds``, or ``most`` updates if that is sooner, so that a training of seconds does
-    not wait for it. At least one update is timed, however long it takes. All ``ranks`` measure
-    together, as they will train; left out, this process is alone.
+    It takes ``seconds``, or ``most`` updates if these take less, so that a training of a few
+    seconds does not wait for it. At least one update is timed, however long it takes. All ``ranks``
+    measure together, as they will train; without ``ranks``, this process is alone.
     """
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)

@@ -1,6 +1,7 @@
-"""A process's share of one update, forward and backward: micro-batches in, summed gradients out.
+"""This module computes a process's share of one update, forward and backward: from micro-batches to
+summed gradients.
 
-Micro-batches that do not fit into memory are halved, and remembered.
+Micro-batches that do not fit into memory are halved, and this is recorded for a resumed run.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from dragoman.nn import dropout
 from dragoman.training.losses.objectives import MicroBatch, Objective
 
 _MAX_BYTES = 8 << 20
-"""Bytes of the file: some 200,000 of them."""
+"""The most bytes of the file, enough for about 200,000 entries."""
 
 
 class Splits:
-    """The micro-batches that this process halved, remembered in a file.
+    """The micro-batches that this process has halved, recorded in a file.
 
-    Halving changes rounding, so a resumed run halves the same ones, also when memory would suffice
-    by now. Each process has a file of its own: they may not see each other's.
+    Halving changes rounding, so a resumed run halves the same ones, even if it has enough memory.
+    Each process has its own file, because it may not see those of the others.
     """
 
     def __init__(self, folder: Path, rank: int = 0) -> None:
-        """A file that is not there yet is one without entries."""
+        """If the file does not exist yet, there are no entries."""
         path = folder / (f"splits-{rank}.jsonl" if rank else "splits.jsonl")
         self.path = path
         self._known: set[tuple[int, int]] = set()
@@ -53,7 +54,7 @@ class Splits:
         return place in self._known
 
     def add(self, update: int, micro_batch: int) -> None:
-        """Remembers that a micro-batch must be split, on disk first."""
+        """Record that a micro-batch must be halved, first on disk and then in memory."""
         line = json.dumps({"update": update, "micro_batch": micro_batch})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
@@ -69,17 +70,18 @@ _NO_MEMORY = (
 )  # fmt: skip
 
 MakeBatch = Callable[[], MicroBatch]
-"""Makes one micro-batch when it is needed: a process makes only those that it works on."""
+"""A function that makes one micro-batch when it is needed, because a process makes only those that
+it works on."""
 
 
 @dataclass(eq=False)
 class Gradients:
-    """Adds up what backward gives, in one buffer."""
+    """Adds up the gradients of the backward passes in one buffer."""
 
     model: nn.Module
     objective: Objective
     buffer: Tensor
-    """(E,): the flat one that backward adds to (``optimizer.FlatParameters``)."""
+    """The flat buffer (E,) to which ``backward`` adds (``optimizer.FlatParameters``)."""
     _: KW_ONLY
     seed: int
     splits: Splits
@@ -88,11 +90,11 @@ class Gradients:
     """True if kernels make the masks of dropout (``TrainingState.masks``)."""
 
     def accumulate(self, update: int, batches: Sequence[MakeBatch]) -> Tensor:
-        """Fill the buffer -> (3,) fp64: sums of loss, nll and tokens.
+        """Fill the buffer with the gradients. Return (3,) fp64: the sums of loss, nll and tokens.
 
-        A process without work leaves zeros. A micro-batch that does not fit into memory is
-        halved, once; the whole share is then done again, because part of its gradient may have
-        been added already.
+        A process without work leaves zeros. A micro-batch that does not fit into memory is halved,
+        once; then the whole share is computed again, because a part of its gradient may already
+        have been added.
         """
         while True:
             self.buffer.zero_()
@@ -124,7 +126,8 @@ class Gradients:
             sums[2] += tokens
 
     def _halve(self, update: int, number: int, of: int, batch: MicroBatch) -> None:
-        """From now on. Errors: ``UntrainableError`` if it was halved already, or cannot be."""
+        """Halve this micro-batch from now on. Errors: ``UntrainableError`` if it was already
+        halved, or cannot be."""
         size = batch.summary()
         if (update, number) in self.splits or len(batch) < 2:
             raise UntrainableError(

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request: finish the update, save, say how to go on."""
+"""Ctrl-C and SIGTERM are requests to finish the update, save, and print how to continue."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from types import FrameType
 
 
 class Interrupted(BaseException):
-    """Raised inside long work that may simply be done again (a validation), never in an update.
+    """Raised inside long work that can simply be repeated (a validation), never in an update.
 
-    Not an ``Exception``, so that nobody's error handling swallows it.
+    It is not an ``Exception``, so that no error handling catches it by mistake.
     """
 
 
@@ -20,7 +20,8 @@ class StopRequest:
     """A request to stop, from a signal. Use it as a context manager around the training loop."""
 
     _PATIENCE = 3
-    """The terminal and torchrun may each send one; a third one means: at once, unsaved."""
+    """The terminal and torchrun may each send one signal. A third one stops the process at once,
+    without saving."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -29,7 +30,7 @@ class StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle signals inside; elsewhere than in the main thread there are none to handle."""
+        """Handle signals inside the ``with`` block. Outside the main thread, this does nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -45,7 +46,8 @@ class StopRequest:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Inside, a request raises Interrupted at once (also one that came before)."""
+        """Raise Interrupted at once if a request arrives inside the ``with`` block, or came before
+        it."""
         self._may_raise = True
         try:
             if self.requested:

@@ -35,8 +35,8 @@ class LayerRates:
         self._spans = list(_spans(flat, deep))
 
     def at(self, update: int) -> list[tuple[slice, float]]:
-        """Parts of the buffer, and the share that each has in update ``update`` (from 1); 0 of
-        those that are frozen. Empty where all move alike."""
+        """Return parts of the buffer, each with its share of the learning rate in update ``update``
+        (from 1). The share of frozen parts is 0. The list is empty if all parts move alike."""
         settings = self._settings
         if settings.decay == 1.0 and not settings.thaw:
             return []
@@ -49,9 +49,9 @@ class LayerRates:
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """The distance of each parameter from the input: embeddings 0, then layer by layer, then what
-    is above the layers. The parts of a stack below a head, such as its last norm, count as its last
-    layer."""
+    """Return the distance of each parameter from the input: 0 for embeddings, then layer by layer,
+    then what is above the layers. The parts of a stack below a head, such as its last norm, count
+    as its last layer."""
     depth_of: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():
@@ -69,7 +69,7 @@ def depths(model: nn.Module) -> dict[str, int]:
 
 
 def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slice, int]]:
-    """Runs of parameters of one depth, as they are in the buffer."""
+    """Yield the spans of neighbouring parameters of the same depth, in the order of the buffer."""
     begin, last = 0, None
     for name, span in flat.spans.items():
         if last is not None and deep[name] != last:
@@ -83,7 +83,8 @@ def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slic
 def within(
     shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
 ) -> list[tuple[slice, float]]:
-    """The parts of ``shares`` (see ``Adam.step``) within ``spans``; both are in order."""
+    """Return the parts of ``shares`` (see ``Adam.step``) that are within ``spans``. Both are in
+    order."""
     if not shares:
         return [(span, 1.0) for span in spans]
     return [

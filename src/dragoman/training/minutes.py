@@ -1,10 +1,10 @@
 """Minutes turned into updates: before a run starts, and once more after its first minute.
 
-What some seconds measure is what the machine gave in these seconds; somebody else's work may begin
-or end. So a run that was given a time counts its updates again after the first minute, and never
-after that. The recipe says so before it applies, with the plan that was followed until then
-(``TrainingSettings.first_plan``): a run that is resumed, or made again from its recipe, does the
-same after the same update.
+A measurement of a few seconds only shows the speed of these seconds, because other programs may
+start or end later. So a run with a given time recalculates its number of updates after the first
+minute, and never after that. The new number is written to the recipe before it applies, together
+with the plan that was followed until then (``TrainingSettings.first_plan``), so a run that is
+resumed, or repeated from its recipe, changes its plan after the same update.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from dragoman.training.schedule import Schedule, make_schedule
 from dragoman.training.settings import FirstPlan, TrainingSettings
 
 VALIDATIONS = 20
-"""In a run, or fewer where they would take more than their share of the time."""
+"""The number of validations in a run, or fewer if they would take more than their share of the
+time."""
 SHARE = 0.1
 """The share of the time of a run that validations may take."""
 
 _FIRST_MINUTE = 60.0
 _MIN_TIMED = 3
 _NEAR = 0.05
-"""A plan that is off by less stays as it is."""
+"""A plan whose number of updates is off by a smaller share than this stays as it is."""
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Pace:
     validation_seconds: float = 0.0
 
     def count_update(self, seconds: float) -> None:
-        """The first one, which warms up, is left out."""
+        """Count one more update. The first one, which warms up, is not timed."""
         self.updates += 1
         if self.updates > 1:
             self.update_seconds += seconds
@@ -48,29 +49,29 @@ class Pace:
 
     @property
     def per_update(self) -> float:
-        """Seconds of an update; there must be two."""
+        """The mean seconds of an update; at least two must have been counted."""
         return self.update_seconds / (self.updates - 1)
 
     @property
     def per_validation(self) -> float:
-        """Seconds of a validation; there must be one."""
+        """The mean seconds of a validation; at least one must have been timed."""
         return self.validation_seconds / self.validations
 
 
 @dataclass(frozen=True)
 class Correction:
-    """The information by which a trainer corrects its plan."""
+    """The functions and numbers with which a trainer corrects its plan."""
 
     keep: Callable[[TrainingSettings], None]
-    """Makes the corrected settings last, before they apply. Called in the first process alone."""
+    """Stores the corrected settings before they apply. It is called only in the first process."""
     model_dim: int
     """The width of the model, for the learning rate."""
     per_validation: float = 0.0
-    """Seconds of a validation, as measured before the start; 0: not known."""
+    """The seconds of a validation, as measured before the start; 0: unknown."""
 
 
 def updates_in(seconds: float, per_update: float, per_validation: float) -> tuple[int, int]:
-    """The number of updates that fit into ``seconds``, at least 1, and that of validations.
+    """Return the number of updates that fit into ``seconds``, at least 1, and that of validations.
 
     The validations are at most ``VALIDATIONS``, and at least the one at the end.
     """
@@ -81,18 +82,18 @@ def updates_in(seconds: float, per_update: float, per_validation: float) -> tupl
 
 
 def awaits_correction(settings: TrainingSettings, update: int) -> bool:
-    """True if the plan of a run after ``update`` updates is still to be corrected."""
+    """Return True if the plan of a run will still be corrected after ``update`` updates."""
     return settings.minutes > 0 and settings.first_plan is None and update < settings.updates
 
 
 def seconds_to_fill(settings: TrainingSettings) -> float:
-    """The seconds that the corrected plan of a run will fill; 0 if it will not be corrected."""
+    """Return the seconds that the corrected plan will take; 0 if it will not be corrected."""
     seconds = 60 * settings.minutes
     return seconds if settings.first_plan is None and seconds > _FIRST_MINUTE else 0.0
 
 
 def can_correct(elapsed: float, pace: Pace) -> bool:
-    """True if the first minute is over, and enough updates were timed in it."""
+    """Return True if the first minute is over and enough updates were timed in it."""
     return elapsed >= _FIRST_MINUTE and pace.updates > _MIN_TIMED
 
 
@@ -103,10 +104,11 @@ def corrected(
     per_update: float,
     per_validation: float,
 ) -> TrainingSettings:
-    """The settings for the rest of a run that has made ``update`` updates in ``elapsed`` seconds.
+    """Return the settings for the rest of a run that has made ``update`` updates in ``elapsed``
+    seconds.
 
-    ``per_validation``: 0 where it is not known; as many as were planned for
-    the time then take their whole share.
+    ``per_validation``: 0 if it is unknown; then the planned validations are taken to need their
+    whole share of the time.
     """
     schedule = settings.schedule
     first = FirstPlan(

@@ -22,7 +22,7 @@ second-level cache, and all threads have some."""
 
 
 class _Matrix(NamedTuple):
-    """One matrix that Muon moves, (R, C), as views into the flat buffers."""
+    """A matrix (R, C) that Muon updates, as views into the flat buffers."""
 
     value: Tensor
     gradient: Tensor
@@ -32,7 +32,7 @@ class _Matrix(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """A matrix that is not frozen."""
+    """A matrix that is updated, because it is not frozen."""
 
     matrix: _Matrix
     share: float
@@ -56,8 +56,9 @@ class Muon:
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, adam: Adam, ranks: Ranks) -> None:
-        """``flat`` holds the parameters of ``model``, and ``adam`` moves those that Muon does not:
-        Muon has its settings and threads, and keeps the momentum where Adam would keep its own."""
+        """``flat`` contains the parameters of ``model``. ``adam`` updates those that Muon does not;
+        Muon uses Adam's settings and threads, and stores its momentum where Adam would store the
+        mean gradient of the same matrix."""
         self.settings = adam.settings
         self.adam = adam
         self.ranks = ranks
@@ -88,11 +89,11 @@ class Muon:
         threads: int = 0,
         shares: Sequence[tuple[slice, float]] = (),
     ) -> None:
-        """Take up the gradients / ``divisor``, and move the matrices whose turn it is. Call it
-        before ``Adam.step``, which counts the steps.
+        """Update the momentum with the gradients / ``divisor``, and the matrices whose turn it is.
+        Call it before ``Adam.step``, which counts the steps.
 
-        ``precision``: of the products of Newton–Schulz. ``threads``, ``shares``: as for
-        ``Adam.step``.
+        ``precision``: the precision of the products of Newton–Schulz. ``threads``, ``shares``: as
+        for ``Adam.step``.
         """
         turn, workers = self.adam.steps % _TURNS, self.adam.workers
         groups = [
@@ -118,7 +119,8 @@ class Muon:
     def _directions(
         self, divisor: float, precision: Precision, moving: Sequence[_Moving]
     ) -> Tensor:
-        """(N, R, C): those of this process's share of the matrices, and zeros for the rest."""
+        """Return (N, R, C): the directions of this process's share of the matrices, and zeros for
+        the rest."""
         mu = self.settings.momentum
         ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
         gradients = [matrix.gradient for matrix, _ in moving]
@@ -141,8 +143,8 @@ class Muon:
 
 
 def hidden_matrices(model: nn.Module) -> dict[str, int]:
-    """The matrices that the modules of ``model`` name (``Computing.hidden_matrices``), by their
-    names in it, each with its number of blocks."""
+    """Return the names of the matrices that the modules of ``model`` list
+    (``Computing.hidden_matrices``), each with its number of blocks."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
         names[id(matrix)]: blocks
@@ -153,12 +155,13 @@ def hidden_matrices(model: nn.Module) -> dict[str, int]:
 
 
 def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
-    """The share of the rate of what begins at ``place``; ``shares``: as for ``Adam.step``."""
+    """Return the share of the learning rate of the part that begins at ``place``. ``shares``: as
+    for ``Adam.step``."""
     return next((s for span, s in shares if span.start <= place < span.stop), 1.0)
 
 
 def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
-    """(N, R, C) -> about the nearest (semi-)orthogonal matrix to each, in fp32.
+    """Return for each matrix of (N, R, C) about the nearest (semi-)orthogonal one, in fp32.
 
     Five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750 σ³ + 2.0315 σ⁵
     takes all but the least singular values to between 0.7 and 1.2 (Jordan et al. 2024).

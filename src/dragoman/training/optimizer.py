@@ -29,15 +29,16 @@ _PIECE = 1 << 20
 
 
 class FlatParameters:
-    """The parameters of a model as one buffer, their gradients as another.
+    """The parameters of a model as one buffer, and their gradients as another.
 
-    Making one moves the parameters into the buffer; a parameter used twice (tied
-    weights) stands there once. ``values`` and ``gradients`` are (E,) fp32 on the model's device;
-    the gaps between parameters are and stay zero.
+    Creating an object moves the parameters into the buffer. A parameter that is used twice (tied
+    weights) is in it once. ``values`` and ``gradients`` are (E,) fp32 on the model's device; the
+    gaps between parameters are always zero.
     """
 
     def __init__(self, named_parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
-        """``named_parameters``: those of a model, each once (``model.named_parameters()``)."""
+        """``named_parameters``: the parameters of a model, each once
+        (``model.named_parameters()``)."""
         parameters = dict(named_parameters)
         device = next(iter(parameters.values())).device
         self._places: dict[str, tuple[int, torch.Size]] = {}
@@ -56,11 +57,12 @@ class FlatParameters:
 
     @property
     def spans(self) -> dict[str, slice]:
-        """The place of each parameter in the buffers, in their order."""
+        """The place of each parameter in the buffers, in the order of the buffers."""
         return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
-        """``buffer`` (E,), laid out as the values, cut into named tensors that share its memory."""
+        """Return ``buffer`` (E,), which is laid out as the values, as named tensors that share its
+        memory."""
         return {
             name: buffer[start : start + shape.numel()].view(shape)
             for name, (start, shape) in self._places.items()
@@ -69,7 +71,7 @@ class FlatParameters:
     def fill(self, buffer: Tensor, named: Mapping[str, Tensor]) -> None:
         """Copy named tensors into ``buffer`` (E,).
 
-        Raises RunError when names or shapes are not those of the model.
+        Raises RunError if the names or shapes are not those of the model.
         """
         views = self.views(buffer)
         for problem in _differences(views, named):
@@ -98,8 +100,9 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, task: Callable[[Part], T], parts: Sequence[Part], threads: int) -> list[T]:
-        """``task`` of each part, on so many threads with one of torch's each; fewer than 2: one
-        after the other, on all of torch's."""
+        """Return the result of ``task`` for each part, computed on ``threads`` threads, each of
+        which has one of torch's threads. With fewer than 2, the parts are computed one after the
+        other, on all of torch's threads."""
         if threads < 2 or len(parts) < 2:
             return [task(part) for part in parts]
         if self._pool is None:
@@ -111,8 +114,8 @@ class Adam:
     """Adam with bias correction (algorithm 1 of Kingma and Ba) and decoupled weight decay
     (Loshchilov and Hutter, 2019), in one pass over the flat buffer.
 
-    Not ``torch.optim.Adam``: making one imports torch's compiler, which takes longer than many a
-    training update and a hundred megabytes.
+    It is not ``torch.optim.Adam``, because creating one imports torch's compiler, which takes more
+    time than many training updates, and a hundred megabytes of memory.
     """
 
     def __init__(self, flat: FlatParameters, settings: OptimizerSettings) -> None:
@@ -144,9 +147,10 @@ class Adam:
     ) -> None:
         """Divide the gradients (in place), and move the values against them.
 
-        ``threads``: so many threads that sleep when they are done, as beside kernels that have
-        threads of their own; 0: torch's. ``shares``: parts of the buffer, and at which share of the
-        rate each moves; one of 0 is left as it is. Empty: all of it at the whole rate.
+        ``threads``: the number of threads, which sleep when they are done, as suits kernels that
+        have threads of their own; 0: torch's threads. ``shares``: parts of the buffer, each with
+        the share of the learning rate at which it moves; a part with 0 stays as it is. Empty: the
+        whole buffer moves at the full rate.
         """
         self._steps += 1
         parts = [(span, learning_rate * share) for span, share in shares if share]

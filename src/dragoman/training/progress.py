@@ -32,11 +32,12 @@ def make_display(
     *,
     fills: float = 0.0,
 ) -> Listener:
-    """The display that suits ``stream`` (standard error): live in a terminal, else plain lines.
+    """Return the display that suits ``stream`` (standard error): live in a terminal, else plain
+    lines.
 
-    ``task``: what is trained for, whose scores and counts are shown. ``updates``: how many the run
-    will have. ``line_every``: seconds between plain lines. ``fills``: the seconds that its updates
-    are still to be counted again to fill (``minutes.seconds_to_fill``); 0: they stay as they are.
+    ``task``: the task whose scores and counts are shown. ``updates``: the number of updates of the
+    run. ``line_every``: seconds between plain lines. ``fills``: the seconds that the run will take
+    once its number of updates is recalculated (``minutes.seconds_to_fill``); 0: it will not be.
     """
     console = Console(file=stream or sys.stderr)
     if console.is_terminal and not console.is_dumb_terminal:
@@ -45,7 +46,7 @@ def make_display(
 
 
 class RecentLoss:
-    """Loss, perplexity and speed over the updates since it was last read, by what is counted."""
+    """Loss, perplexity and speed, as means over the updates since they were last read."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -63,7 +64,7 @@ class RecentLoss:
             self._nll += record.nll * record.tokens
 
     def read(self, learning_rate: float) -> str:
-        """A phrase with the means since the last call, which begins new ones."""
+        """Return a phrase with the means since the last call, and begin new ones."""
         tokens = max(self._tokens, 1)
         speed = self._tokens / max(self._seconds, 1e-9)
         nll = self._nll / tokens
@@ -79,10 +80,12 @@ class RecentLoss:
 
 
 class ShownPace:
-    """The time that the rest will take, estimated from this session so far, validations included.
+    """The time that the rest of the run will take, including validations, estimated from this
+    session so far.
 
-    The first updates are slow, and what they promise would be far from the minutes that were asked
-    for, which the plan keeps to: until it is counted again, the rest is what these leave.
+    The first updates are slow, so an estimate from them would be far from the requested minutes,
+    which the plan will keep to. Until the plan is recalculated, the rest is therefore what is left
+    of these minutes.
     """
 
     def __init__(self, updates: int, fills: float = 0.0) -> None:
@@ -97,11 +100,12 @@ class ShownPace:
         self._started = time.monotonic()
 
     def replan(self, updates: int) -> None:
-        """The run will have ``updates`` updates, which are not counted again."""
+        """Set the final number of updates of the run; it is not recalculated."""
         self.updates, self._fills = updates, 0.0
 
     def left(self, update: int, elapsed: float) -> str:
-        """``1:02:03 left``, or nothing before the first update. ``elapsed``: seconds of the run."""
+        """Return ``1:02:03 left``, or an empty text before the first update. ``elapsed``: the
+        seconds of the run so far."""
         done = update - self._first
         if done <= 0:
             return ""
@@ -112,7 +116,7 @@ class ShownPace:
 
 
 class PlainDisplay(Listener):
-    """Lines for log files, every so often; validations in full."""
+    """Prints lines for log files at intervals, and validations in full."""
 
     def __init__(
         self, task: Task, updates: int, line_every: float, stream: TextIO, fills: float
@@ -124,7 +128,7 @@ class PlainDisplay(Listener):
         self._pace = ShownPace(updates, fills)
         self._next_line = self._next_samples = 0.0
         self._told: Sequence[Sample] = ()
-        """The samples that were shown last: those that stay are not shown again."""
+        """The samples that were shown last; a sample that has not changed is not shown again."""
 
     def begin(self, update: int) -> None:
         self._pace.begin(update)
@@ -168,7 +172,7 @@ class PlainDisplay(Listener):
 
 
 class LiveDisplay(Listener):
-    """A progress bar, the last validations and some translations, redrawn in place."""
+    """Shows a progress bar, the last validations and some translations, redrawn in place."""
 
     def __init__(self, task: Task, updates: int, console: Console, fills: float = 0.0) -> None:
         self._task = task
@@ -249,7 +253,7 @@ def score_list(scores: Mapping[str, float], task: Task) -> str:
 
 
 def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
-    """Three lines for each of the first few samples."""
+    """Return three lines for each of the first few samples."""
     for sample in list(samples)[:_SAMPLES_SHOWN]:
         yield f"source    {_make_harmless(sample.source)}"
         yield f"model     {_make_harmless(sample.translation)}"
@@ -264,9 +268,10 @@ def clock(seconds: float) -> str:
 
 
 def _make_harmless(text: str) -> str:
-    """Not longer than some lines; control characters, which could take over a terminal, replaced.
+    """Return the text cut to a few lines, without control characters, which could take over a
+    terminal.
 
-    A young model may repeat a word until it is stopped.
+    A model that has hardly been trained may repeat a word until it is stopped.
     """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
     return shortened(text, _SAMPLE_CHARACTERS)

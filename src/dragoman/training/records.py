@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 Weights = Literal["current", "ema", "average"]
-"""Which weights were validated: the present ones, their moving average, or the mean of the last
+"""Which weights were validated: the current ones, their moving average, or the mean of the last
 snapshots."""
 
 MAX_SHOWN = 1000
-"""Characters of a text of a sample that are recorded."""
+"""The number of characters that are recorded of a text of a sample."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sample:
     translation: str
 
     def shortened(self, most: int = MAX_SHOWN) -> Sample:
-        """The sample with each text cut to ``most`` characters: documents have thousands."""
+        """Return the sample with each text cut to ``most`` characters; documents have thousands."""
         return Sample(
             *(shortened(text, most) for text in (self.source, self.reference, self.translation))
         )
@@ -68,7 +68,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateRecord:
-    """One change of the weights; the numbers of a skipped one are None where not finite."""
+    """One update of the weights. Numbers of a skipped update are None if they are not finite."""
 
     kind: Literal["update"] = "update"
     update: int
@@ -86,7 +86,7 @@ class UpdateRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationRecord:
-    """One look at the development set."""
+    """One validation on the development set."""
 
     kind: Literal["validation"] = "validation"
     update: int
@@ -102,7 +102,8 @@ Record = UpdateRecord | ValidationRecord
 
 
 def as_json(record: Record) -> str:
-    """One line without its end. A score that is not finite, which JSON cannot say, becomes null."""
+    """Return one line without its line end. A score that is not finite becomes null, because JSON
+    cannot express it."""
     content = asdict(record)
     for name, value in content.get("scores", {}).items():
         if not math.isfinite(value):
@@ -111,7 +112,7 @@ def as_json(record: Record) -> str:
 
 
 class Listener(ABC):
-    """Someone who follows a training run: a display, ``TensorBoard``."""
+    """The interface of what follows a training run, such as a display or ``TensorBoard``."""
 
     @abstractmethod
     def begin(self, update: int) -> None:

@@ -194,8 +194,8 @@ class TrainingSettings(Settings):
     """The number of updates between validations. The last update is always followed by one. 0: no
     validations."""
     metric: str = Field(default="loss", min_length=1, max_length=100)
-    """The validation score that determines the best weights. Default: the main metric of the task
-    (BLEU for translation, WER for recordings)."""
+    """The validation score that determines the best weights. A recipe that does not set it uses the
+    main metric of the task (BLEU for translation, WER for recordings)."""
     patience: int = Field(default=0, ge=0, le=1_000_000)
     """Stop after this many validations without an improvement. 0: never."""
     checkpoint_every: int = Field(default=0, ge=0, le=1_000_000_000)

@@ -1,9 +1,11 @@
-"""The training loop: one update after another, validated, saved, resumable at any moment.
+"""The training loop makes one update after another, validates, saves, and can be resumed at any
+moment.
 
-The trainer is handed a model, the batches of each update and a way to evaluate, and never sees
-recipes, vocabularies or search. What happens after k updates depends on the state after k updates
-alone, so a run that was killed ends as one that was not. After every update the order is: record,
-snapshot, validation, checkpoint; what happened behind the last checkpoint is done again.
+The trainer gets a model, the batches of each update and a function that evaluates; it does not know
+recipes, vocabularies or search. What happens after k updates depends only on the state after k
+updates, so a run that was killed and resumed ends like one that was not. The order after every
+update is: record, snapshot, validation, checkpoint. What was done after the last checkpoint is
+repeated.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ Reason = Literal["finished", "patience", "interrupted"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a training, whole or stopped."""
+    """The result of a training run that was finished or stopped."""
 
     update: int
     """The number of updates done so far."""
@@ -60,11 +62,11 @@ class Outcome:
     elapsed: float
     """Seconds of updates and validations, over all resumptions."""
     epochs: float = math.inf
-    """The number of times that each example was seen; infinite if nobody counts it."""
+    """The number of times that each example was seen; infinite if it is not counted."""
 
 
 class Trainer:
-    """Trains one model into one run folder. Make it, then ``run`` it; that also resumes."""
+    """Trains one model into one run folder. ``run`` starts the training, or resumes it."""
 
     def __init__(
         self,
@@ -83,11 +85,13 @@ class Trainer:
         resume_command: str = "",
         correction: Correction | None = None,
     ) -> None:
-        """``folder``: the run's, which the caller holds locked (``runs/lock.py``).
+        """``folder``: the run's folder, which the caller has locked (``runs/lock.py``).
 
         ``model`` is moved to the ranks' device, and its parameters into flat memory.
-        ``objective``: what it is trained to do. ``schedule``: update, from 1 -> learning rate.
-        ``lower_is_better``: of the metric of the settings, among what ``evaluate`` measures.
+        ``objective``: what it is trained to do. ``schedule``: the learning rate of each update,
+        counted from 1.
+        ``lower_is_better``: True if lower values are better for ``settings.metric``, which is among
+        the scores that ``evaluate`` measures.
         ``ranks``: left out, this process trains alone on the CPU. ``correction``: left out, a plan
         for minutes stays as it was made.
         """
@@ -122,10 +126,11 @@ class Trainer:
         self._saved_when = time.monotonic()
 
     def run(self) -> Outcome:
-        """Train to the end, or until somebody asks to stop (Ctrl-C, SIGTERM); both are saved.
+        """Train to the end, or until a request to stop (Ctrl-C, SIGTERM). In both cases, the run is
+        saved.
 
-        Goes on from the newest checkpoint of the folder if there is one. Raises TrainingError when
-        it cannot go on, RunError when the checkpoint does not fit.
+        The training continues from the newest checkpoint of the folder, if there is one. Raises
+        TrainingError if it cannot continue, and RunError if the checkpoint does not fit.
         """
         if self.ranks.first:
             self._checkpoints.sweep()
@@ -186,7 +191,7 @@ class Trainer:
             self._complain()
 
     def _complain(self) -> None:
-        """Say that an update was skipped; when there were too many, save and give up."""
+        """Report that an update was skipped. If too many were, save the run and raise an error."""
         state, most = self._state, self.settings.max_bad_updates
         self._say(
             f"update {state.update:,}: loss or gradient is not finite; skipped "
@@ -246,7 +251,8 @@ class Trainer:
             self._save()
 
     def _correct_if_due(self) -> None:
-        """Once in a run that was given minutes: count its updates again, by what they took."""
+        """Recalculate the number of updates from the time that the first ones took. This is done
+        once in a run that was given minutes."""
         correction, update = self._correction, self._state.update
         if correction is None or not awaits_correction(self.settings, update):
             return
@@ -277,13 +283,14 @@ class Trainer:
         return out_of_patience or self._state.update >= self.settings.updates
 
     def _has_ended(self) -> bool:
-        """True if it is done, and the final content of model.safetensors is decided."""
+        """Return True if the training is done and model.safetensors has its final content."""
         return self._is_done() and self._state.finished == self._state.update
 
     # ---- endings
 
     def _finish(self) -> Outcome:
-        """Decide what model.safetensors holds, and save a last time. May be done twice."""
+        """Choose the weights in model.safetensors, and save for the last time. Doing it again
+        changes nothing."""
         if self.ranks.first:
             with suppress(Interrupted):
                 self._choose_weights()
@@ -334,7 +341,8 @@ class Trainer:
     # ---- the state, in files and in other processes
 
     def _restore(self) -> bool:
-        """Go on from the newest checkpoint or begin, all processes alike -> whether it begins."""
+        """Continue from the newest checkpoint, or begin, in all processes alike. Return True if the
+        run begins."""
         found = self.ranks.first and self._checkpoints.exists
         checkpoint = self._checkpoints.latest() if found else None
         if checkpoint is not None:
@@ -359,9 +367,9 @@ class Trainer:
         return checkpoint is None
 
     def _forget_what_is_lost(self) -> None:
-        """Weights that somebody removed, damaged or replaced are not the best ones any more.
+        """Forget the best weights if their file was removed, damaged or replaced.
 
-        What a run that has ended holds is left alone, as long as it holds something.
+        If the run has ended and its file still has weights, nothing is changed.
         """
         state, ended = self._state, self._has_ended()
         if state.best_value is None and not ended:
@@ -391,7 +399,7 @@ class Trainer:
         self._saved_when = time.monotonic()
 
     def _share_state(self) -> None:
-        """All processes take over the state of the first."""
+        """Make all processes use the state of the first."""
         text = self.ranks.broadcast_text(self._state.to_json() if self.ranks.first else "")
         self._state.take(TrainingState.from_json(text, self.folder))
 

@@ -1,8 +1,8 @@
 """One update of the weights: gradients of its micro-batches, summed over the processes, clipped,
 and one step of the optimizer.
 
-Everything that an update changes lives here: the flat parameters, their moments, the moving
-average. The trainer decides when.
+Everything that an update changes is in this module: the flat parameters, their moments and the
+moving average. The trainer decides when to update.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from dragoman.training.settings import TrainingSettings, TrainingWay
 from dragoman.training.weights import MovingAverage
 
 Batches = Callable[[int, int, int], Sequence[MakeBatch]]
-"""Updates done, process, number of processes -> what that process does of the next update. A pure
-function; the shares of all processes together are the same examples for any number of them."""
+"""A function from the number of updates done, the process and the number of processes to the share
+of that process in the next update. It is pure; the shares of all processes together are the same
+examples for any number of processes."""
 
 
 class Updater:
@@ -60,7 +61,7 @@ class Updater:
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
         self.way: TrainingWay | None = None
-        """The way in which it computes; ``repeat_choices`` chooses it."""
+        """The way in which the model computes; ``repeat_choices`` chooses it."""
         self._masks_by_kernels = False
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
@@ -117,7 +118,8 @@ class Updater:
         )
 
     def gradients(self, seed: int, splits: Splits, warn: Callable[[str], None]) -> Gradients:
-        """The gradients that ``update`` takes. ``seed``: of dropout; ``warn`` gets messages."""
+        """Return the gradients that ``update`` needs. ``seed``: the seed of dropout; ``warn`` is
+        called with messages."""
         return Gradients(
             self.model,
             self.objective,
@@ -131,17 +133,18 @@ class Updater:
     # ---- what is saved, and gone on from
 
     def weights(self) -> dict[str, Tensor]:
-        """The present weights by name; they share memory with the model."""
+        """Return the current weights by name. They share memory with the model."""
         return self.flat.views(self.flat.values)
 
     def moments(self) -> dict[str, dict[str, Tensor]]:
-        """The numbers that a checkpoint holds besides the weights, by name."""
+        """Return the numbers that a checkpoint contains besides the weights, by name."""
         return {name: self.flat.views(buffer) for name, buffer in self._moments().items()}
 
     def restore(self, checkpoint: Checkpoint | None, state: TrainingState) -> None:
-        """Take over a checkpoint, where this process has one; then all take over the first's.
+        """Load a checkpoint if this process has one. Then all processes take over the weights and
+        moments of the first.
 
-        Errors: ``RunError`` where its moments are those of another optimizer.
+        Errors: ``RunError`` if the moments are those of another optimizer.
         """
         kind = self.settings.optimizer.kind
         if checkpoint is None:
@@ -161,9 +164,9 @@ class Updater:
         self.adam.steps = state.steps
 
     def repeat_choices(self, state: TrainingState) -> str | None:
-        """Take the way to compute that ``state`` says was begun with, or else that of the settings.
+        """Compute in the way that ``state`` records, or else in that of the settings.
 
-        Returns a warning where the results of a resumed run will not be the same to the last bit.
+        Returns a warning if the results of a resumed run will not be the same to the last bit.
         """
         way, warning = repeated(self.model, self.settings, state, self.ranks)
         note(way, state, self.ranks)
@@ -172,7 +175,7 @@ class Updater:
         return warning
 
     def compute_by(self, way: TrainingWay) -> None:
-        """Computes by ``way`` from now on."""
+        """Compute by ``way`` from now on."""
         self.way = way
         put_in_force(way, self.model)
 

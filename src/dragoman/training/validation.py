@@ -23,14 +23,15 @@ from dragoman.training.settings import TrainingSettings
 from dragoman.training.weights import save_weights, swap
 
 ERROR_RATES = frozenset({"wer", "cer", "ter"})
-"""Metrics in percent of what should have been written, as recipes name them."""
+"""The names of metrics that are errors in percent of the reference, as in recipes."""
 Evaluate = Callable[[int], Evaluation]
-"""Updates done -> how good the model is. Called in evaluation mode, without gradients."""
+"""A function from the number of updates done to the evaluation of the model. It is called in
+evaluation mode, without gradients."""
 
 
 @dataclass(eq=False)
 class Validator:
-    """Evaluates the model and judges the outcome; ``state`` remembers the best so far."""
+    """Evaluates the model and judges the result. ``state`` stores the best result so far."""
 
     model: nn.Module
     flat: FlatParameters
@@ -44,10 +45,11 @@ class Validator:
     """The path of the weights, RUN/model.safetensors."""
 
     def validate(self, weights: Weights, values: Tensor | None = None) -> ValidationRecord:
-        """Evaluate, with ``values`` (E,) instead of the present ones if given, and judge.
+        """Evaluate the model and judge the result. If ``values`` (E,) are given, they are used
+        instead of the current weights.
 
-        Better weights than all before are written to ``path``. Raises Interrupted when somebody
-        asks to stop meanwhile; then nothing has changed.
+        Weights that are better than all before are written to ``path``. Raises Interrupted if a
+        request to stop arrives during the evaluation; then nothing has changed.
         """
         with self._in_place(values):
             began = time.perf_counter()
@@ -77,7 +79,7 @@ class Validator:
         )
 
     def keep(self, which: str, value: float | None = None, values: Tensor | None = None) -> None:
-        """Write ``values`` (E,), or the present weights, to ``path``; the metadata say which."""
+        """Write ``values`` (E,), or the current weights, to ``path``; the metadata tell which."""
         metadata = {"weights": which, "update": str(self.state.update)}
         if value is not None:
             metadata |= {"metric": self.settings.metric, "value": repr(value)}
@@ -115,14 +117,14 @@ class Validator:
         return value < best if self.lower_is_better else value > best
 
     def _is_nothing(self, value: float) -> bool:
-        """True if a model that writes nothing would score as well."""
+        """Return True if a model that writes nothing would score as well."""
         if self.lower_is_better:
             return self.settings.metric in ERROR_RATES and value >= 100
         return value <= 0
 
     @contextmanager
     def _in_place(self, values: Tensor | None) -> Iterator[None]:
-        """The model has ``values`` as its weights meanwhile."""
+        """Use ``values`` as the weights of the model inside the ``with`` block."""
         if values is None:
             yield
             return

@@ -105,7 +105,7 @@ def test_what_holds_nothing_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"empty\.txt is empty"):
         list(read_pairs(CorpusSettings(source=str(empty), format="documents")))
     (tmp_path / "folder").mkdir()
-    with pytest.raises(DataError, match="without any file that is not empty"):
+    with pytest.raises(DataError, match="has no file with any content"):
         list(read_pairs(CorpusSettings(source=str(tmp_path / "folder"), format="file")))
 
 

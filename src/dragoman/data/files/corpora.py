@@ -161,7 +161,7 @@ def files_of(name: str | None) -> list[Path]:
         and not any(part.startswith(".") for part in one.relative_to(path).parts)
     ]
     if not found:
-        raise DataError(f"{path} is a folder without any file that is not empty")
+        raise DataError(f"the folder {path} has no file with any content")
     return found
 
 

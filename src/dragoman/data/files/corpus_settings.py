@@ -87,17 +87,17 @@ class CorpusSettings(Settings):
     """The file of target sentences. Leave it out if ``source`` contains both sides."""
     format: Format = "auto"
     """The format of the files. auto: lines for two files; for one file, tsv, csv, jsonl, tmx, xliff
-    or po, depending on its name. From tmx, xliff and po files, only finished translations are used:
-    none that is fuzzy, waits for a review, or was made by a machine. For tasks whose examples have
-    a source but no target, ``source`` may be a folder of files, and the format is text (each line
-    is a text), documents (blank lines separate texts) or file (each file is one text). trees:
-    bracketed trees, in a file or a folder of files (task parsing). tags: words and their tags, as
-    columns, as ``word_TAG`` or as trees (task tagging). folders: ``source`` is a folder that has a
-    subfolder of recordings or pictures for each label. spoken: recordings with transcripts.
-    ``source`` is a folder with a .txt file beside each recording, a .tsv, .csv or .jsonl file that
-    lists them, a folder with metadata.csv, or a Kaldi data folder. idx: ``source`` and ``target``
-    are IDX files of pictures and of their labels. coco: boxes in pictures, in COCO's JSON (task
-    detection); a folder stands for the one JSON file in it."""
+    or po, depending on its name. tmx, xliff, po: only finished translations are used, not those
+    that are fuzzy, await review or were made by a machine. text, documents, file: for tasks whose
+    examples have a source but no target; each line is a text, blank lines separate texts, or each
+    file is one text; ``source`` may be a folder of files. trees: bracketed trees, in a file or a
+    folder of files (task parsing). tags: words and their tags, as columns, as ``word_TAG`` or as
+    trees (task tagging). folders: ``source`` is a folder that has a subfolder of recordings or
+    pictures for each label. spoken: recordings with transcripts; ``source`` is a folder with a .txt
+    file next to each recording, a .tsv, .csv or .jsonl file that lists them, a folder with
+    metadata.csv, or a Kaldi data folder. idx: ``source`` and ``target`` are IDX files of pictures
+    and of their labels. coco: boxes in pictures, in COCO's JSON (task detection); a folder stands
+    for the one JSON file in it."""
     section: int = Field(SECTION, ge=100, le=100_000_000)
     """For tasks whose examples have a source but no target: the maximum number of characters in a
     text. A longer text is split into several, at the end of a line or a word."""

@@ -110,7 +110,7 @@ def of_part(
 
 
 def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
-    """Return a function that makes the slider of the head alone."""
+    """Return a function that makes a single slider, the one that selects the head."""
 
     def made(model: Network) -> Sliders:
         most = max((one.heads for one in model.attentions_of(part)), default=0)

@@ -28,8 +28,8 @@ from dragoman.pictures.records import Chart, Series
 
 
 def cost_figure() -> Drawn:
-    """Count the operations at length 1000, width 1000 and kernel 3 in both ways, and time layers
-    on this machine."""
+    """Count the operations at length 1000, width 1000 and kernel 3, with and without projections of
+    the input, and time layers on this machine."""
     n = d = 1000
     every = [
         attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, 3),

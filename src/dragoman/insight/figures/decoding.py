@@ -217,7 +217,8 @@ def _scores(found: Sequence[Hypothesis], alpha: float) -> list[float]:
 
 
 def _crossings(subject: Subject) -> int:
-    """Return the number of pairs of drawn hypotheses that change places between the ends of α."""
+    """Return the number of pairs of drawn hypotheses whose order at the largest α is not that at
+    the smallest."""
     found = _likeliest_by_length(subject)
     first, last = (np.array(_scores(found, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
     turned = np.sign(first[:, None] - first) * np.sign(last[:, None] - last)

@@ -1,4 +1,5 @@
-"""Figures of positions (paper §3.5): the four attempts, the identity, and learned ones."""
+"""Figures of positions (paper §3.5): four encodings (the index, the normalised index, the index in
+binary, and sines), the identity PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), and learned positions."""
 
 from __future__ import annotations
 

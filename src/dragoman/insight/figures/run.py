@@ -98,7 +98,7 @@ def _reverse(subject: Subject) -> tuple[str, str]:
 
 
 def importance_figure(subject: Subject) -> Drawn:
-    """Draw the loss without each head."""
+    """Draw how much the loss grows when one head at a time is switched off."""
     pairs = subject.pairs or ((subject.sentence, subject.output.text),)
     found = head_importance(subject.predictor, pairs)
     return Drawn(
@@ -191,7 +191,9 @@ def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
 
 
 def pronoun_figure(subject: Subject) -> Drawn:
-    """Draw both hops, for the animal and for the street."""
+    """Draw both hops of a pronoun (``insight/pronoun.py``): from the German pronoun to "it", and
+    from "it" to the words that decide, in a sentence about the animal and in one about the
+    street."""
     if not subject.is_demo:
         raise DragomanError(
             "the figure pronoun needs a run trained on the demo corpus. Create one with "

@@ -151,7 +151,7 @@ class Int8Searching(SearchSession):
 
     def select(self, rows: Integers) -> None:
         if not self.state.select(np.ascontiguousarray(rows, np.int64)):
-            raise IndexError(f"select: rows {rows.tolist()} of a state that has {self.state.rows}")
+            raise IndexError(f"select: rows {rows.tolist()}, but there are only {self.state.rows}")
 
     def admit(self, sources: Sequence[Source]) -> None:
         every = [np.asarray(source) for source in sources]

@@ -38,8 +38,8 @@ OPTIONAL = ("trees", "boxes", "painting", "masking", "search")
 
 
 class Recipe(Sections):
-    """The complete settings of a run. ``Recipe.load`` reads a recipe file; ``save`` writes one with
-    all settings."""
+    """The complete settings of a run. In Python, ``Recipe.load`` reads a recipe file, and ``save``
+    writes one with all settings."""
 
     tasks: ClassVar[Mapping[str, Spec]] = {}
     """All tasks, by their names in recipes."""

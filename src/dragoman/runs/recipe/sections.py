@@ -71,9 +71,9 @@ class DataSettings(Settings):
     """A folder or bucket that dragoman prepare wrote. The text in it is used, and the files of
     ``train`` are not read."""
     synthetic_voices: int = Field(0, ge=0, le=100)
-    """For transcription: the number of times that each training text is also spoken, each time by
-    another synthetic voice of espeak-ng and flite, as far as they are installed. 0: never. The row
-    synthetic-voices of ``dragoman ablate`` tells the gain."""
+    """For transcription: the number of times that each training text is also spoken, each time by a
+    different synthetic voice of espeak-ng or flite, if these are installed. 0: never. The row
+    synthetic-voices of ``dragoman ablate`` measures what this gains."""
     dev: CorpusSettings | None = None
     """The validation data. If it is not given, it is held out of ``train``."""
     test: CorpusSettings | None = None

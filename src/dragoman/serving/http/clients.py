@@ -53,7 +53,8 @@ def holder(host: str) -> str:
 
 
 def stranger(http: Request) -> Client:
-    """The client by its address, or by that which a trusted proxy gave, while no key is known."""
+    """Return the client of a request without a known key. It is identified by its address, or by
+    the address that a trusted proxy reports."""
     return Client(holder(http.client.host) if http.client else "unknown")
 
 

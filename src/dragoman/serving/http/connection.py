@@ -123,7 +123,8 @@ def _without_escaped_slashes(body: bytes) -> bytes:
 
 
 def _values(text: str) -> int:
-    """An estimate of the number of values in JSON, whose strings may contain these characters."""
+    """Return an estimate of the number of values in a JSON text. It counts commas and brackets,
+    which strings may contain too, so it may be too high."""
     return text.count(",") + text.count("[") + text.count("{")
 
 
@@ -219,7 +220,7 @@ class Sites:
     def __init__(self, host: str, allowed: Sequence[str], origins: Sequence[str]) -> None:
         """``host``: the name or address on which the server listens. ``allowed``: further names,
         where ``*.example.org`` stands for all below example.org, and ``*`` for every name.
-        ``origins``: the web sites."""
+        ``origins``: the web sites whose pages may send requests to this server."""
         self._names = {host.lower(), "localhost", "*.localhost", *allowed}
         self._origins = set(origins)
 
@@ -242,7 +243,8 @@ class Sites:
             )
 
     def _is_own(self, name: str) -> bool:
-        """True for an own name, an address, which no site can redirect, or no name (HTTP/1.0)."""
+        """True if ``name`` is one of the server's names, an IP address (which no web site can
+        redirect), or missing (HTTP/1.0)."""
         if not name or is_address(name) or name in self._names or "*" in self._names:
             return True
         return any(name.endswith(one[1:]) for one in self._names if one.startswith("*."))

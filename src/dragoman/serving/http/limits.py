@@ -196,8 +196,9 @@ class Places:
 
     @contextmanager
     def held(self, client: str, places: int) -> Iterator[None]:
-        """Hold ``places`` for a request while the context lasts. Raises Refusal 429; a request that
-        is alone gets as many as it takes."""
+        """Hold ``places`` for a request while the context lasts. A request may have any number if
+        no other request holds places. Raises Refusal 429 if there are too few left, of the client
+        or of all clients."""
         own = self._held.get(client, [])
         if own and sum(own) + places > self._of_client:
             raise Refusal(

@@ -52,7 +52,8 @@ class FairExecutor:
     """A thread in which clients take turns. It belongs to the event loop; ``close`` it last."""
 
     def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
-        """``of_client`` and ``of_all``: the most turns that one client, and all, may wait for."""
+        """``of_client`` and ``of_all``: the largest number of turns that one client may wait for,
+        and that all clients together may wait for."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._jobs = Turns[_Job[Any]]()
         self._at_work = False

@@ -1,7 +1,7 @@
 """Endpoints made of functions, and the table of the server's tasks.
 
-An endpoint reads one message and answers another, whole or in parts, within the limits of its
-client and the time limit of a request.
+An endpoint reads one message and answers with another, as a whole or in parts, within the limits of
+its client and the time limit of a request.
 """
 
 from __future__ import annotations

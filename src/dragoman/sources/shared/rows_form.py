@@ -167,13 +167,13 @@ class RowsForm(Form):
         return None
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
-        raise NotImplementedError("rows are no tokens")
+        raise NotImplementedError("rows are not tokens")
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         raise NotImplementedError("rows are not written")
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
-        raise NotImplementedError("rows are no tokens")
+        raise NotImplementedError("rows are not tokens")
 
 
 def input_of(source: Form) -> int | RowsSource:

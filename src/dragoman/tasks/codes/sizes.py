@@ -100,7 +100,8 @@ class CodesBuilder(PicturesBuilder):
 
 
 def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
-    """The list, split by its captions if there are many."""
+    """Return the corpus. If there are many captions, all pictures of a caption form a group, which
+    is put on the same side of a split."""
     captions = {pair.target for pair in islice(read_pairs(corpus), _LOOKED_AT)}
     if len(captions) < _CAPTIONS:
         return corpus

@@ -22,7 +22,8 @@ from dragoman.sources.picture.settings import PictureSource
 
 @dataclass(frozen=True)
 class CodesSpec(Spec):
-    """Pictures. Labels or captions are ignored."""
+    """The specification of the task that learns codes of pictures. Labels and captions of the
+    pictures are ignored."""
 
     target_file: ClassVar[str] = CODES
     never_generated: ClassVar[str] = "pictures"

@@ -97,7 +97,7 @@ class SetPredictor(Writing):
         return self.label
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        raise AssertionError("nothing looks into a set predictor")
+        raise AssertionError("attention cannot be inspected in a set predictor")
 
     def encode(self, source: Sequences) -> Memory:
         assert self.front_end is not None, "boxes are found in pictures"

@@ -60,7 +60,7 @@ class PaintArguments:
 
 
 def paint(args: PaintArguments) -> None:
-    """Paint a picture of a caption.
+    """Paint a picture from a caption.
 
     The model writes the codes of the picture, from left to right and from top to bottom. By default
     the most probable picture is painted; with --sample, pictures are drawn by their probabilities.

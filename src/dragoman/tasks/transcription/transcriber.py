@@ -4,8 +4,8 @@
     print(transcriber("talk.wav"))
     transcriber("talk.wav").captions("srt")
 
-The parts of a recording are read one by one (``sources/frames/cutting.py``), so an hour takes the
-memory of some parts.
+The parts of a recording are read one by one (``sources/frames/cutting.py``), so an hour needs only
+as much memory as a few parts.
 
 The times of words come from CTC, which gives their order, and from the loudness of the recording.
 Dynamic programming finds the most probable assignment of the tokens to the rows of the encoder

@@ -76,8 +76,9 @@ def transcribe(args: TranscribeArguments) -> None:
 
     The run must have been trained on recordings and their texts. Long recordings are cut at
     silences, so that an hour takes little memory. Several recordings are transcribed one after the
-    other; those that cannot be read are named, and the others are written. On standard output, a
-    line of text of several recordings begins with the name of its recording and a tab.
+    other; the command names those that cannot be read, and continues. If there are several
+    recordings, each line of text on standard output begins with the name of its recording and a
+    tab.
 
     Examples:
 

@@ -100,9 +100,9 @@ class Aligner:
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
     ) -> MeasuredAligner:
-        """Align pairs and measure the error: by the given head on all of them, or by the head that
-        does best on the first ``development`` pairs, on the others. With 0, the head is chosen and
-        measured on all pairs, as an oracle.
+        """Align pairs and measure the error. If a head is given, it is measured on all pairs.
+        Otherwise, the head that does best on the first ``development`` pairs is measured on the
+        remaining ones; with 0, the head is chosen and measured on all pairs, as an oracle.
 
         Errors: ``DataError`` for links that do not fit the pairs.
         """

@@ -69,8 +69,8 @@ class LinePlan:
         return Passage("", (Piece(line, "", tuple(values)),))
 
     def _is_cut(self, line: str) -> bool:
-        """Decide if a line is translated sentence by sentence, and warn if that may matter and is
-        unknown."""
+        """Decide whether a line is translated sentence by sentence. Warn, once, if the line has
+        several sentences and is translated as one."""
         if self._single is False or (self._single is None and self._has_warned):
             return False
         language = self._engine.source.language

@@ -22,7 +22,8 @@ from dragoman.search.settings import SearchSettings
 
 
 def candidates_of(settings: SearchSettings, count: int) -> SearchSettings:
-    """Make a search for ``count`` candidates: samples if it samples, else the n best of a beam."""
+    """Return settings for a search for ``count`` candidates: samples if ``settings`` sample, else
+    the n best of a beam."""
     changes: dict[str, int] = {"n_best": max(count, settings.n_best)}
     if settings.sampling is None and not settings.alternatives:
         changes["beam"] = max(changes["n_best"], settings.beam)

@@ -38,8 +38,8 @@ class Reranker:
     """A language model that scores translations. It must not be used by several threads at once."""
 
     def __init__(self, run: Run, language: str) -> None:
-        """``language`` is that of the translations. Errors: ``RunError`` for a run that is no
-        language model, or writes another language."""
+        """``language`` is that of the translations. Errors: ``RunError`` for a run that is not a
+        language model, or that writes another language."""
         if run.task.reads:
             raise RunError(f"{run.folder} is a {run.task.called}. Set --rerank to a language model")
         written = run.recipe.languages.target

@@ -1,8 +1,8 @@
 """Cross-entropy with label smoothing (paper §5.4), without ever holding all logits.
 
 The logits of a batch, P x V, are its largest tensor by far. Here the decoder's hidden states are
-projected a piece at a time; a piece's gradient is computed right behind its loss, while its logits
-are still in cache, so that neither the forward nor the backward pass keeps any.
+projected a piece at a time. The gradient of a piece is computed immediately after its loss, while
+its logits are still in cache, so neither the forward nor the backward pass keeps any logits.
 
 With smoothing ε the target distribution is 1 - ε on the right token plus ε / V on every token::
 
@@ -38,12 +38,12 @@ _LOGITS_AT_ONCE = {"cpu": 1 << 23, "cuda": 1 << 27}
 
 
 class KernelCrossEntropy:
-    """The fused native loss while the output layer computes by kernels, else ``piecewise``."""
+    """The fused native loss if the output layer computes with kernels, else ``piecewise``."""
 
     def __init__(
         self, layer: Linear | Embedding, piecewise: CrossEntropy, smoothing: float
     ) -> None:
-        """``layer``: whose weight, (V, D), ``piecewise`` projects by."""
+        """``layer``: the layer with whose weight (V, D) ``piecewise`` projects."""
         self._layer = layer
         self._piecewise = piecewise
         self._smoothing = smoothing
@@ -61,7 +61,8 @@ class KernelCrossEntropy:
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The plain formula, from logits (P, V): sums of the smoothed loss and of the plain one."""
+    """Return the sums of the smoothed loss and of the plain one, by the plain formula, from logits
+    (P, V)."""
     log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
     nll = -log_probabilities.gather(-1, targets[:, None]).sum()
     uniform = -log_probabilities.mean(dim=-1).sum()
@@ -71,8 +72,8 @@ def smoothed_cross_entropy(
 def mixed_cross_entropy(
     logits: Tensor, targets: Tensor, others: Tensor, shares: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """``smoothed_cross_entropy`` of targets and of others, in the shares (P,) and what is left of
-    them (Zhang et al., 2018)."""
+    """Return a mixture of two ``smoothed_cross_entropy``: that of the targets with the shares (P,)
+    as weights, and that of the other targets with the rest (Zhang et al., 2018)."""
     log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
     own, other = (-log_probabilities.gather(-1, one[:, None])[:, 0] for one in (targets, others))
     nll = (shares * own + (1 - shares) * other).sum()
@@ -90,7 +91,7 @@ class PiecewiseCrossEntropy:
         smoothing: float,
         logits_at_once: int | None = None,
     ) -> None:
-        """``parameters``: all that ``project`` may use, and more; the model's will do."""
+        """``parameters``: at least those that ``project`` uses; you can pass all of the model."""
         self.project = project
         self.smoothing = smoothing
         self._logits_at_once = logits_at_once
@@ -113,7 +114,7 @@ class PiecewiseCrossEntropy:
         return loss, nll
 
     def _look_at(self, hidden: Tensor) -> tuple[Tensor, ...]:
-        """Which parameters the projection uses, and how wide it is: seen on one row."""
+        """Find out, on one row, which parameters the projection uses and how wide it is."""
         with torch.enable_grad():
             logits = self.project(hidden[:1].detach().requires_grad_())
         gradients = torch.autograd.grad(logits.sum(), self._candidates, allow_unused=True)
@@ -124,7 +125,7 @@ class PiecewiseCrossEntropy:
 
 
 class _Pieces(torch.autograd.Function):
-    """Loss and, in the same pass, its gradients; backward only hands them out."""
+    """Computes the loss and, in the same pass, its gradients; ``backward`` only returns them."""
 
     @staticmethod
     def forward(
@@ -164,7 +165,7 @@ class _Pieces(torch.autograd.Function):
 
 
 class _Piece(torch.autograd.Function):
-    """The loss of one piece, and its gradient instead of what autograd would keep for it.
+    """Computes the loss of one piece, and keeps its gradient instead of what autograd would keep.
 
     d loss / d logits = softmax - ε / V - (1 - ε) [v = target]
     """
