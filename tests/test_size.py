@@ -18,11 +18,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 581,
-    "code lines in src": 67_335,
-    "code lines beside src": 1_038,
-    "code lines in benchmarks": 5_923,
-    "lines of the page in web/src": 18_581,
+    "Python files in src": 590,
+    "code lines in src": 68_213,
+    "code lines beside src": 1_015,
+    "code lines in benchmarks": 5_819,
+    "lines of the page in web/src": 18_597,
     "lines of C++ in src": 7_269,
     "lines of data, style and scripts in src": 2_867,
 }

@@ -108,6 +108,8 @@ def test_what_changes_the_tokens_changes_the_key_of_their_store(
             continue  # files that are not there
         if path[-1] == "prepared":
             continue  # a folder that is not there
+        if path == ("languages", "tag"):
+            continue  # this vocabulary has no tags; tests/interop/test_tags.py has one
         if path[0] not in ("data", "languages"):  # all of these at once, below
             elsewhere = changed(elsewhere, path, value) or elsewhere
         elif variant := changed(recipe, path, value):
