@@ -80,7 +80,7 @@ def test_a_run_does_not_go_on_with_other_text(
     text[0].write_text(text[0].read_text("utf-8").replace("The", "Any"), encoding="utf-8")
     said = dragoman("resume", run)
     assert said.code == 1
-    assert "my.en + my.de" in said.err and "not what it was begun with" in said.err
+    assert "my.en + my.de" in said.err and "has changed since the run was begun" in said.err
 
 
 def test_dev_text_is_held_to_what_the_run_began_with_and_kept_apart_from_training(
@@ -105,10 +105,10 @@ def test_dev_text_is_held_to_what_the_run_began_with_and_kept_apart_from_trainin
     Path(files["test"][0]).write_text("Another line.\n", encoding="utf-8")
     said.clear()
     resume(run, say=said.append, display=False)
-    assert any("test text" in line and "not what it was begun with" in line for line in said)
+    assert any("test text" in line and "changed since the run was begun" in line for line in said)
     with Path(files["dev"][1]).open("a") as dev:
         dev.write("\n")
-    with pytest.raises(RunError, match=r"dev text .* not what it was begun with"):
+    with pytest.raises(RunError, match=r"dev text .* changed since the run was begun"):
         resume(run, say=lambda _: None, display=False)
 
 

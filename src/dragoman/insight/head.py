@@ -74,7 +74,7 @@ def open_attention(
     layers = model.attentions_of(part)
     if not 0 <= layer < len(layers):
         raise DragomanError(
-            f"there is no layer {layer + 1} of {part} attention; this run has {len(layers)}, from 1"
+            f"there is no layer {layer + 1} of {part} attention; this run has {len(layers)} of them"
         )
     attention = layers[layer]
     ids = predictor.source_ids(source)

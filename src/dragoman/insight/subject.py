@@ -76,9 +76,10 @@ class Subject:
         precision: InferencePrecision = "auto",
         train: TrainSmall | None = None,
     ) -> Subject:
-        """Open a run's predictor. ``sentence``: given, or the demo's own, or a sample of the run's
-        evaluation of medium length. ``looking``: it is examined even if the figures cannot be
-        made. ``precision``: that of the computation of its output. ``train``: see the field.
+        """Open a run's predictor. ``sentence``: if omitted, the demo's own, or a sample of medium
+        length from the run's evaluation. ``looking``: the run is opened to be examined, even if the
+        figures cannot be made. ``precision``: the precision in which its output is computed.
+        ``train``: see the field.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """

@@ -56,8 +56,8 @@ def check_growth(name: object, size: int, taken: int) -> None:
     for a file of ``size`` bytes, because it names one weight many times."""
     if taken > _ANY_MODEL + _MOST_GROWTH * size:
         raise RunError(
-            f"{name} would grow from {size:,} to {taken:,} bytes: one weight has too many names, "
-            "or one row too many tokens. No known model is like that"
+            f"{name} would grow from {size:,} to {taken:,} bytes: it contains one weight under too "
+            "many names, or one row for too many tokens. No known model is like that"
         )
 
 

@@ -297,7 +297,7 @@ def _check_kind(folder: Path, file: ModelBin) -> None:
 def _shape(file: ModelBin, name: str, rank: int) -> tuple[int, ...]:
     shape = file.shapes.get(name)
     if shape is None or len(shape) != rank or 0 in shape:
-        raise RunError(f"the model of {PROGRAM} lacks {name}, or it has another shape")
+        raise RunError(f"in the model of {PROGRAM}, {name} is missing or has a wrong shape")
     return shape
 
 

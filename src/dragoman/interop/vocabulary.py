@@ -165,7 +165,7 @@ def from_table_alone(
         spelt = word if by_characters or word in nulls else SPACE + word.removeprefix(SPACE)
         pieces.append(_Piece(spelt, 0.0, kind))
     if len({piece.word for piece in pieces}) != len(pieces):
-        raise RunError(f"{path} has a word with and without {SPACE}: add its SentencePiece file")
+        raise RunError(f"{path} has one word with and without {SPACE}: add its SentencePiece file")
     kind = _CHAR if by_characters else _WORD
     settings = _settings(kind, len(rows), path)
     normalizer = _IDENTITY + b"".join(

@@ -73,8 +73,8 @@ def _find(
     named = {key: str(found[0]) for key, found in places.items()}
     if not begun:
         raise RunError(
-            f"whether {' and '.join(named.values())} is the text that {run.folder} was trained "
-            f"on is not known: {run.folder / NOTES} has no fingerprint of it. If it is the same "
+            f"it is not known whether {run.folder} was trained on {' and '.join(named.values())}, "
+            f"because {run.folder / NOTES} has no fingerprint of its text. If it is the same "
             f"text, change the paths in {run.folder / RECIPE}"
         )
     for together in product(*places.values()):

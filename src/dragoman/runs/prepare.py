@@ -235,8 +235,8 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
     changed = [name for name, *rest in now if (name, *rest) not in begun]
     if changed and recipe.data.embedded is not None:
         raise RunError(
-            f"{folder} was begun with another version of this program, with another {changed[0]} "
-            "corpus, and cannot be resumed. Train a new run"
+            f"{folder} was begun with another version of this program, whose {changed[0]} corpus "
+            "was different, so it cannot be resumed. Train a new run"
         )
     if changed == [SYNTHETIC_VOICES] and len(now) == len(begun):
         raise RunError(
@@ -246,10 +246,10 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
         )
     if changed or len(now) != len(begun):
         raise RunError(
-            f"the training text of {folder} is not what it was begun with "
+            f"the training text of {folder} has changed since the run was begun "
             f"({', '.join(changed) or 'there were more corpora'}), so it cannot be resumed. "
-            "Restore the old files, or train on the new ones from its weights: dragoman train "
-            f"FILES --from {shlex.quote(str(folder))}"
+            "Restore the old files, or train on the new ones from the run's weights: dragoman "
+            f"train FILES --from {shlex.quote(str(folder))}"
         )
     begun_held = notes.get("held_out")
     if begun_held is None:  # its data.json was removed
@@ -257,14 +257,14 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
     held = _held_fingerprints(recipe)
     if any(held.get(side) != begun_held.get(side) for side in ("dev", "old_dev")):
         raise RunError(
-            f"the dev text of {folder} is not what it was begun with, and it decides which "
-            "weights are kept, so the run cannot be resumed. Restore the old files, or train "
+            f"the dev text of {folder} has changed since the run was begun, and it decides "
+            "which weights are kept, so the run cannot be resumed. Restore the old files, or train "
             f"from its weights: dragoman train FILES --from {folder}"
         )
     if held.get("test") != begun_held.get("test"):
         say(
-            f"warning: the test text of {folder} is not what it was begun with: its scores are not "
-            "those of the old text"
+            f"warning: the test text of {folder} has changed since the run was begun: its scores "
+            "are not those of the old text"
         )
 
 

@@ -244,7 +244,7 @@ class Run:
             )
         if "train" in sides and not (data.train or data.prepared or data.embedded):
             raise RunError(
-                f"{self.folder} names no text that it was trained on, as after an import. Name "
+                f"{self.folder} does not name its training text (maybe it was imported). Name "
                 f'some in {place}: train = [{{ source = "FILE", target = "FILE" }}] below [data]'
             )
         for side in sides:

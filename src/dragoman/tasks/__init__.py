@@ -1,1 +1,1 @@
-"""The tasks: each joins forms, data, model, training and search into something to ask for."""
+"""The tasks: each combines forms, data, a model, training and search into something to run."""

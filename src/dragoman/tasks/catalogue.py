@@ -1,5 +1,5 @@
-"""Every task by the name that a recipe gives it (``tasks/NAME/runtime.py``, with its spec), and the
-recipes and runs that know them all."""
+"""Every task by its name in recipes (``tasks/NAME/runtime.py``, with its spec), and the classes of
+recipes and runs that can have any of these tasks."""
 
 from __future__ import annotations
 

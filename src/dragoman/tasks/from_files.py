@@ -104,8 +104,9 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
 
 def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
     """The task of the recipe or the run. None without either, or if only a part of the run is
-    taken, which serves any task. Errors: ``RecipeError`` for an unknown task, or another than that
-    one; for a model that the recipe or the run determines; for files that no task reads."""
+    taken, which serves any task. Errors: ``RecipeError`` for an unknown task, or one that differs
+    from that of the recipe or run; for ``--model`` if the recipe or the run already determines the
+    model; for files that the task does not read."""
     task = options.task
     known = base or (run.recipe if run is not None else None)
     told = known.task if known else None
@@ -144,8 +145,8 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
 def _recipe_named(
     options: TrainOptions, run: Run | None, take: ModelPart | None, say: Say
 ) -> Chosen:
-    """The recipe that the options name, with its start. Errors: ``RecipeError`` for options that go
-    only with files, and for one file of text."""
+    """Return the recipe that the options name, and the run that it starts from. Errors:
+    ``RecipeError`` for options that work only with files, and for a single file of text."""
     name, changes = options.inputs[0], options.set_
     if len(options.inputs) > 1:
         raise RecipeError(f"{' '.join(options.inputs)}: one is not a file. Give a recipe alone")

@@ -181,9 +181,9 @@ def begin_or_resume(
 
 
 def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
-    """Return the recipe with the number of updates, validations included, that this machine makes
-    in ``minutes`` by its fastest way. Trainings that must have equally many updates and be computed
-    alike share it; they do not count again.
+    """Return the recipe with the number of updates that this machine completes in ``minutes``,
+    validations included, in its fastest way. Training runs that must have the same number of
+    updates and the same arithmetic share this recipe instead of counting again.
 
     Errors: those of ``train``.
     """

@@ -33,9 +33,9 @@ def ways_here(
     first is used if nothing is measured: fp32, with the kernels of the best instruction set. The
     caller must check that these kernels are right (``library.agrees``).
 
-    bf16 is left out if neither the kernels nor the processor have it, unless ``settings`` require
-    it: imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has
-    none.
+    bf16 is left out if neither the kernels nor the processor support it, unless ``settings``
+    require it, because emulated bf16 is many times slower. Errors: ``TrainingError`` for bf16 on a
+    GPU that has none.
     """
     threads, machine = min(torch.get_num_threads(), cores()), this_machine(gpu_name(device))
     ways = [
@@ -145,7 +145,8 @@ def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
 
 
 def put_in_force(way: TrainingWay, model: nn.Module) -> None:
-    """Make ``model`` compute by ``way``. It does so inside ``computing(way)``."""
+    """Make ``model`` compute in the given ``way``, wherever it is used inside
+    ``computing(way)``."""
     with library.using(way.level):
         use_precision(model, way.precision, by_kernels=way.by_kernels)
     add_directly(model.parameters(), on=way.by_kernels)

@@ -213,8 +213,8 @@ class Checkpoints:
     def check_snapshots(self, last: int) -> None:
         """Check that the last snapshots of the newest checkpoint are as they were written.
 
-        Raises RunError if one is missing or damaged. Those that were deleted for snapshots after
-        the checkpoint may be missing.
+        Raises RunError if one is missing or damaged. Snapshots that were deleted to make room for
+        ones newer than the checkpoint may be missing.
         """
         if not self.exists or not last:
             return

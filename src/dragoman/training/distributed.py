@@ -73,7 +73,8 @@ class Ranks:
     ) -> None:
         """If ``size`` > 1, the process group must be initialised; ``Ranks.joined`` does this.
 
-        ``waiting``: a group of the same processes whose exchanges wait for as long as it takes.
+        ``waiting``: a group of the same processes, for exchanges that may have to wait for very
+        long.
         """
         self.rank = rank
         self.size = size
@@ -85,9 +86,9 @@ class Ranks:
     @classmethod
     @contextmanager
     def joined(cls) -> Iterator[Ranks]:
-        """Join the processes that torchrun started, if it did (by its environment variables).
+        """Join the processes that torchrun started, if its environment variables are set.
 
-        The device is ``own_device``.
+        Without torchrun, this process is alone. Its device is the one that ``own_device`` returns.
         """
         device, size = own_device(), processes()
         if size == 1:

@@ -75,7 +75,7 @@ class MeasuredWays:
     """Tokens per second of all ways that were timed, without the optimizer's step."""
 
     def summary(self, counted: str) -> str:
-        """Return one line for people. ``counted``: what tokens are called."""
+        """Return one line for people. ``counted``: the noun for tokens in this line."""
         if self.way not in self.rates:
             return f"{self.way.summary()}, the only way"
         line = f"{self.way.summary()}: {self.rates[self.way]:,.0f} {counted}/s"
@@ -205,7 +205,7 @@ class _Trials:
     def __init__(
         self, updater: Updater, batches: Batches, splits: Splits, first: TrainingWay, timing: Timing
     ) -> None:
-        """``first``: the way whose speed decides how large the part is."""
+        """``first``: the way whose speed decides how large a part of an update is timed."""
         self._timing = timing
         self._updater = updater
         self._splits = splits
@@ -384,9 +384,9 @@ def measure_throughput(
 ) -> Throughput:
     """Make updates 0, 1, 2, … at learning rate 0: the weights stay as they are.
 
-    It takes ``seconds``, or ``most`` updates if these take less, so that a training of a few
-    seconds does not wait for it. At least one update is timed, however long it takes. All ``ranks``
-    measure together, as they will train; without ``ranks``, this process is alone.
+    It stops after ``seconds`` or after ``most`` updates, whichever comes first, so that a training
+    run of a few seconds is not held up. At least one update is timed, however long it takes. All
+    ``ranks`` measure together, as they will train; without ``ranks``, this process is alone.
     """
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)

@@ -71,9 +71,9 @@ class Correction:
 
 
 def updates_in(seconds: float, per_update: float, per_validation: float) -> tuple[int, int]:
-    """Return the number of updates that fit into ``seconds``, at least 1, and that of validations.
+    """Return how many updates, at least 1, and how many validations fit into ``seconds``.
 
-    The validations are at most ``VALIDATIONS``, and at least the one at the end.
+    There are at most ``VALIDATIONS`` validations, and always one at the end.
     """
     validations = VALIDATIONS
     if per_validation > 0:

@@ -161,7 +161,7 @@ def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
 
 
 def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
-    """Return for each matrix of (N, R, C) about the nearest (semi-)orthogonal one, in fp32.
+    """For each matrix of (N, R, C), return roughly the nearest (semi-)orthogonal matrix, in fp32.
 
     Five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750 σ³ + 2.0315 σ⁵
     takes all but the least singular values to between 0.7 and 1.2 (Jordan et al. 2024).

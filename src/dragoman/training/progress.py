@@ -83,9 +83,9 @@ class ShownPace:
     """The time that the rest of the run will take, including validations, estimated from this
     session so far.
 
-    The first updates are slow, so an estimate from them would be far from the requested minutes,
-    which the plan will keep to. Until the plan is recalculated, the rest is therefore what is left
-    of these minutes.
+    The first updates are slow, so an estimate from them would be far off, although the plan will
+    keep to the requested minutes. Until the plan is recalculated, the time shown is therefore what
+    is left of these minutes.
     """
 
     def __init__(self, updates: int, fills: float = 0.0) -> None:

@@ -59,7 +59,8 @@ def _rise_and_decay(step: int, warmup: int) -> float:
 
 
 def _warm(step: int, warmup: int, peak: float) -> float:
-    """The linear rise; 0 when it is over."""
+    """Return the learning rate during the linear warm-up, or 0 after it, when another formula is
+    used."""
     return peak * step / warmup if step < warmup else 0.0
 
 

@@ -114,8 +114,8 @@ class GuidedSettings(Settings):
     """The cross-attention head in that layer, numbered from 1."""
 
     def place(self, heads: Sequence[int]) -> tuple[int, int]:
-        """Layer and head, counted from 0, in a model with so many ``heads`` over its source in each
-        layer of its decoder. Errors: ``ValueError`` for a head that it has not."""
+        """Return layer and head, counted from 0, in a model whose decoder layers have these numbers
+        of ``heads`` over the source. Errors: ``ValueError`` for a head that does not exist."""
         if not heads:
             raise ValueError(
                 "training.guided needs a head that attends to a source, and this model has "

@@ -87,13 +87,12 @@ class Trainer:
     ) -> None:
         """``folder``: the run's folder, which the caller has locked (``runs/lock.py``).
 
-        ``model`` is moved to the ranks' device, and its parameters into flat memory.
-        ``objective``: what it is trained to do. ``schedule``: the learning rate of each update,
-        counted from 1.
+        ``model`` is moved to the ranks' device, and its parameters into flat memory. ``objective``:
+        what it is trained to do. ``schedule``: the learning rate of each update, counted from 1.
         ``lower_is_better``: True if lower values are better for ``settings.metric``, which is among
-        the scores that ``evaluate`` measures.
-        ``ranks``: left out, this process trains alone on the CPU. ``correction``: left out, a plan
-        for minutes stays as it was made.
+        the scores that ``evaluate`` measures. ``ranks``: if omitted, this process trains alone on
+        the CPU. ``correction``: if omitted, the number of updates of a run with a time limit is not
+        recalculated after the first ones.
         """
         self.settings = settings
         self.batches = batches
@@ -369,7 +368,7 @@ class Trainer:
     def _forget_what_is_lost(self) -> None:
         """Forget the best weights if their file was removed, damaged or replaced.
 
-        If the run has ended and its file still has weights, nothing is changed.
+        If the run has ended and the file is an average of snapshots, nothing is changed.
         """
         state, ended = self._state, self._has_ended()
         if state.best_value is None and not ended:

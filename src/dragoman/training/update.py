@@ -175,7 +175,7 @@ class Updater:
         return warning
 
     def compute_by(self, way: TrainingWay) -> None:
-        """Compute by ``way`` from now on."""
+        """Use the given ``way`` of computing from now on."""
         self.way = way
         put_in_force(way, self.model)
 

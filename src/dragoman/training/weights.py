@@ -1,6 +1,6 @@
-"""Weights in files: safetensors, names and plain text metadata; nothing in them can run as code.
+"""Weights in safetensors files: named tensors and plain text, nothing that can run as code.
 
-And their averages: over the last snapshots (paper §6.1), and moving along with training.
+Also averages of weights: over the last snapshots (paper §6.1), and a moving average in training.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def weights_in(file: TensorFile) -> dict[str, Tensor]:
 
 
 def load_weights(path: Path) -> SavedWeights:
-    """Read a file. Errors: ``RunError`` as ``open_weights`` and ``weights_in``."""
+    """Read a file of weights. Errors: those of ``open_weights`` and ``weights_in``."""
     with open_weights(path) as file:
         return SavedWeights(weights_in(file), file.metadata)
 

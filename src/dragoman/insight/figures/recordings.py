@@ -163,8 +163,8 @@ def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
 
 
 def grouped(weights: Array, groups: int) -> Array:
-    """Group (T, T) into (G, G): the mean over the looking frames, the sum over those looked at,
-    so that rows still sum to 1."""
+    """Reduce (T, T) to (G, G): the mean over the frames that attend, and the sum over the frames
+    that they attend to, so that rows still sum to 1."""
     edges = np.linspace(0, len(weights), groups + 1).round().astype(int)
     summed = np.add.reduceat(weights, edges[:-1], axis=1)
     means: Array = np.add.reduceat(summed, edges[:-1], axis=0) / np.diff(edges)[:, None]

@@ -74,7 +74,7 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
 
 
 def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
-    """Draw the target distribution, and the probability that it requires."""
+    """Draw the smoothed target distribution, and the loss by the probability of the right token."""
     right = min(3, vocabulary - 1)
     hard = np.zeros(vocabulary)
     hard[right] = 1.0

@@ -55,7 +55,7 @@ def _part(units: Sequence[Unit]) -> bytes:
 
 
 def units_read(frame: bytes) -> Iterator[Unit]:
-    """The units of a frame. Their codes have only the fields that are sent."""
+    """Yield the units of a frame. Their inline codes have only the fields that a frame contains."""
     (length,) = _LENGTH.unpack_from(frame)
     begin = _LENGTH.size + length
     numbers = memoryview(frame)[begin:].cast("q")

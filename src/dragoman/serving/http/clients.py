@@ -145,8 +145,9 @@ class ApiKeys:
         return cls(keys)
 
     def client(self, given: str | None, stranger: Client) -> Client:
-        """The client of a request, which is ``stranger`` by its address. Raises Refusal 403 without
-        a valid key if one is needed."""
+        """Return the client of a request: the holder of the key ``given`` if keys are required,
+        else ``stranger``, the client by its address. Raises Refusal 403 if a required key is
+        missing or unknown."""
         if not self.required:
             return stranger
         if not given:

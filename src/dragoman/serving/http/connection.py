@@ -53,8 +53,9 @@ class ClientGone(Exception):
 
 
 async def read_fields(http: Request, max_values: int, *, forms: bool = False) -> dict[str, Any]:
-    """The fields of a JSON body; with ``forms``, also of a form, or of JSON with the type of a form
-    or without one. Raises Refusal for other bodies, or for more than ``max_values`` values."""
+    """Return the fields of a JSON body. With ``forms``, the body may also be a form, or JSON whose
+    content type is missing or is that of a form. Raises Refusal for other bodies, or for more than
+    ``max_values`` values."""
     kind = media_type(http)
     if not (forms and kind in (FORM, PARTS, "")):
         check_json(kind)
@@ -114,8 +115,9 @@ def _parsed(body: bytes, max_values: int) -> Any:
 
 def _without_escaped_slashes(body: bytes) -> bytes:
     """Replace each ``\\/`` of JSON, as PHP writes it, by ``/``: megabytes of base64 may hold
-    millions, and a regular expression would take them one by one. 13 MB of them with 20,100 commas
-    blocked all other threads for 9.7 seconds, and for 0.14 with this."""
+    millions, and a regular expression would take them one by one. A body of 13 MB of them, with
+    20,100 commas, blocked all other threads for 9.7 seconds; with this function, for 0.14
+    seconds."""
     if b"\\/" not in body:
         return body
     pair = b"\\\\"  # a backslash itself, which does not begin another escape

@@ -9,9 +9,9 @@ never end, or whose client does not read the answer, is held for ever. Here
   longest without a request; requests under way keep their connections;
 - a client that reads an answer too slowly, or leaves too much of it unread, is cut off.
 
-While another address held 1,500 connections whose headers did not end, of 1,024 open files, a
-neighbour's ``/health`` over new connections had a 99th percentile of 42 ms; uvicorn alone answered
-none.
+Measured with at most 1,024 open files: while one address opened 1,500 connections whose headers did
+not end, the 99th percentile of ``/health`` over new connections from another address was 42 ms;
+uvicorn alone answered none of these requests.
 
 Trusted proxies are not limited: they hold the connections of many clients, and limit such clients
 themselves. Everything runs in the event loop; ``sweep`` is called every second.
@@ -112,7 +112,8 @@ class Guard:
                 del self._open[connection.holder]
 
     def sweep(self) -> None:
-        """Close connections that wait, or are read, for too long. Call it about every second."""
+        """Close connections whose request is late, or whose client reads its answer too slowly.
+        Call this about every second."""
         now = self.clock()
         for own in list(self._open.values()):
             unread = []
@@ -140,7 +141,7 @@ class Guard:
         return True
 
     def close(self, connection: GuardedConnection, reason: str) -> None:
-        """Close a connection, for one of the reasons above."""
+        """Close a connection, for one of the reasons at the top of this module (``LATE`` …)."""
         self.closed[reason] += 1
         if reason is LATE:  # The client gets a moment to read the reason.
             connection.end_politely()

@@ -180,8 +180,8 @@ class Limiter:
 
 
 class Places:
-    """Places for one kind of work, or bytes of it, with a limit for one client and one for all. It
-    belongs to the event loop."""
+    """Count the places, or bytes, that one kind of work takes, with a limit for one client and one
+    for all. Use it only in the event loop."""
 
     def __init__(self, kind: str, of_client: float = math.inf, of_all: float = math.inf) -> None:
         """``of_client`` and ``of_all``: the most places of one client, and of all clients."""

@@ -144,7 +144,7 @@ def check_total(
 
 
 def missing_field(field: str) -> Refusal:
-    """The refusal of a request without a parameter, with LibreTranslate's sentence."""
+    """Return the refusal of a request that lacks a parameter, in the wording of LibreTranslate."""
     return Refusal("missing_field", f"Invalid request: missing {field} parameter", field=field)
 
 

@@ -93,8 +93,8 @@ class Inspector:
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
     def over(self, engine: Engine) -> Inspector:
-        """The inspector of the same model with other forms. It keeps its looks with those of this
-        one: the tokens of their texts differ."""
+        """Return an inspector of the same model with other forms. Both keep their looks together;
+        these cannot be confused, because the tokens of their texts differ."""
         found = copy(self)
         found._engine, found._target = engine, engine.target
         found._session = InspectionSession(engine, self._predictor)

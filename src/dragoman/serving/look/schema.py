@@ -33,9 +33,9 @@ class Head(Message):
 
 class LookRequest(Message):
     """A request to inspect the model on one sentence: `POST /v1/look` and `POST /v1/look/heads`.
-    The sentence is translated as by `/v1/translate`, and the plain model then reads both texts.
-    With heads switched off or tokens hidden, the plain model translates. Language models, masked
-    models, classifiers, taggers and parsers read the text as a whole."""
+    The sentence is translated as by `/v1/translate`, and the plain PyTorch model then reads both
+    texts. With heads switched off or tokens hidden, that model also translates. Language models,
+    masked models, classifiers, taggers and parsers read the text as a whole."""
 
     text: str
     """The text that the model reads."""

@@ -84,7 +84,8 @@ class FairExecutor:
             yield found, is_last
 
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
-        """All results of ``work``, in ``places`` that are held from its first turn to its last."""
+        """Return all results of ``work``, which takes ``places`` from its first turn to its
+        last."""
         with self.held(client, places):
             return [one async for found, _ in self.turns(client, work) for one in found]
 

@@ -81,10 +81,10 @@ class Endpoints(APIRouter):
         also: Sequence[str] = (),
         seconds: float | None = None,
     ) -> Callable[[Begin[Body]], Begin[Body]]:
-        """Make an endpoint of a function that begins the work of a request for runs of a kind: the
-        answer comes whole, or in parts if the request says so. ``about``: the description of the
-        answer. ``also``: media types of answers besides JSON and events. ``seconds``: the time
-        limit of an answer, if it differs from that of other requests."""
+        """Turn a function into an endpoint for runs of one ``kind``. The function starts the work
+        of a request; the answer is sent whole, or in parts if the request says so. ``about``: the
+        description of the answer. ``also``: media types of answers besides JSON and events.
+        ``seconds``: the time limit of an answer, if it differs from that of other requests."""
 
         def add(begin: Begin[Body]) -> Begin[Body]:
             media: dict[str, Any] = {one: {} for one in (*also, "text/event-stream")}
@@ -130,8 +130,8 @@ class Endpoints(APIRouter):
         )(endpoint)
 
     def _reads(self, body: type[BaseModel], *, form: bool) -> dict[str, Any]:
-        """Describe the body of an endpoint. A ``form``, or a form with files, may be sent instead
-        of JSON."""
+        """Describe the body of an endpoint. ``form``: a form may be sent instead of JSON. Bodies
+        ``WithFiles`` may also be sent as a form with files."""
         self.bodies.append(body)
         reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
         content: dict[str, Any] = {"application/json": reference}

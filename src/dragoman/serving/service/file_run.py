@@ -251,7 +251,7 @@ class FileRun(AskedRun[Asks]):
             yield OpenedFile(file, extent)
 
     def most_rows(self, longest: int) -> int:
-        """The most rows of one file, of which ``longest`` are read."""
+        """Return how many rows one file may have, if the model reads ``longest`` rows at once."""
         return self.form.settings.most_rows(longest, self.settings.limits.sound_seconds)
 
     def for_size(self, seconds: float, pixels: int = 0) -> tuple[FairExecutor, int]:

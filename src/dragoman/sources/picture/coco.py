@@ -180,8 +180,8 @@ def _numbers(file: Path, images: list[dict[str, Any]]) -> dict[Any, int]:
     for number, one in enumerate(images):
         if one["id"] in numbers:
             raise DataError(
-                f"{file}, image {number + 1}: id {one['id']!r} is that of image "
-                f"{numbers[one['id']] + 1} already. Give each image its own id"
+                f"{file}, image {number + 1}: id {one['id']!r} is already used by image "
+                f"{numbers[one['id']] + 1}. Give each image its own id"
             )
         numbers[one["id"]] = number
     return numbers

@@ -214,7 +214,7 @@ def _judge(
 
 
 def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
-    """Errors: ``DataError`` with the first line whose label training did not have."""
+    """Errors: ``DataError``, which names the first line whose label did not occur in training."""
     for pair in pairs:
         if labels.value(pair.target) is None:
             raise DataError(

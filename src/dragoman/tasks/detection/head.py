@@ -204,6 +204,7 @@ class SetState(DecodeState):
         self._lengths = F.pad(self._lengths, (0, len(numbers)))
 
     def after(self, tokens: int) -> Tensor:
-        """(N, V): log P of the next symbol, after each row has read ``tokens`` more."""
+        """(N, V): log P of the next symbol, after each row has read this number of further
+        ``tokens``."""
         self._lengths = self._lengths + tokens
         return self._model.spelled(self._read, self._sources, self._lengths - 1)

@@ -121,8 +121,9 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         settings: SearchSettings | None = None,
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
-        """The pictures of each caption, in their order; the most probable first, or the best to the
-        ``judge``. If pictures are drawn at random, a repeated caption gets new pictures."""
+        """Yield the pictures of each caption, in the order of the captions. The most probable
+        picture is first, or the one that the ``judge`` rates best. If pictures are drawn at random,
+        a repeated caption gets new pictures."""
         anew = Anew(settings or self.engine.search_settings)
         for part in parts(given, self.together):
             found = self.answers(part, (self.ask(one, anew(one)) for one in part))

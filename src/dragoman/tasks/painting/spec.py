@@ -171,7 +171,7 @@ def count_seen(known: Path | None, pairs: Sequence[Pair]) -> int:
         return 0
     content = read_bytes(known, _MOST)
     if len(content) % 8:
-        raise RunError(f"{known} is damaged: {len(content):,} bytes are not hashes")
+        raise RunError(f"{known} is damaged: {len(content):,} bytes are not a multiple of 8")
     wanted = np.array([hash_of(content_of(pair.target)) for pair in pairs], np.uint64)
     return int(np.isin(wanted, np.frombuffer(content, "<u8")).sum())
 

@@ -2,12 +2,13 @@
 
 Brackets are counted as EVALB does with its parameters COLLINS.prm (Black et al., 1991; Collins,
 1997), as in papers: a bracket is a label and the words from first to last; words that are
-punctuation are taken out first; functions are no part of a label; ADVP and PRT are one; the bracket
-above all does not count. Two departures, where EVALB gives no figure or a flattering one:
+punctuation are taken out first; function tags are not part of a label; ADVP and PRT count as the
+same label; the root bracket does not count. Two departures, where EVALB gives no figure or a
+flattering one:
 
 * What is punctuation is told by the reference's tags alone. EVALB asks each tree, and refuses a
   parse whose tags take out other words; parses without tags could not be scored.
-* The bracket above all is left out under each of its usual labels, also without one.
+* The root bracket is left out under each of its usual labels, and also if it has no label.
 """
 
 from __future__ import annotations

@@ -216,7 +216,8 @@ SURE = 2.0
 
 
 def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
-    """Say that a run is no better than always giving one ``answer``, by their shares."""
+    """Say that a run is no better than always giving the same ``answer``, with the accuracy of
+    both."""
     return (
         f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
         f"{SHARE.written(guessed)}"
@@ -293,8 +294,8 @@ class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
             learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
             if not learned and run.task.reads_files:
                 raise DragomanError(
-                    f"{source} has no labels: give the file of its labels too, as "
-                    f"{run.recipe.data.train[0].name} has it"
+                    f"{source} has no labels: also give the file of its labels, as for the "
+                    f"training data {run.recipe.data.train[0].name}"
                 )
             if not is_tabbed(source):  # records are not read as columns
                 learned = [one for one in learned if not is_tabbed(one.source)]

@@ -10,7 +10,8 @@ A guess ignores the source and the words before. It knows the training answers
 (``learned_answers``), but never the test answers:
 
 * a label: always the most frequent one;
-* a translation: always the one that is most similar to all others, by chrF; and at least 1 BLEU;
+* a translation: always the one that is most similar to all others, by chrF; its BLEU counts as 1 if
+  it is lower;
 * a transcript: always the most frequent text, or nothing;
 * a tree: right-branching brackets (``tasks/parsing/metrics.py``).
 

@@ -3,8 +3,8 @@
 A recording is processed in four steps: it is opened, which gives its length; measured, which gives
 the places to cut; decoded into rows, piece by piece; and each piece is searched for in the queue
 that all clients share. The first three steps take turns outside the event loop. Long recordings use
-a thread of their own, with as many places as they cost, so that short ones never wait for them.
-Only some pieces of a recording are in memory at once.
+a thread of their own, where the longer ones count as more work, so that short ones never wait for
+them. Only some pieces of a recording are in memory at once.
 
 Shapes: S rows of the encoder, V outputs.
 """

@@ -236,8 +236,8 @@ def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner
     taken.
 
     An alignment from source to target and one from target to source agree where both are right (Och
-    and Ney, 2003). Of all heads, the one is compared that agrees best with the statistics, a short
-    HMM. The whole HMM is learned only if statistics are chosen.
+    and Ney, 2003). Only the head that agrees best with the statistics of a short HMM is compared.
+    The whole HMM is learned only if statistics are chosen.
 
     Errors: those of ``Aligner``.
     """
@@ -290,7 +290,7 @@ def _tokenise(
     source: Form, target: Form, pairs: Sequence[TextPair], most: int
 ) -> list[tuple[Side, Side]]:
     """Tokenise both sides of each pair, with the word of each token. A pair with more than ``most``
-    tokens on a side gets none and is logged; one that is too long by its characters is not
+    tokens on a side gets no tokens and is logged; one that is too long by its characters is not
     tokenised at all (``Form.far_too_long``)."""
     forms = source, target
 

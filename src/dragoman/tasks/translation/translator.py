@@ -373,8 +373,8 @@ class Translator(Predictor[Translation]):
 
 
 def _several(texts: Iterable[str], method: str) -> Iterator[str]:
-    """Check that there are several texts. Errors: ``TypeError`` for a single text, or for other
-    objects."""
+    """Check that ``texts`` is an iterable of texts. Errors: ``TypeError`` for a single string, or
+    for other objects."""
     if isinstance(texts, str):
         raise TypeError(f"translator.{method} takes several texts. Give one to translator()")
     return named(texts)

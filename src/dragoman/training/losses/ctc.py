@@ -39,7 +39,7 @@ _NAMED = 3
 
 
 class _Remembering:
-    """A model that keeps what it has read last."""
+    """A model that keeps the most recent output of its encoder."""
 
     memory: Memory
 
@@ -106,8 +106,8 @@ def rows_needed(target: npt.NDArray[Any]) -> int:
 
 
 def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str | None:
-    """Which sources have fewer rows than their text needs, for people; None: there are none.
-    ``read``: what a source is, and how many rows are made into one."""
+    """Describe, in a message, the sources that have fewer rows than their text needs. None: there
+    are no such sources. ``read``: what a source is, and how many rows are made into one."""
     source, target = store.lengths["source"], store.lengths["target"]
     different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}
     rows = np.array([different[length] for length in source.tolist()])

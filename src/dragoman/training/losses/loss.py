@@ -43,7 +43,7 @@ class KernelCrossEntropy:
     def __init__(
         self, layer: Linear | Embedding, piecewise: CrossEntropy, smoothing: float
     ) -> None:
-        """``layer``: the layer with whose weight (V, D) ``piecewise`` projects."""
+        """``layer``: the layer whose weight (V, D) ``piecewise`` uses for the projection."""
         self._layer = layer
         self._piecewise = piecewise
         self._smoothing = smoothing
@@ -82,7 +82,8 @@ def mixed_cross_entropy(
 
 
 class PiecewiseCrossEntropy:
-    """``smoothed_cross_entropy`` of ``project(hidden)``, over pieces of rows."""
+    """``smoothed_cross_entropy`` of ``project(hidden)``, computed for some of the rows at a
+    time."""
 
     def __init__(
         self,

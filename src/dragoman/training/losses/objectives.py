@@ -49,7 +49,8 @@ class MicroBatch(Protocol):
     def to(self, device: torch.device | str) -> Self: ...
 
     def split(self) -> tuple[Self, Self]:
-        """Two with about half of the work each; only where there are two examples or more."""
+        """Split into two parts with about half of the work each, which needs at least two
+        examples."""
 
     def summary(self) -> str:
         """A phrase that says how large it is."""
@@ -69,7 +70,7 @@ class NextToken:
 
 
 class MaskedTokens:
-    """The tokens that are asked for, given all that is read (Devlin et al., 2019, §3.1)."""
+    """Predict the masked tokens from the whole input (Devlin et al., 2019, §3.1)."""
 
     def __init__(self, model: Network, smoothing: float) -> None:
         self._cross_entropy = cross_entropy_of(model, smoothing)

@@ -114,8 +114,8 @@ _SHOWN = 60
 
 
 def lost(source: str, text: str) -> list[Span]:
-    """Find placeholders and addresses of a source that its translation lacks, or has fewer
-    times."""
+    """Find placeholders and addresses of a source that are missing from its translation, or occur
+    there less often."""
     if not _BEGINS.search(source):
         return []
     found = []
@@ -138,7 +138,7 @@ def lost_warnings(source: str, text: str) -> list[ProofWarning]:
 
 @dataclass(frozen=True)
 class PlainDoubt:
-    """A doubt about all translations of a call. ``str`` describes it in English."""
+    """A warning about all translations of a call together. ``str`` describes it in English."""
 
     code: Literal["lost", "language"]
     count: int
