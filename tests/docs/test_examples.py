@@ -221,7 +221,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tagged,) = (path for path in (folder / "text-tagging").iterdir() if path.is_file())
     shutil.copy(tagged, files / "tagged.tsv")
     write_documents(files, english, german)
-    marian_folder(files / "opus-mt-en-de")
+    tags = {">>de<<": ">>deu<<", ">>ko<<": ">>kor<<"}
+    for name, known in (
+        ("opus-mt-en-de", {tag: tag.strip("<>") for tag in tags}),
+        ("opus-mt-en-mul", tags),
+    ):
+        table = marian_folder(files / name) / "vocab.json"
+        pieces = json.loads(table.read_text())
+        table.write_text(json.dumps({known.get(piece, piece): n for piece, n in pieces.items()}))
     return folder
 
 
