@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import math
-import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import RunError
-from dragoman.base.reading import open_regular
+from dragoman.base.reading import open_regular, zip_errors
 from dragoman.base.tensor_file import from_halves
 
 Array = npt.NDArray[Any]
@@ -68,13 +67,7 @@ class StoredZip:
         self.path = path
         try:
             self._zip = zipfile.ZipFile(file)
-        except (
-            zipfile.BadZipFile,
-            ValueError,
-            OSError,
-            struct.error,
-            NotImplementedError,
-        ) as error:
+        except zip_errors() as error:
             raise RunError(f"{path} is damaged or cut short ({error})") from None
         every = self._zip.infolist()
         if len(every) > _MOST_MEMBERS:
@@ -94,7 +87,7 @@ class StoredZip:
             with self._zip.open(self.members[name]) as member:
                 member.seek(begin)
                 content = member.read(-1 if count is None else count)
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError, struct.error) as error:
+        except zip_errors() as error:
             raise self.damaged(f"member {name[:80]!r}: {error}") from None
         if count is not None and len(content) != count:
             raise self.damaged(f"member {name[:80]!r} is cut short")

@@ -59,7 +59,7 @@ from dragoman.nn.positions import marian
 PROGRAM = "CTranslate2"
 _OLDEST, NEWEST = 2, 6
 _MOST_VARIABLES, _MOST_RANK = 100_000, 4
-_TYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", "bf16")
+TYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", "bf16")
 _WIDTHS = {"<f4": 4, "|i1": 1, "<i2": 2, "<i4": 4, "<f2": 2, "bf16": 2}
 _BY_WIDTH = {4: "<f4", 1: "|i1", 2: "<i2"}
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
@@ -67,8 +67,9 @@ _NULLS = ("<blank>", "<pad>", "<unk>", "<s>", "</s>", "｟mask｠")
 """Tokens of a vocabulary that no text contains."""
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16}
 """The heads of models that do not say how many they have."""
-_POSITIONS = 1024
-"""The positions of a table that the model does not bring."""
+POSITIONS = 1024
+"""The rows of a table of positions that the model does not bring, and of one that is computed for
+it. CTranslate2 cuts a source there."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class ModelBin:
         shape = tuple(self._number("<I") for _ in range(rank))
         code, count = self._number("<B"), self._number("<I")
         if self.version >= 4:
-            kind, size = _TYPES[code] if code < len(_TYPES) else "", count
+            kind, size = TYPES[code] if code < len(TYPES) else "", count
         else:
             kind = _BY_WIDTH.get(code, "")
             size = code * count
@@ -308,7 +309,7 @@ def _embedding(file: ModelBin) -> str:
 
 def _positions(file: ModelBin) -> int:
     table = file.shapes.get("encoder/position_encodings/encodings")
-    return table[0] if table else _POSITIONS
+    return table[0] if table else POSITIONS
 
 
 def counted_from_one(count: int, width: int) -> Array:

@@ -3,19 +3,17 @@ and why others are refused."""
 
 from __future__ import annotations
 
-import lzma
 import re
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dragoman.base.errors import DragomanError, RunError
-from dragoman.base.reading import open_regular
+from dragoman.base.reading import open_regular, zip_errors
 from dragoman.interop import ctranslate2, huggingface, marian
 from dragoman.interop.model import write_run
 from dragoman.pictures.labels import visible
@@ -147,8 +145,7 @@ def _unpack(given: Path, into: Path) -> None:
                 raise RunError(f"{given} would have more than {room:,} bytes when unpacked")
             for one in members:
                 _unpack_member(archive, one, given, into)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError,
-            NotImplementedError, RuntimeError, lzma.LZMAError) as error:  # fmt: skip
+    except zip_errors() as error:
         raise RunError(f"{given} is damaged or cut short ({str(error)[:200]})") from None
 
 

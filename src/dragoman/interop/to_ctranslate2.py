@@ -12,7 +12,14 @@ import torch
 
 from dragoman.base.atomic import write_text
 from dragoman.interop.archives import Array
-from dragoman.interop.ctranslate2 import ACTIVATIONS, NEWEST, PROGRAM, weights_of
+from dragoman.interop.ctranslate2 import (
+    ACTIVATIONS,
+    NEWEST,
+    POSITIONS,
+    PROGRAM,
+    TYPES,
+    weights_of,
+)
 from dragoman.interop.model import put_back
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
@@ -23,14 +30,11 @@ from dragoman.tasks.catalogue import Run
 __all__ = ["LIBRARY", "PROGRAM", "reasons", "use", "write", "write_model"]
 
 LIBRARY = "ctranslate2"
-_POSITIONS = 1024
-"""The rows of a table of positions that are computed here. CTranslate2 cuts a source there."""
 _REVISION = 7
 """That of CTranslate2's TransformerSpec whose names these are."""
 _SOURCE, _TARGET = "encoder/embeddings_0/weight", "decoder/embeddings/weight"
 _PLACES = tuple(f"{side}/position_encodings/encodings" for side in ("encoder", "decoder"))
 _BIAS, _OUTPUT = "decoder/projection/bias", "decoder/projection/weight"
-_TYPES = {"<f4": 0, "|i1": 1, "<i2": 2}
 
 
 def reasons(run: Run) -> Iterator[str]:
@@ -79,7 +83,7 @@ def write_model(
     ``weights``: by our names; ``tokens``: those of source and target.
     """
     source, target = map(len, tokens)
-    count = settings.longest or _POSITIONS
+    count = settings.longest or POSITIONS
     positions = Positions(settings.positions, settings.model_dim)
     ours = dict(weights)
     if positions.is_fixed_table:
@@ -145,7 +149,7 @@ def _write_binary(path: Path, variables: Mapping[str, Array], aliases: Mapping[s
         for name, array in variables.items():
             shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
             file.write(text(name) + shape)
-            file.write(struct.pack("<BI", _TYPES[array.dtype.str], array.nbytes))
+            file.write(struct.pack("<BI", TYPES.index(array.dtype.str), array.nbytes))
             file.write(array.tobytes())
         file.write(struct.pack("<I", len(aliases)))
         for alias, name in aliases.items():
