@@ -1,4 +1,5 @@
-"""The figures of the book for the page, computed on request with the values of their sliders."""
+"""The figures of the documentation for the web page, computed on request with the values of their
+sliders."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class FigureList(Message):
     """The list of all figures of the server."""
 
     figures: list[FigureEntry]
-    """The figures in the order of the book."""
+    """The figures, in the order in which the documentation lists them."""
 
 
 class FigureRequest(Message):
@@ -241,8 +242,8 @@ def endpoints(service: Service) -> Endpoints:
         },
     )
     async def names(http: Request, run: str | None = None) -> Response:
-        """Returns the figures in the order of the book. For those that cannot be computed for the
-        run, the reason is in `missing`."""
+        """Returns the figures in the order in which the documentation lists them. If a figure
+        cannot be computed for the run, `missing` has the reason."""
         with service.admit(http):
             served = service.catalogue.named(run) if run else service.catalogue.runs[0]
             return await service.rendered(http, partial(_figures, served), served.name)

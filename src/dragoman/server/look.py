@@ -83,7 +83,8 @@ def endpoints(service: Service) -> Endpoints:
 
     @routes.answers("/look/heads", LookRequest, HeadsAnswer, "Measure the effect of each head")
     async def heads(request: LookRequest, client: str) -> bytes:
-        """Returns the decrease of the output's log-probability without each of the heads."""
+        """Returns, for each head, how much the output's log-probability decreases when that head
+        alone is switched off."""
         return await answered(request, client, Inspector.heads)
 
     return routes

@@ -68,8 +68,9 @@ class WithFiles(Message):
     """A request that files may come with."""
 
     file: str | Annotated[list[str], Field(fail_fast=True)] | None = None
-    """A picture or recording in base64, or a list of them. In a form (multipart/form-data), the
-    files themselves: the field `file`, once or several times."""
+    """A picture, recording or document, whichever this endpoint reads, in base64; or a list of such
+    files. In a form (multipart/form-data), the field `file` is the file itself, and may be
+    repeated."""
     _parts: list[Upload] = PrivateAttr(default_factory=list)
     takes_one: ClassVar[bool] = False
     """True if such a request has a single file: a form with more is not read to its end."""

@@ -55,8 +55,8 @@ class LookRequest(Message):
     max_length: int | None = Field(default=None, ge=1, le=1000)
     """The maximum number of tokens in the translation. Default: the run's setting."""
     prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """The first tokens of the translation. For a run that reads no source, they replace the text,
-    and the model continues them to the length of the text."""
+    """The first tokens of the translation. For a run that reads no source, these tokens are used
+    instead of `text`, and the model continues them until the output is as long as `text`."""
     given: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """The tokens of a complete output, without the end symbol. The model reads this output; there
     is no search."""
@@ -73,8 +73,8 @@ class LookRequest(Message):
     """The attentions whose weights are returned. For long texts, leave the list empty and request
     single heads (`/v1/look/attention`)."""
     attention_within: int | None = Field(default=None, ge=0)
-    """The maximum number of weights to return: if there are more, none are. Default: a request for
-    too many weights is refused."""
+    """The maximum number of weights to return. If the request selects more, the answer has no
+    weights. Default: a request for more weights than the server allows is refused."""
     maps: int = Field(default=0, ge=0, le=128)
     """The maximum number of rows and columns of a small map of each head. 0: no maps."""
     steps: bool = True
@@ -85,8 +85,9 @@ class LookRequest(Message):
 
 
 class AttentionRequest(LookRequest):
-    """A request for the weights of a layer or head: `POST /v1/look/attention`. All other fields
-    select the look, as for `/v1/look`."""
+    """A request for the weights of a layer or head: `POST /v1/look/attention`. `part`, `layer`,
+    `head` and `mean` select the weights. All other fields have the same meaning as in
+    `/v1/look`."""
 
     part: Part
     """The attention: `encoder` and `decoder` are self-attention, `cross` is the attention of the
@@ -100,8 +101,8 @@ class AttentionRequest(LookRequest):
 
 
 class WordRequest(LookRequest):
-    """A request for the attention and vectors of a word: `POST /v1/look/word`. All other fields
-    select the look, as for `/v1/look`."""
+    """A request for the attention and vectors of a word: `POST /v1/look/word`. `side`, `first` and
+    `count` select the word. All other fields have the same meaning as in `/v1/look`."""
 
     side: Side
     """The side of the word: the source or the output (target)."""
@@ -113,8 +114,9 @@ class WordRequest(LookRequest):
 
 
 class CellRequest(LookRequest):
-    """A request for the computation of one attention weight: `POST /v1/look/cell`. All other fields
-    select the look, as for `/v1/look`."""
+    """A request for the computation of one attention weight: `POST /v1/look/cell`. `part`, `layer`,
+    `head`, `row` and `column` select the weight. All other fields have the same meaning as in
+    `/v1/look`."""
 
     part: Part
     """The attention: `encoder` and `decoder` are self-attention, `cross` is the attention of the
@@ -231,10 +233,10 @@ class OwnAnswer(Message):
 
 
 class LookAnswer(Message):
-    """The record of a look. Row t of `decoder` and `cross` belongs to the step that chose output
-    token t. The columns of `decoder` are the tokens that this step read, beginning with the start
-    symbol. If the run generates no text, there are no target tokens, and `best` is its
-    prediction."""
+    """The result of inspecting the model on one text. Row t of `decoder` and `cross` belongs to the
+    step that chose output token t. The columns of `decoder` are the tokens that this step read,
+    beginning with the start symbol. If the run generates no text, there are no target tokens, and
+    `best` is its prediction."""
 
     run: str
     """The name of the run that was inspected."""
@@ -270,9 +272,10 @@ class LookAnswer(Message):
     model: ModelInfo
     """The sizes of the model that was inspected."""
     attention: dict[Part, Weights]
-    """The attention weights that were requested, by attention."""
+    """The requested attention weights. The keys are `encoder`, `decoder` and `cross`."""
     maps: dict[Part, Maps] = Field(default_factory=dict)
-    """The small maps of all heads, by attention. Empty if `maps` is 0."""
+    """The small maps of all heads. The keys are `encoder`, `decoder` and `cross`. Empty if `maps`
+    is 0."""
     choices: list[list[Choice]] = Field(default_factory=list)
     """The most probable tokens for each position of the output, best first. Empty if `choices` is
     0."""

@@ -36,8 +36,9 @@ class ClassifyRequest(WithFiles):
     heads: bool = False
     """Return the attention of each head of each layer. For one file; needs `seen`."""
     at: int | None = Field(default=None, ge=0, le=9999)
-    """The cell from which the attention of `heads` is taken, counted as in `hidden`; for sound, the
-    middle of its stretch of time. Default: the row or rows from which the label is read."""
+    """With `heads`: the number of the cell whose attention is returned, counted as in `hidden`. For
+    sound, it is the attention of the position in the middle of the cell's stretch of time. Default:
+    the class token, from which the label is computed; without one, the mean over all positions."""
     reading: bool = False
     """Return the steps from the patches to the labels. For one picture; needs `seen`."""
     hidden: str = ""
@@ -56,17 +57,17 @@ class Label(Message):
 
 
 class LabelledWord(Message):
-    """A word of a text and its influence on the label. All `before` and `text`, joined, are the
-    text up to its last word."""
+    """A word of a text and its influence on the label. The `before` and `text` of all words in
+    order, joined, give the text up to its last word."""
 
     before: str
     """The white space before the word."""
     text: str
     """The word without the white space around it."""
-    gradient: float | None
+    gradient: float | None = None
     """Gradient times input, in nats. A positive value is evidence for the label. Absent if the word
     was not read."""
-    attention: float | None
+    attention: float | None = None
     """The share of the last layer's attention, from 0 to 1. Absent if the word was not read, or if
     the model has no attention."""
 
@@ -87,15 +88,16 @@ class LabelledText(Message):
 
 
 class Rollout(Message):
-    """The share of each part of the input in the label, by attention rollout (Abnar and Zuidema,
-    2020). The parts are the patches of a picture, or the rows of sound that the layers read."""
+    """How much each part of the input contributed to the label, as estimated by attention rollout
+    (Abnar and Zuidema, 2020). The parts are the patches of a picture, or the rows of sound that the
+    layers read."""
 
     rows: int
     """The number of rows of parts; 1 for sound."""
     columns: int
     """The number of columns of parts."""
     shares: list[float]
-    """The share of each part, row by row. The shares sum to 1."""
+    """The contribution of each part, row by row. All contributions sum to 1."""
 
 
 class Seen(SeenFile):
@@ -103,15 +105,16 @@ class Seen(SeenFile):
     left to right and low frequencies at the bottom."""
 
     rollout: Rollout | None = None
-    """The share of each part in the label. Absent for pictures of more than 1,024 patches, for
-    sound of more than 1,024 rows after the convolutions, and for models without attention."""
+    """How much each part contributed to the label, by attention rollout. Absent for pictures of
+    more than 1,024 patches, for sound of more than 1,024 rows after the convolutions, and for
+    models without attention."""
     grid: Grid | None = None
-    """The grid of cells that can be hidden. Absent for pictures that are not cut into patches, or
-    into more than 1,024."""
+    """The grid of cells that can be hidden. Absent for pictures that are not cut into patches, and
+    for pictures that are cut into more than 1,024."""
     heads: list[list[list[float]]] | None = None
     """For each layer and head, the share of its attention that each part of `rollout` receives from
-    the cell `at`. By default, from the class token, or from all rows if there is none. Present only
-    if `heads` was set."""
+    the cell `at`. Default: from the class token; if there is none, the mean over all positions.
+    Present only if `heads` was set."""
     reading: list[dict[str, Any]] | None = None
     """The steps from the picture to the labels, as `panels` of `/v1/figures`: the patches, their
     rows, the output of the layers, and the labels. Present only if `reading` was set, for at most

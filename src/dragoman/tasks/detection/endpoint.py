@@ -37,7 +37,8 @@ class DetectRequest(WithFiles):
 
 
 class BoxEdges(Message):
-    """The edges of a box, in pixels of the picture, rotated as the camera recorded."""
+    """The edges of a box, in pixels of the picture after it was turned upright as its EXIF data
+    says."""
 
     xmin: int
     """The x coordinate of the left edge."""
@@ -50,7 +51,8 @@ class BoxEdges(Message):
 
 
 class FoundBox(Message):
-    """A box in the form of the pipelines of transformers."""
+    """A box in the format of the object-detection pipelines of Hugging Face's library
+    `transformers`."""
 
     score: float
     """The probability of the label, from 0 to 1."""
@@ -60,8 +62,8 @@ class FoundBox(Message):
     """The edges of the box in pixels."""
     looked: list[float] | None = None
     """The share of the last layer's attention that each patch received while the box was written,
-    row by row. Present only if `seen` was set. Absent for a run that finds boxes as a set, and
-    above 1,024 patches or 204 boxes."""
+    row by row. Present only if `seen` was set. Absent for a run that finds boxes as a set, for a
+    picture of more than 1,024 patches, and for more than 204 boxes."""
 
 
 class SeenPicture(SeenFile):
@@ -79,9 +81,9 @@ class SearchedPicture(Message):
     name: str
     """The name of the uploaded file. For base64, `file`, or `file[0]` and so on for a list."""
     width: int
-    """The width of the picture in pixels, rotated as the camera recorded."""
+    """The width in pixels, after the picture was turned upright as its EXIF data says."""
     height: int
-    """The height of the picture in pixels, rotated as the camera recorded."""
+    """The height in pixels, after the picture was turned upright as its EXIF data says."""
     boxes: list[FoundBox]
     """The boxes, those with the highest scores first."""
     seen: SeenPicture | None = None
@@ -139,8 +141,9 @@ class ServedDetector(FileRun[Detector]):
 
 @asks(ServedDetector, "Find objects in pictures")
 async def detect(service: Service, request: DetectRequest, client: str) -> DetectAnswer:
-    """Returns boxes with their labels and scores, the highest scores first, in the form of the
-    pipelines of transformers. Send the pictures as `file`, in a form or in base64."""
+    """Returns boxes with their labels and scores, highest first, in the format of the
+    object-detection pipelines of Hugging Face's library `transformers`. Send the pictures as
+    `file`, in a form or in base64."""
     run = service.catalogue.of(ServedDetector, request.run)
     opened, rows, found = await run.searched(request, client)
     if request.seen:

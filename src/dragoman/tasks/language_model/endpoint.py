@@ -47,8 +47,8 @@ def endpoints(service: Service) -> Endpoints:
 
         With `stream`, the answer is server-sent events: `start` (the beginning as the vocabulary
         represents it, and its number of tokens), `text` (the added text, and the words that are new
-        or have grown, of which `first` is the number of the first), and at the end `done` (with the
-        reason why the text ends) or `error`. To stop, close the connection.
+        or have grown, where `first` is the number of the first of them), and at the end `done`
+        (with the reason why the text ends) or `error`. To stop, close the connection.
         """
         service.check_texts([request.text, *request.stop], client)
         run = service.catalogue.of(ServedLanguageModel, request.run)

@@ -54,7 +54,7 @@ class TextWord(Message):
     """The white space before the word. All `before` and `text`, joined, are the text."""
     text: str
     """The word without the white space around it."""
-    bits: float | None
+    bits: float | None = None
     """The surprisal in bits: -log2 P, given the text before the word that the model reads. Absent
     for words before the part that the model reads."""
 

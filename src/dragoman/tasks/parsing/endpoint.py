@@ -57,7 +57,7 @@ class Bracket(Message):
 
     label: str
     """The label of the bracket, such as NP."""
-    parent: int | None
+    parent: int | None = None
     """The number of the bracket that contains it, from 0. Absent for the outermost bracket."""
     first: int
     """The number of its first word, from 0."""

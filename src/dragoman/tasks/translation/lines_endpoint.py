@@ -52,7 +52,7 @@ class SeenLine(SeenFile):
 
     tokens: list[LookedToken]
     """The tokens of the text with their attention. The rows of the encoder divide the picture from
-    left to right. Above 1,024 rows or tokens, the attention is left out."""
+    left to right. The attention is left out if there are more than 1,024 rows or tokens."""
 
 
 class ReadLine(Message):
@@ -61,9 +61,9 @@ class ReadLine(Message):
     name: str
     """The name of the uploaded file. For base64, `file`, or `file[0]` and so on for a list."""
     width: int
-    """The width of the picture in pixels, rotated as the camera recorded."""
+    """The width in pixels, after the picture was turned upright as its EXIF data says."""
     height: int
-    """The height of the picture in pixels, rotated as the camera recorded."""
+    """The height in pixels, after the picture was turned upright as its EXIF data says."""
     text: str
     """The text in the target language."""
     log_probability: float

@@ -89,8 +89,8 @@ class TranslateRequest(Message):
 
 
 class Sentence(Message):
-    """A sentence of a text and its translations. All `source` and `behind`, joined after `before`
-    of the text, are the text."""
+    """A sentence of a text and its translations. To restore the whole text, start with the text's
+    `before`, and append the `source` and `behind` of each sentence in order."""
 
     source: str
     """The sentence in the source language."""
