@@ -1,1 +1,1 @@
-"""Reading and writing of clients' documents, in processes of their own."""
+"""Processes that read and write the documents of clients."""

@@ -1,9 +1,10 @@
 """The frames of bytes that go through the pipe between the server and a worker.
 
-A ``multiprocessing`` connection sends each frame whole, and nothing is pickled. Units are sent in
-frames of some thousand characters and codes, so that the server never holds Python's lock for long
-to read one: the texts as JSON, the codes as numbers. Fields of a code that only the worker needs
-(such as ``written``) are not sent.
+A frame is a ``bytes`` object that a ``multiprocessing`` connection sends as a whole; nothing is
+pickled. A unit is a text of the document with its inline codes, such as tags. A frame holds units
+with some thousand characters and codes, so that the server never holds Python's lock for long to
+read a frame. The texts are sent as JSON, and the codes as numbers. Fields of a code that only the
+worker needs (such as ``written``) are not sent.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from dragoman.formats.units.document import Code, Target, Unit
 _LENGTH = struct.Struct("<Q")
 _FLAGS = ("opens", "closes", "apart_before", "apart_behind", "repeats")
 _NUMBERS = 3
-"""The numbers that are sent of each code: its place, its flags, and its partner or -1."""
+"""The number of integers that are sent for each code: its position, its flags, and its partner (-1
+if it has none)."""
 CHARACTERS, CODES, UNITS = 20_000, 2_000, 500
-"""The most that one frame holds."""
+"""The largest numbers of characters, codes and units in one frame."""
 PIECES = 10_000
-"""The most pieces of translations that one frame holds."""
+"""The largest number of pieces of translations in one frame."""
 
 
 def units_written(units: Iterable[Unit]) -> Iterator[bytes]:
@@ -55,7 +57,8 @@ def _part(units: Sequence[Unit]) -> bytes:
 
 
 def units_read(frame: bytes) -> Iterator[Unit]:
-    """Yield the units of a frame. Their inline codes have only the fields that a frame contains."""
+    """Yield the units of a frame. Their inline codes have only the fields that are sent in a
+    frame."""
     (length,) = _LENGTH.unpack_from(frame)
     begin = _LENGTH.size + length
     numbers = memoryview(frame)[begin:].cast("q")
@@ -81,7 +84,7 @@ def _code(place: int, flags: int, partner: int) -> Code:
 
 
 def texts_read(frame: bytes) -> Iterator[str]:
-    """The texts of the units of a frame."""
+    """Yield the texts of the units of a frame."""
     (length,) = _LENGTH.unpack_from(frame)
     for text, *_ in json.loads(frame[_LENGTH.size : _LENGTH.size + length]):
         yield text

@@ -1,8 +1,8 @@
 """The pool of worker processes for documents, which start when the first document comes.
 
-A client has one worker at a time, so that a client with many documents leaves a worker to the
-others. If a worker dies, takes too much memory or too long, one answer reports it and another
-worker takes its place. If the client goes away, the worker is ended.
+A client uses one worker at a time, so that a client with many documents leaves a worker for the
+others. If a worker dies, or needs too much memory or time, the answer to its client says so, and a
+new worker replaces it. If the client disconnects, its worker is killed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from dragoman.formats.units.document import BadDocument, Target, Unit
 from dragoman.serving.document_workers.frames import targets_written, texts_read, units_read
 
 WORKERS = 2
-"""The most workers that run at the same time."""
+"""The largest number of workers that run at the same time."""
 SECONDS = 60.0
 """The time limit for reading or writing a document. The largest documents that the limits of the
 formats allow take half a minute (docs/experiments.md)."""
 MEMORY = 2 << 30
 """The most memory that a worker may take, in bytes."""
 KEPT = 200_000_000
-"""In bytes: a worker that has taken more memory ends after its work, which frees the memory."""
+"""A size in bytes. A worker that uses more memory than this ends after its document, which frees
+the memory."""
 _PROGRAM = "dragoman.serving.document_workers.worker"
 _CUT = "split it into parts"
 
@@ -69,7 +70,7 @@ class ReadDocument:
 
 
 class DocumentWorkers:
-    """The pool. It belongs to the event loop; call ``close`` at the end."""
+    """The pool of workers. Use it only in the event loop, and call ``close`` at the end."""
 
     def __init__(
         self,
@@ -85,7 +86,8 @@ class DocumentWorkers:
         self._idle: list[_Worker] = []
         self._at_work: set[_Worker] = set()
         self._turns = WeakValueDictionary[str, asyncio.Lock]()
-        """A lock for each client that has work here."""
+        """A lock for each client whose documents are being processed, so that it uses one worker at
+        a time."""
 
     async def read(
         self,
@@ -99,8 +101,8 @@ class DocumentWorkers:
     ) -> ReadDocument:
         """Read a document. Its units are sent only if it has at most ``most`` characters.
         ``source``: its language, or None for the one that it declares; ``target``: the language of
-        the translation. Errors: ``BadDocument``, also for a document that declares other languages,
-        and if the worker died."""
+        the translation. Errors: ``BadDocument`` for a document that cannot be read or declares
+        other languages, and if the worker died."""
         wanted = {"columns": columns, "source": source, "target": target}
         told, frames = await self._work(
             client, [data], name=name, language=None, most=most, **wanted
@@ -110,8 +112,9 @@ class DocumentWorkers:
     async def written(
         self, client: str, read: ReadDocument, targets: Sequence[Target], language: str, most: int
     ) -> bytes:
-        """The document in another language, of at most ``most`` bytes: a translation may repeat a
-        font at every word. Errors: as ``read``."""
+        """Write the translated document. It may have at most ``most`` bytes: a translation may
+        repeat a font at every word, and so become much larger than the original. Errors: as
+        ``read``."""
         frames = await asyncio.to_thread(lambda: [read.data, *targets_written(targets)])
         _, (made,) = await self._work(
             client, frames, name=read.name, language=language, most=most, **read.wanted
@@ -199,7 +202,8 @@ class _Worker:
     def ask(
         self, frames: Sequence[bytes], wanted: dict[str, Any]
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """Errors: ``EOFError`` or ``OSError`` if the process has died."""
+        """Send ``frames`` and ``wanted`` to the process, and return its answer. Errors:
+        ``EOFError`` or ``OSError`` if the process has died."""
         self._pipe.send_bytes(json.dumps({**wanted, "frames": len(frames) - 1}).encode())
         for frame in frames:
             self._pipe.send_bytes(frame)

@@ -29,8 +29,9 @@ _NICE = 5
 
 
 def main() -> None:
-    """Serve the pipe. The arguments are its file number, the most bytes of memory that the process
-    may take, and the bytes after which it accepts no other document."""
+    """Answer the requests that come through the pipe. The arguments of the process are the file
+    number of the pipe, the largest number of bytes of memory that the process may use, and the
+    number of bytes above which it accepts no other document."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # the server handles the signals, and ends the worker

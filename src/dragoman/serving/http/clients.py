@@ -1,7 +1,7 @@
 """Clients: each is an address, or the holder of an API key.
 
-Addresses are normalised, addresses of one network may count as one client, and the settings name
-networks of proxies and operators. A key may have limits of its own.
+Addresses are normalised. All addresses of one IPv6 network count as one client. The settings list
+the networks of proxies and operators. The file of keys can set separate limits for a key.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from dragoman.serving.http.refusals import Refusal
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 """The network in which a gateway (NAT64) embeds IPv4 addresses: RFC 6052, section 2.1."""
 _PRIVATE_BITS = 64
-"""The length of the network that the holder of one IPv6 address can choose addresses from."""
+"""The length in bits of the prefix that all IPv6 addresses of one client share: the client can
+choose any address in that network."""
 
 
 def plain(host: str) -> str:
-    """Normalise an address: IPv4 as such, also if a dual-stack socket or proxy writes it as IPv6
-    (``::ffff:192.0.2.7``), and without a zone. Any other string stays as it is."""
+    """Normalise an address. An IPv4 address that a dual-stack socket or a proxy writes as IPv6
+    (``::ffff:192.0.2.7``) becomes an IPv4 address again, and the zone of an IPv6 address is
+    removed. A string that is not an address is returned unchanged."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -42,7 +44,8 @@ def plain(host: str) -> str:
 
 
 def holder(host: str) -> str:
-    """The holder of an address, for limits: itself, or the /64 network of an IPv6 address."""
+    """Return the name under which an address counts towards limits: the address itself, or the /64
+    network of an IPv6 address."""
     host = plain(host)
     if ":" not in host:
         return host
@@ -68,10 +71,11 @@ def is_address(host: str) -> bool:
 
 
 class Networks:
-    """A set of addresses and networks; ``*`` is every address."""
+    """A set of addresses and networks. ``*`` stands for every address."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        """Errors: ``ValueError`` for a word that is not an address, a network or ``*``."""
+        """Make a set from the words of a setting. Errors: ``ValueError`` for a word that is not an
+        address, a network or ``*``."""
         self._every = "*" in words
         self._networks = [ipaddress.ip_network(plain(word)) for word in words if word != "*"]
 
@@ -92,23 +96,24 @@ MAX_KEY_BYTES = 10_000_000
 """The maximum size of a file of API keys."""
 
 OF_ONE_HOLDER = ("characters", "items", "requests_per_minute", "burst", "concurrent")
-"""The limits that the file of keys may set for the holder of a key."""
+"""The names of the limits that the file of keys may set for the holder of a key."""
 
 
 class ApiKeys:
     """The keys that may use the server; only their hashes are kept."""
 
     def __init__(self, keys: dict[str, Client]) -> None:
-        """``keys``: key -> its holder. If it is empty, no key is needed."""
+        """``keys`` maps each key to its holder. If it is empty, the server needs no key."""
         self.required = bool(keys)
         self._holders = {_digest(key): client for key, client in keys.items()}
         self.limits = {client.name: client.limits for client in keys.values()}
-        """The limits that the file of keys sets for each holder, if any, by name."""
+        """The limits of each holder, by name; None for a holder for whom the file of keys sets
+        none."""
 
     @classmethod
     def load(cls, path: Path | None, limits: LimitSettings) -> ApiKeys:
         """Read a file with a key on each line, optionally followed by its holder's name and limits
-        (``requests_per_minute=1200``); # begins a comment. None: no keys.
+        (``requests_per_minute=1200``); # begins a comment. If ``path`` is None, there are no keys.
 
         Errors: ``DataError`` for a file that cannot be read (or is a pipe, which could block), that
         contains no key or one that is too short, or that sets an unknown or invalid limit.
@@ -185,7 +190,7 @@ _BEARER = re.compile(r"bearer\s+(\S+)\s*$", re.IGNORECASE)
 
 
 def key_in_header(http: Request) -> str | None:
-    """The key in a header ``Authorization: Bearer KEY``."""
+    """Return the key in the header ``Authorization: Bearer KEY``, or None."""
     found = _BEARER.match(http.headers.get("authorization", ""))
     return found[1] if found else None
 

@@ -1,12 +1,14 @@
-"""The client's side of a request: its address, its body, its connection, and the site of its page.
+"""What the server reads from a client: the body of a request, the state of its connection, and the
+web site whose page sent it.
 
-A page of any web site can make its reader's browser send requests to this server, from the reader's
-own address. Two checks keep such pages out (``Sites``):
+A page of any web site can make the browser of its reader send requests to this server, from the
+reader's own address. Two checks in ``Sites`` refuse such requests:
 
-- A site can point its own name at this machine (DNS rebinding), so that the browser takes this
-  server for a part of the site. So the header Host must have a name of this server.
-- A browser sends plain text and forms to other sites without asking first. So these are refused
-  from a page of another site; for JSON, browsers ask first (CORS).
+- A web site can point its own name at this machine (DNS rebinding), so that the browser treats this
+  server as a part of that site. Therefore, the header Host must contain a name of this server.
+- Before a page sends JSON to another site, the browser asks that site for permission (CORS); for
+  plain text and forms it does not ask. Therefore, plain text and forms from a page of another site
+  are refused.
 """
 
 from __future__ import annotations
@@ -32,18 +34,20 @@ from dragoman.serving.http.refusals import Refusal
 FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 SMALL = 4096
-"""Bodies of at most this many bytes are parsed in the event loop, larger ones in a thread."""
+"""A body of at most this many bytes is parsed in the event loop, and a larger one in a thread."""
 
 NAMES = 64
-"""The most names in one object of a body, and fields in a form. No request has so many, and to list
-a hundred thousand unknown names would block the event loop."""
+"""The largest number of names in one object of a body, and of fields in a form. Real requests have
+fewer. Without this limit, a request with a hundred thousand unknown names would block the event
+loop while they are listed in an error."""
 
 PARAMETERS = 16
-"""The most parameters in one header of a form, which has three. They are parsed in the event loop,
-one by one, and a form of a megabyte has room for a million."""
+"""The largest number of parameters in one header of a form; real headers have up to three.
+Parameters are parsed one by one in the event loop, and a form of a megabyte could contain a million
+of them."""
 
 _JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
-"""A string of JSON, also one that is cut off by the end of the body."""
+"""A pattern for a string in JSON, including a string that is cut off by the end of the body."""
 
 T = TypeVar("T")
 
@@ -90,7 +94,7 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
 
 
 def _form(body: bytes) -> Any:
-    """The fields of a form; the last one of each name counts."""
+    """Return the fields of a form. If a name occurs several times, the last value is used."""
     if (fields := body.count(b"&") + 1) > NAMES:
         told = f"The form has {fields:,} fields; no request has more than {NAMES}."
         raise Refusal("bad_form", told, problem=told)
@@ -114,10 +118,10 @@ def _parsed(body: bytes, max_values: int) -> Any:
 
 
 def _without_escaped_slashes(body: bytes) -> bytes:
-    """Replace each ``\\/`` of JSON, as PHP writes it, by ``/``: megabytes of base64 may hold
-    millions, and a regular expression would take them one by one. A body of 13 MB of them, with
-    20,100 commas, blocked all other threads for 9.7 seconds; with this function, for 0.14
-    seconds."""
+    """Replace each ``\\/`` in JSON by ``/``. PHP writes slashes with a backslash, and megabytes of
+    base64 may contain millions of them, which a regular expression would process one by one. A body
+    of 13 MB of such slashes, with 20,100 commas, blocked all other threads for 9.7 seconds; with
+    this function, it blocks them for 0.14 seconds."""
     if b"\\/" not in body:
         return body
     pair = b"\\\\"  # a backslash itself, which does not begin another escape
@@ -151,8 +155,9 @@ def check_json(kind: str) -> None:
 
 
 def media_type(http: Request) -> str:
-    """The media type in the header of a request. Raises Refusal 400 for a form whose charset is not
-    a character encoding: its fields would be decoded by any codec of Python, at any cost."""
+    """Return the media type in the header of a request. Raises Refusal 400 for a form whose charset
+    is not a character encoding: Python would decode its fields with whatever codec has that name,
+    which could take very long."""
     said = http.headers.get("content-type", "")
     kind = said.partition(";")[0].strip().lower()
     if kind == PARTS and (told := _unreadable(said)):
@@ -161,7 +166,8 @@ def media_type(http: Request) -> str:
 
 
 def _unreadable(header: str) -> str:
-    """The reason why a form with this content type is refused; empty if it is accepted."""
+    """Return the reason why a form with this content type is refused, or an empty string if it is
+    accepted."""
     if found := _too_many_parameters(header):
         return found
     # The parser of forms finds the charset in the same way; any other could be deceived.
@@ -178,7 +184,8 @@ def _too_many_parameters(header: str) -> str:
 
 
 class InMemoryParser(MultiPartParser):
-    """Reads a form in parts, in memory; it writes nothing to a disk."""
+    """A parser for forms with files (multipart/form-data) that keeps everything in memory and
+    writes nothing to a disk."""
 
     spool_max_size = 0
 
@@ -212,8 +219,8 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
 
 
 UNASKED = ("", "text/plain", FORM, PARTS)
-"""Content types that browsers send to another site without asking it first
-(https://fetch.spec.whatwg.org, section 2.2.2); the empty one is a missing header."""
+"""The content types that browsers send to another site without asking it for permission
+(https://fetch.spec.whatwg.org, section 2.2.2). The empty string stands for a missing header."""
 
 
 class Sites:
@@ -221,14 +228,15 @@ class Sites:
 
     def __init__(self, host: str, allowed: Sequence[str], origins: Sequence[str]) -> None:
         """``host``: the name or address on which the server listens. ``allowed``: further names,
-        where ``*.example.org`` stands for all below example.org, and ``*`` for every name.
+        where ``*.example.org`` stands for all names below example.org, and ``*`` for every name.
         ``origins``: the web sites whose pages may send requests to this server."""
         self._names = {host.lower(), "localhost", "*.localhost", *allowed}
         self._origins = set(origins)
 
     def check(self, http: Request) -> None:
-        """Raises Refusal 421 for a name that is not one of the server's, and 403 for a request that
-        a page of another web site sent without asking first."""
+        """Check the name of the server in a request, and the site of the page that sent it. Raises
+        Refusal 421 for a name that is not one of the server's, and Refusal 403 for plain text or a
+        form that a page of another web site sent."""
         name = _name_of(http.headers.get("host", ""))
         if not self._is_own(name):
             raise Refusal(
@@ -252,8 +260,8 @@ class Sites:
         return any(name.endswith(one[1:]) for one in self._names if one.startswith("*."))
 
     def _is_foreign(self, http: Request, name: str) -> bool:
-        """True if a page of another site sent the request. Programs send neither of the two
-        headers, and old browsers only the origin."""
+        """Return True if a page of another site sent the request. Browsers send the headers
+        Sec-Fetch-Site and Origin, and old browsers only Origin; other programs send neither."""
         origin, site = http.headers.get("origin"), http.headers.get("sec-fetch-site")
         if origin in self._origins or "*" in self._origins:
             return False
@@ -263,7 +271,8 @@ class Sites:
 
 
 def _name_of(host: str) -> str:
-    """``Example.org:443`` -> ``example.org``, ``[2001:db8::1]:443`` -> ``2001:db8::1``."""
+    """Return the name or address in a header Host, in lower case and without the port:
+    ``Example.org:443`` -> ``example.org``, ``[2001:db8::1]:443`` -> ``2001:db8::1``."""
     host = host.strip().lower()
     if host.startswith("["):
         host = host[1:].partition("]")[0]

@@ -1,20 +1,22 @@
-"""Limits on connections: their number, in all and from one address, and the time that one may keep
-the server waiting.
+"""Limits on connections: their number, in total and from one address, and the time that a
+connection may keep the server waiting.
 
-uvicorn limits only how long a connection may rest between two requests: a connection whose headers
-never end, or whose client does not read the answer, is held for ever. Here
+uvicorn limits only the time that a connection may stay open between two requests. It would keep a
+connection open for ever if its headers never end, or if its client does not read the answer. This
+module adds these rules:
 
 - a connection without a request, or whose headers do not end, is closed after a time limit;
-- if there are too many, from one address or in all, a new one replaces the one that has waited
-  longest without a request; requests under way keep their connections;
-- a client that reads an answer too slowly, or leaves too much of it unread, is cut off.
+- if there are too many connections, from one address or in total, a new one replaces the one that
+  has waited longest without a request; a connection with a request in progress is not closed;
+- the connection of a client that reads an answer too slowly, or leaves too much of it unread, is
+  closed.
 
 Measured with at most 1,024 open files: while one address opened 1,500 connections whose headers did
 not end, the 99th percentile of ``/health`` over new connections from another address was 42 ms;
 uvicorn alone answered none of these requests.
 
-Trusted proxies are not limited: they hold the connections of many clients, and limit such clients
-themselves. Everything runs in the event loop; ``sweep`` is called every second.
+Trusted proxies have no limits: they hold the connections of many clients, and must limit such
+clients themselves. Everything runs in the event loop; ``sweep`` is called every second.
 """
 
 from __future__ import annotations
@@ -40,12 +42,14 @@ from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 READING_SECONDS = 20.0
-"""The time over which a reader's rate is measured; long, since the kernel sends in bursts."""
+"""The number of seconds over which the reading rate of a client is measured. It is long, because
+the operating system sends data in bursts."""
 HEAD_BYTES = 16_384
-"""The most bytes of the headers of a request. They are read in the event loop, also for a request
-that is refused: 12,000 headers in 60 kB took 24 ms."""
+"""The largest number of bytes in the headers of a request. Headers are read in the event loop, even
+if the request is then refused; 12,000 headers in 60 kB took 24 ms."""
 OWN_FILES = 32
-"""Open files that are not connections: libraries, listening sockets, files of the page."""
+"""The number of open files that are reserved for other uses than connections: libraries, listening
+sockets, files of the page."""
 
 LATE = "a request did not arrive in time"
 CROWDED = "another connection needed the slot"
@@ -54,7 +58,7 @@ UNREAD = "the answer was not read in time"
 
 
 class Guard:
-    """Counts and limits all connections of a server."""
+    """Counts all connections of a server, and closes those that break a limit."""
 
     def __init__(
         self,
@@ -79,11 +83,12 @@ class Guard:
         """The number of open connections of clients that are not proxies."""
 
     def protocol(self, **given: Any) -> GuardedConnection:
-        """Make a new connection, as uvicorn requests one."""
+        """Make the protocol of a new connection; uvicorn calls this method."""
         return GuardedConnection(self, **given)
 
     def enters(self, connection: GuardedConnection) -> bool:
-        """Register a new connection; returns False if there is no place for it."""
+        """Register a new connection. Returns False if the server has too many connections and none
+        of them can be closed for it."""
         own = self._open.get(connection.holder, {})
         if not connection.is_proxy:
             if len(own) >= self.most_each and not self._make_room(own):
@@ -95,15 +100,15 @@ class Guard:
         return True
 
     def waits(self, connection: GuardedConnection) -> None:
-        """Note that a connection has no request under way."""
+        """Record that a connection has no request in progress."""
         connection.waits_since, connection.began_at = self.clock(), None
 
     def asks(self, connection: GuardedConnection) -> None:
-        """Note that a connection has a request under way, and no more data is expected."""
+        """Record that a connection has a request in progress, and that no more data is expected."""
         connection.waits_since = connection.began_at = None
 
     def leaves(self, connection: GuardedConnection) -> None:
-        """Free the place of a connection that is closed, or about to be."""
+        """Stop counting a connection that is closed or will be closed at once."""
         own = self._open.get(connection.holder, {})
         if connection in own:
             del own[connection]
@@ -133,7 +138,8 @@ class Guard:
         return [one for own in self._open.values() for one in own if not one.is_proxy]
 
     def _make_room(self, connections: Iterable[GuardedConnection]) -> bool:
-        """Close the connection that has waited longest for a request; returns False without one."""
+        """Close the connection that has waited longest for a request. Returns False if every
+        connection has a request in progress."""
         waiting = [(since, one) for one in connections if (since := one.waits_since) is not None]
         if not waiting:
             return False
@@ -177,9 +183,10 @@ class GuardedConnection(H11Protocol):
         self.holder = "unknown"
         self.is_proxy = False
         self.waits_since: float | None = None
-        """The time since which it has no request; None while one is under way."""
+        """The time since which it has no request; None while a request is in progress."""
         self.began_at: float | None = None
-        """The time of the first byte of a request whose headers have not ended."""
+        """The time at which the first byte of a request arrived whose headers are not complete
+        yet."""
         self._unread: tuple[float, int] | None = None
         """The time of the last measurement of its reading, and the unread bytes at that time."""
 
@@ -217,7 +224,8 @@ class GuardedConnection(H11Protocol):
     # ---- called by the guard
 
     def is_late(self, now: float) -> bool:
-        """True if a request is overdue. Proxies have no time limit."""
+        """Return True if the time limit for a request or its headers is over. Proxies have no time
+        limit."""
         if self.is_proxy or self.waits_since is None or self.buffered:
             return False
         limits = self._guard.limits
@@ -226,10 +234,10 @@ class GuardedConnection(H11Protocol):
         return now - self.waits_since > limits.idle_seconds
 
     def is_unread(self, now: float) -> bool:
-        """True if the client reads its answer too slowly.
+        """Return True if the client reads its answer too slowly.
 
-        It is measured only while nothing is added to the unread bytes: while uvicorn waits for the
-        reader, or after the answer is complete.
+        The rate is measured only while the server adds nothing to the unread bytes: while uvicorn
+        waits for the client to read, or after the answer is complete.
         """
         is_fixed = self.flow.write_paused or self.waits_since is not None
         if not (self.buffered and (is_fixed or self.transport.is_closing())):
@@ -246,11 +254,12 @@ class GuardedConnection(H11Protocol):
 
     @property
     def buffered(self) -> int:
-        """The bytes of answers that wait in this process."""
+        """The number of bytes of answers that wait in this process."""
         return self.transport.get_write_buffer_size()
 
     def end_politely(self) -> None:
-        """Answer half a request with the reason, and close the connection."""
+        """Answer an incomplete request with the reason for its refusal, and close the
+        connection."""
         sends_body = self.cycle is not None and self.cycle.more_body
         if self.began_at is not None and not sends_body:
             seconds = self._guard.limits.head_seconds
@@ -274,7 +283,8 @@ class GuardedConnection(H11Protocol):
             self._guard.asks(self)
 
     def _in_kernel(self) -> int:
-        """The bytes that the system has accepted and the client has not received."""
+        """Return the number of bytes that the operating system has accepted and the client has not
+        received."""
         number = self.transport.get_extra_info("socket").fileno()
         with contextlib.suppress(OSError):
             said = fcntl.ioctl(number, termios.TIOCOUTQ, struct.pack("i", 0))
@@ -283,7 +293,7 @@ class GuardedConnection(H11Protocol):
 
 
 def open_files() -> int:
-    """Raise the limit of open files as far as allowed, and return it."""
+    """Raise the limit on open files of this process as far as the system allows, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):

@@ -1,7 +1,7 @@
-"""Limits for each client, and the counts that are held against them.
+"""The limits for each client, and the counters of what each client uses.
 
-A client is the holder of an API key, or an address (``clients.py``). Every refusal names the limit,
-the amount that was requested, and the remedy.
+A client is the holder of an API key, or an address (``clients.py``). Every refusal states the
+limit, the amount that was requested, and what the client can do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dragoman.base.wording import plural
 from dragoman.serving.http.refusals import Refusal
 
 BACKLOG = 2048
-"""The most connections that wait in the system until the server accepts them."""
+"""The largest number of connections that wait in the operating system until the server accepts
+them."""
 
 
 class LimitSettings(Settings):
@@ -68,19 +69,19 @@ class LimitSettings(Settings):
     """The number of documents from one client that are translated at the same time."""
     files_kept: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
     """The total size, in bytes, of translated documents that are kept in memory until they are
-    downloaded, for ten minutes at most. Where there is no room left, the oldest document of the
-    client that holds the most bytes is deleted."""
+    downloaded, for ten minutes at most. If there is no room left, the oldest document of the client
+    with the most bytes is deleted."""
     upload_bytes: int = Field(default=10_000_000, ge=1, le=1_000_000_000)
     """The total size, in bytes, of the pictures or recordings in one request."""
     recording_bytes: int = Field(default=26_214_400, ge=1, le=1_000_000_000)
     """The size, in bytes, of one recording to transcribe."""
     uploads_held: int = Field(default=200_000_000, ge=1, le=1_000_000_000_000)
-    """The total size, in bytes, of the requests of more than 65,536 bytes that are in memory at the
-    same time; a quarter of it for one client, and a quarter of it more for all clients whose key is
-    not known before their request is read."""
+    """The total size, in bytes, of all requests larger than 65,536 bytes that are in memory at the
+    same time; one client may use a quarter of it. If the server needs keys, requests whose header
+    has no key share a separate allowance, a quarter as large."""
     pixels: int = Field(default=25_000_000, ge=1, le=1_000_000_000)
     """The total number of pixels of the pictures in one request, checked before they are decoded,
-    and of those that one request has painted."""
+    and of the pictures that one request paints."""
     sound_seconds: float = Field(default=600.0, gt=0, le=86_400)
     """The total length, in seconds, of the recordings in one request, checked before they are
     decoded."""
@@ -95,29 +96,31 @@ class LimitSettings(Settings):
     reading_rate: int = Field(default=2_000, ge=0, le=1_000_000_000)
     """The number of bytes per second that a client must read of a response."""
     unread_bytes: int = Field(default=64_000_000, ge=1, le=1_000_000_000_000)
-    """The number of bytes of responses that one address may leave unread; a quarter of the limit
-    for all addresses together."""
+    """The number of bytes of responses that one address may leave unread. All addresses together
+    may leave four times as many unread."""
 
 
 REMEMBERED_CLIENTS = 10_000
-"""The most clients whose recent rate is kept; the one unseen for longest is forgotten first."""
+"""The largest number of clients whose recent rate is remembered. The client that has sent nothing
+for the longest time is forgotten first."""
 
 MAX_MARKS = 100
-"""The most combining marks in a row. Unicode normalisation sorts them in quadratic time, and 30 are
-enough for any writing (Unicode Standard Annex 15, section 13)."""
+"""The largest number of combining marks in a row. Unicode normalisation sorts them in quadratic
+time, and 30 are enough for any writing (Unicode Standard Annex 15, section 13)."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """A client; ``name`` is its key in the limits and the fair queue."""
+    """A client. Limits and queues identify it by its ``name``."""
 
     name: str
     limits: LimitSettings | None = None
-    """The client's own limits; None: those of the server."""
+    """The limits that the file of keys sets for this client; None if the limits of the server
+    apply."""
 
 
 class Limiter:
-    """Counts the requests of each client. It belongs to the event loop's thread."""
+    """Counts the requests of each client. Use it only in the event loop."""
 
     def __init__(
         self, settings: LimitSettings, clock: Callable[[], float] = time.monotonic
@@ -129,7 +132,8 @@ class Limiter:
 
     @contextmanager
     def admit(self, client: Client) -> Iterator[None]:
-        """Count a request of a client as under way within the context. Raises Refusal 429."""
+        """Count a request of a client as being processed while the context lasts. Raises Refusal
+        429 if the client has too many such requests, or sends them too often."""
         under_way = self._under_way[client.name]
         most = (client.limits or self._settings).concurrent
         if under_way >= most:
@@ -152,8 +156,9 @@ class Limiter:
                 del self._under_way[client.name]
 
     def take_one(self, client: Client) -> None:
-        """Count one request of a client: it is taken from a bucket of ``burst`` requests, which
-        refills at the allowed rate. Raises Refusal 429."""
+        """Count one request against the rate of a client. Each client has a bucket of ``burst``
+        requests, which is refilled at the allowed rate. Raises Refusal 429 if the bucket is
+        empty."""
         limits = client.limits or self._settings
         now, per_second = self._clock(), limits.requests_per_minute / 60
         full = float(limits.burst)
@@ -173,18 +178,19 @@ class Limiter:
             )
 
     def give_back(self, client: Client) -> None:
-        """Undo the count of one request, which counts for another client instead."""
+        """Undo ``take_one``, because the request counts for another client instead."""
         if client.name in self._buckets:
             left, seen = self._buckets[client.name]
             self._buckets[client.name] = left + 1, seen
 
 
 class Places:
-    """Count the places, or bytes, that one kind of work takes, with a limit for one client and one
-    for all. Use it only in the event loop."""
+    """Counts the places (for uploads, the bytes) that requests for one kind of work occupy, with
+    one limit for each client and one for all clients together. Use it only in the event loop."""
 
     def __init__(self, kind: str, of_client: float = math.inf, of_all: float = math.inf) -> None:
-        """``of_client`` and ``of_all``: the most places of one client, and of all clients."""
+        """``of_client`` and ``of_all``: the largest number of places of one client, and of all
+        clients together."""
         self._kind = kind
         self._of_client, self._of_all = of_client, of_all
         self._held: defaultdict[str, list[int]] = defaultdict(list)
@@ -196,9 +202,9 @@ class Places:
 
     @contextmanager
     def held(self, client: str, places: int) -> Iterator[None]:
-        """Hold ``places`` for a request while the context lasts. A request may have any number if
-        no other request holds places. Raises Refusal 429 if there are too few left, of the client
-        or of all clients."""
+        """Occupy ``places`` for a request while the context lasts. Raises Refusal 429 if too few
+        places are left, for the client or for all clients. A request is never refused while no
+        other request occupies a place, however many places it needs."""
         own = self._held.get(client, [])
         if own and sum(own) + places > self._of_client:
             raise Refusal(
@@ -227,7 +233,8 @@ class Places:
 
 
 def check_marks(texts: Sequence[str]) -> None:
-    """Raises Refusal 400 for too many combining marks in a row."""
+    """Check texts before they are normalised. Raises Refusal 400 for too many combining marks in a
+    row."""
     marks = max(map(_marks, texts), default=0)
     if marks > MAX_MARKS:
         raise Refusal(
@@ -240,7 +247,7 @@ def check_marks(texts: Sequence[str]) -> None:
 
 
 def _marks(text: str) -> int:
-    """The length of the longest row of combining marks."""
+    """Return the length of the longest sequence of combining marks in a text."""
     if text.isascii():
         return 0
     rows = groupby(text, lambda character: unicodedata.combining(character) > 0)

@@ -1,8 +1,9 @@
-"""The base class of all messages, the shape of every error, and the description of the endpoints:
-as OpenAPI and as a page.
+"""The base class of all requests and answers, the format of errors, and the description of the
+endpoints, as OpenAPI and as a page.
 
-The endpoints read bodies themselves (JSON or a form, one error for both), so their models are added
-to the description here. Errors of OpenAI's paths have the shape that its clients read.
+FastAPI does not read the bodies of requests: the endpoints do, so that JSON and forms get the same
+errors. Therefore, this module adds the types of the bodies to the OpenAPI description. On the paths
+that are compatible with OpenAI's API, errors have the format that OpenAI's clients read.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ class Message(BaseModel):
 
 
 def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
-    """Write the JSON of ``message`` in parts: a long list at once would block all other threads.
+    """Yield the JSON of ``message`` in parts, because encoding a long list at once would block all
+    other threads.
 
-    ``items``: the JSON of each item of its list ``name``, in parts. The list is written after all
-    other fields; fields that are None are left out.
+    ``name`` is the field with the list, and ``items`` the JSON of each of its items, in parts. The
+    list is written after all other fields. Fields that are None are left out.
     """
     others = message.model_dump_json(exclude={name}, exclude_none=True).removesuffix("}")
     comma = "" if others == "{" else ","
@@ -42,14 +44,14 @@ def json_in_parts(message: Message, name: str, items: Iterable[Iterable[bytes]])
 
 
 Texts = str | Annotated[list[str], Field(fail_fast=True)]
-"""One text, or several. The first mistake in a list is enough, here and in every other request: to
-list all mistakes of a megabyte would block the server for seconds."""
+"""One text, or a list of texts. Here and in every other list of a request, checking ends at the
+first mistake, because listing all mistakes in a megabyte would block the server for seconds."""
 ApiKey = Annotated[str | None, Field(description="The API key, if the header has none.")]
 """The API key in the body of a request, for clients that send no header ``Authorization``."""
 
 
 class ErrorBody(Message):
-    """The body of an error, for every path except those of OpenAI."""
+    """The body of an error, for every path except those that are compatible with OpenAI's API."""
 
     error: str
     """The reason for the error and its remedy, as an English sentence. The wording may change."""
@@ -64,10 +66,11 @@ STYLE = Path(__file__).with_name("docs.css")
 
 
 def error_of(description: str, body: type[BaseModel] = ErrorBody) -> dict[str, Any]:
-    """The description of an answer with an error.
+    """Describe an answer with an error, for OpenAPI.
 
-    It refers to the model by name: for each model of each endpoint FastAPI makes a validator, which
-    takes most of the time to build an application.
+    The description refers to the type of the body by name. If it contained the type itself, FastAPI
+    would make a validator for each type of each endpoint, which takes most of the time to build an
+    application.
     """
     schema = {"$ref": f"#/components/schemas/{body.__name__}"}
     return {"description": description, "content": {"application/json": {"schema": schema}}}
@@ -85,7 +88,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     503: error_of("The server is shutting down"),
     504: error_of("The request took too long"),
 }
-"""The answers besides 200 of an endpoint that translates."""
+"""The answers with an error of an endpoint, by status, for OpenAPI."""
 
 
 def written(model: BaseModel) -> bytes:
@@ -99,7 +102,8 @@ def json_response(body: bytes) -> Response:
 
 
 def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
-    """Add to ``/openapi.json`` the bodies that the endpoints read themselves, and the errors."""
+    """Add the types of the bodies that the endpoints read themselves, and the types of errors, to
+    the OpenAPI description."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -127,7 +131,7 @@ def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
 
 
 def docs_html(description: Mapping[str, Any]) -> str:
-    """A page with every path and every type of an OpenAPI description."""
+    """Return a page in HTML with every path and every type of an OpenAPI description."""
     title = escape(f"{description['info']['title']} {description['info']['version']}: API")
     paths = "".join(
         _path_html(f"{method.upper()} {path}", operation)
@@ -185,7 +189,7 @@ IMAGES = "/v1/images/generations"
 
 
 class OpenAiError(Message):
-    """The error in the form that OpenAI's clients read."""
+    """An error in the format that OpenAI's clients read."""
 
     message: str
     """The reason for the error and its remedy, as an English sentence. The wording may change."""
@@ -200,7 +204,7 @@ class OpenAiError(Message):
 
 
 class OpenAiErrorBody(Message):
-    """The body of an error, for the paths of OpenAI."""
+    """The body of an error, for the paths that are compatible with OpenAI's API."""
 
     error: OpenAiError
     """The error with its reason and remedy."""
@@ -213,17 +217,19 @@ OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
     500: error_of("The server failed", OpenAiErrorBody),
     504: error_of("The request took too long", OpenAiErrorBody),
 }
-"""The answers besides 200 of an endpoint for OpenAI's clients."""
+"""The answers with an error of an endpoint for OpenAI's clients, by status, for OpenAPI."""
 
 
 def shaped(path: str, status: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of an error in the shape of its path: ours, or OpenAI's."""
+    """Return the body of an error in the format that belongs to its path: dragoman's, or
+    OpenAI's."""
     is_theirs = path in (TRANSCRIPTIONS, MODELS, IMAGES)
     return openai_error(status, body) if is_theirs else dict(body)
 
 
 def openai_error(status: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a body of ours (``refusals.error_body``) into OpenAI's shape; the values stay."""
+    """Convert the body of an error in dragoman's format (``refusals.error_body``) into OpenAI's
+    format. The values stay the same."""
     kind = "invalid_request_error"
     if status == 429:
         kind = "rate_limit_error"

@@ -1,8 +1,8 @@
 """Refusals of requests: each has a code, an HTTP status, and one sentence that says what to do.
 
-Every error of the API has one shape, ``{"error": "…", "code": "…", "values": {…}}``. The first
-field is LibreTranslate's; programs can use the code and the values, which the sentence contains
-too, to say it in another language.
+All errors of the API have the same format, ``{"error": "…", "code": "…", "values": {…}}``. The
+field ``error`` has the sentence, as in LibreTranslate's API. With the code and the values, which
+are also in the sentence, a program can show the message in another language.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Refusal(Exception):
         self, code: str, message: str, *, retry_after: float | None = None, **values: Value
     ) -> None:
         """``code``: one of those in docs/http-api.md, which names its ``values``. ``retry_after``:
-        seconds after which the same request may be served."""
+        the number of seconds after which the same request may succeed."""
         super().__init__(message)
         self.code = code
         self.status = STATUSES.get(code, 400)
@@ -76,7 +76,7 @@ class Refusal(Exception):
 
 
 def body_too_large(most: int) -> Refusal:
-    """The refusal of a request with too many bytes."""
+    """Make the refusal of a request with too many bytes."""
     return Refusal(
         "body_too_large",
         f"The request is larger than {most:,} bytes, the most that this server takes. Send it in "
@@ -86,7 +86,7 @@ def body_too_large(most: int) -> Refusal:
 
 
 def key_in_header_needed(most: int) -> Refusal:
-    """The refusal of a large request whose client is not known before its body is read."""
+    """Make the refusal of a large request whose client is not known before its body is read."""
     return Refusal(
         "body_too_large",
         f"The request is larger than {most:,} bytes, the most that this server takes without a key "
@@ -96,7 +96,7 @@ def key_in_header_needed(most: int) -> Refusal:
 
 
 def too_much_sound(seconds: float, most: float) -> Refusal:
-    """The refusal of recordings whose total length, or cost of decoding, is too large."""
+    """Make the refusal of recordings whose total length, or cost of decoding, is too large."""
     return Refusal(
         "too_much_sound",
         f"The recordings have {seconds:,.1f} seconds of sound or more; this server takes "
@@ -108,7 +108,7 @@ def too_much_sound(seconds: float, most: float) -> Refusal:
 
 
 def too_many_pixels(pixels: int, most: int) -> Refusal:
-    """The refusal of pictures with too many pixels in total."""
+    """Make the refusal of pictures with too many pixels in total."""
     return Refusal(
         "too_many_pixels",
         f"The pictures have {pixels:,} pixels or more; this server takes {most:,} at once. Make "
@@ -127,8 +127,8 @@ def check_total(
     called: str = "",
 ) -> None:
     """Raises Refusal 400 if ``each`` (the number and name of outputs) times ``inputs`` (the number
-    and name of inputs) is more than ``most``. ``change``: the remedy; ``called``: the name of the
-    inputs in the message, if it differs."""
+    and name of inputs) is more than ``most``. ``change``: what the client can change; ``called``:
+    the name of the inputs in the message, if it differs."""
     (many, output), (count, name) = each, inputs
     if many * count > most:
         values: dict[str, Any] = {name: count}
@@ -149,22 +149,24 @@ def missing_field(field: str) -> Refusal:
 
 
 def wrong_field(field: str, problem: str) -> Refusal:
-    """The refusal of a field with an invalid value."""
+    """Make the refusal of a field with an invalid value."""
     return Refusal("bad_field", f"{field}: {problem}", field=field, problem=problem)
 
 
 def invalid_request(field: str, problem: str) -> Refusal:
-    """The refusal of a whole request, where ``problem`` names the field."""
+    """Make the refusal of a request that is wrong because of a field; ``problem`` names the
+    field."""
     return Refusal("bad_field", f"Invalid request: {problem}", field=field, problem=problem)
 
 
 def unsearchable(error: RecipeError | SearchError) -> Refusal:
-    """The refusal of search settings that contradict each other, or cannot be satisfied."""
+    """Make the refusal of search settings that contradict each other, or cannot be satisfied."""
     return Refusal("bad_search", str(error), problem=str(error))
 
 
 def too_long(error: TooLongError, message: str) -> Refusal:
-    """The refusal of a text that is longer than the model reads. ``message`` names the text."""
+    """Make the refusal of a text that is longer than the model can read. ``message`` names the
+    text."""
     if error.unit == "tokens":
         return Refusal("too_many_tokens", message, tokens=error.length, most=error.most)
     return Refusal("too_many_characters", message, characters=error.length, tokens=error.most)

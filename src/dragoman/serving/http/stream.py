@@ -1,7 +1,7 @@
 """Answers that are sent in parts as soon as they are known: server-sent events.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html. Each event has a name and one line
-of JSON. If the client goes away, the work behind the stream ends.
+of JSON. If the client disconnects, the work for the stream is cancelled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ logger = logging.getLogger("dragoman")
 Part = TypeVar("Part")
 
 HEARTBEAT_SECONDS = 15.0
-"""The interval of comments while no event is sent, because proxies cut silent connections."""
+"""While there is no event to send, the server sends a comment at this interval, because proxies
+close silent connections."""
 
 
 def event(name: str, data: str) -> bytes:
@@ -43,9 +44,11 @@ def error_event(_: int, body: dict[str, Any]) -> bytes:
 
 
 async def until(seconds: float, parts: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
-    """Yield from ``parts`` until a time limit, in seconds from the first. Raises TimeoutError.
+    """Yield from ``parts`` until a time limit is over, counted in seconds from the first call.
+    Raises TimeoutError.
 
-    ``asyncio.timeout`` around the whole would apply only to the task that took the first part.
+    ``asyncio.timeout`` around the whole loop would not work: it would apply only to the task that
+    takes the first part.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     try:
@@ -61,7 +64,7 @@ async def until(seconds: float, parts: AsyncGenerator[Part, None]) -> AsyncGener
 
 
 class EventStream(Response):
-    """A response that sends the items of ``parts`` until they end or the client goes away."""
+    """A response that sends the items of ``parts`` until they end or the client disconnects."""
 
     def __init__(
         self,
@@ -71,9 +74,10 @@ class EventStream(Response):
         too_slow: Refusal,
         error: Callable[[int, dict[str, Any]], bytes] = error_event,
     ) -> None:
-        """``at_end`` is called once, whatever ends the stream. ``seconds``: a client that has not
-        read everything by then is cut off. ``too_slow``: the error after TimeoutError. ``error``:
-        makes the event of a status and a body."""
+        """``at_end`` is called once, however the stream ends. ``seconds``: the time after which the
+        connection of a client that has not read everything is closed. ``too_slow``: the error to
+        send after a TimeoutError. ``error``: a function that makes the event of an error from its
+        status and its body."""
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         super().__init__(headers=headers, media_type="text/event-stream")
         del self.headers["content-length"]
@@ -120,7 +124,8 @@ async def _event_stream(
     too_slow: Refusal,
     error_event: Callable[[int, dict[str, Any]], bytes],
 ) -> AsyncGenerator[bytes, None]:
-    """Report every failure as an event, because the status is already sent."""
+    """Yield the parts of a stream. A failure is reported as an event, because the status of the
+    response has already been sent."""
     try:
         async with aclosing(parts):
             async for part in parts:

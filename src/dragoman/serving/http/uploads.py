@@ -1,6 +1,6 @@
 """Files in a request: parts of a form (multipart), or base64 in JSON.
 
-They are held only in memory until the request ends, and are never logged.
+The files are kept only in memory, until the request ends, and are never logged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dragoman.serving.http.refusals import Refusal, body_too_large
 from dragoman.sources.shared.files import InMemory
 
 FIELDS_BYTES = 65_536
-"""The most bytes of a request besides its files."""
+"""The largest number of bytes of a request, without its files."""
 _BASE64 = bytes(range(65, 91)) + bytes(range(97, 123)) + b"0123456789+/=-_"
 """The characters of base64, without white space, which no encoder inserts in JSON."""
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\\"<>|:*?]")
@@ -51,7 +51,8 @@ class Upload:
     """The content of the file, as bytes or in base64."""
 
     def read(self) -> InMemory:
-        """Decode the file; slow if it is large. Raises Refusal 400 for invalid base64."""
+        """Decode the file, which takes long if it is large. Raises Refusal 400 for invalid
+        base64."""
         if isinstance(self.content, bytes):
             return InMemory(self.called, self.content)
         text = self.content
@@ -65,7 +66,7 @@ class Upload:
 
 
 class WithFiles(Message):
-    """A request that files may come with."""
+    """The base class of requests that may contain files."""
 
     file: str | Annotated[list[str], Field(fail_fast=True)] | None = None
     """A picture, recording or document, whichever this endpoint reads, in base64; or a list of such
@@ -73,27 +74,30 @@ class WithFiles(Message):
     repeated."""
     _parts: list[Upload] = PrivateAttr(default_factory=list)
     takes_one: ClassVar[bool] = False
-    """True if such a request has a single file: a form with more is not read to its end."""
+    """True if such a request may have only one file. A form with more files is not read to its
+    end."""
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
-        """The most bytes of such a request; base64 makes four bytes of three."""
+        """Return the largest number of bytes of such a request. Base64 turns three bytes into
+        four."""
         return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
 
     def attach(self, parts: list[Upload]) -> None:
-        """Set the files that came in a form."""
+        """Store the files that were in the form."""
         self._parts = parts
 
     @property
     def uploads(self) -> list[Upload]:
-        """The files of the request, from the form or from its field."""
+        """The files of the request, from the form or from the field ``file``."""
         if isinstance(self.file, str):
             return [Upload("file", self.file)]
         return self._parts or [Upload(f"file[{n}]", one) for n, one in enumerate(self.file or ())]
 
 
 def bad_file(called: str, problem: str) -> Refusal:
-    """The refusal of a file that cannot be read. ``problem``: the reason, with its name."""
+    """Make the refusal of a file that cannot be read. ``problem``: the reason, including the name
+    of the file."""
     return Refusal("bad_file", f"{problem}.", file=called, problem=problem)
 
 
@@ -109,8 +113,9 @@ def readable(file: InMemory) -> Iterator[None]:
 async def read_with_files(
     http: Request, model: type[WithFiles], limits: LimitSettings, max_values: int
 ) -> tuple[dict[str, Any], list[Upload]]:
-    """The fields of a body, and the files of a form. Raises Refusal for any other body, for one
-    that is too large or has more than ``max_values`` values, and for too many files."""
+    """Return the fields of a body in JSON or of a form, and the files of the form. Raises Refusal
+    for any other body, for a body that is too large or has more than ``max_values`` values, and for
+    too many files."""
     kind = media_type(http)
     if kind == PARTS:
         return await _parts(http, 1 if model.takes_one else limits.items)
@@ -128,7 +133,8 @@ async def read_with_files(
 
 
 def _beside_base64(body: bytes) -> int:
-    """Bytes of a body outside of base64: many of them would take long to parse as JSON."""
+    """Return the number of bytes of a body that are not base64. Many of them would take long to
+    parse as JSON."""
     return len(body.translate(None, _BASE64)) - body.count(
         b"\\/"
     )  # PHP escapes each slash in this way.
@@ -169,8 +175,8 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
 
 
 def file_name(given: str | None) -> str:
-    """The name of a client's file, made safe for messages and addresses: the last part of its path,
-    in one line, without characters that have a meaning in file systems or HTML."""
+    """Return the name of a client's file, made safe for messages and addresses: only the last part
+    of the path, on one line, without characters that have a meaning in file systems or HTML."""
     name = _NOT_IN_NAMES.sub("_", (given or "file").replace("\\", "/").rsplit("/", 1)[-1])
     return name[-100:].lstrip(".") or "file"
 

@@ -1,4 +1,5 @@
-"""The answer of ``/v1/look``, made from the record of a translation; large arrays are base64."""
+"""The answer of ``/v1/look``, which is made from the recorded attention of one translation. Large
+arrays are encoded in base64."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from dragoman.serving.look.schema import (
 )
 
 MAX_WEIGHTS = 4_000_000
-"""The most attention weights in one answer: 11 MB of base64."""
+"""The largest number of attention weights in one answer, which is 11 MB of base64."""
 
 
 def check_size(weights: int) -> None:
@@ -41,7 +42,8 @@ def check_size(weights: int) -> None:
 
 
 def weights_message(weights: Tensor) -> Weights:
-    """Encode weights (L, H, T, S) as a message. Raises Refusal for more than an answer holds."""
+    """Encode weights (L, H, T, S) as a message. Raises Refusal for more weights than one answer may
+    have."""
     check_size(weights.numel())
     count, heads, looking, looked_at = weights.shape
     data = base64.b64encode(weights.half().contiguous().numpy().astype("<f2").tobytes()).decode()
@@ -49,7 +51,8 @@ def weights_message(weights: Tensor) -> Weights:
 
 
 def small_maps(weights: Tensor, most: int) -> Maps:
-    """Weights (L, H, T, S), max-pooled to at most ``most`` rows and columns."""
+    """Reduce weights (L, H, T, S) to at most ``most`` rows and columns. Each cell of the result is
+    the maximum of a block of weights."""
     _, _, looking, looked_at = weights.shape
     size = min(looking, most), min(looked_at, most)
     one_by_one = weights.float().flatten(0, 1)[:, None]  # (LH, 1, T, S), where LH may be 0
@@ -67,8 +70,8 @@ def look_answer(
     engine: Engine,
     detected: DetectedLanguage | None,
 ) -> LookAnswer:
-    """All that the request asked for. ``sentences``: the sentences into which its text was cut.
-    Raises Refusal for more weights than one answer may hold."""
+    """Return everything that the request selects. ``sentences``: the sentences into which its text
+    was split. Raises Refusal for more weights than one answer may have."""
     source, target = engine.source, engine.target
     (text,) = texts_of(target, [seen.best])
     best = hypothesis_message(target, seen.best, text)

@@ -1,11 +1,12 @@
-"""Looking inside one model at work: it turns requests into calls of a session, and records into
-JSON.
+"""The inspection of one model: requests become calls of an ``InspectionSession``, and its results
+become JSON.
 
-These requests run on the plain model, in a thread of their own in which clients take turns. A head
-that is switched off or a word that is hidden for one client changes nothing for another. A request
-that is too large is refused before the work, and a look that no client waits for ends at its next
-step. The last looks are kept for a while, so that single heads and words of a long text can be
-requested one by one; a look that was dropped is made again from the request, which is complete.
+The plain model computes these requests, in a separate thread in which clients take turns. If a
+request switches off a head or hides a word, other requests are not affected. A request that is too
+large is refused before the work begins, and work for which no client waits any more ends at its
+next step. The latest inspections are kept for a while, so that a client can request single heads
+and words of a long text one by one. If an inspection was dropped, it is computed again: each
+request contains everything that is needed for it.
 """
 
 from __future__ import annotations
@@ -51,50 +52,55 @@ Asked = TypeVar("Asked", bound=LookRequest)
 
 @dataclass(frozen=True)
 class Cut(Generic[Asked]):
-    """A text that will be looked into."""
+    """A text that will be inspected, with its request."""
 
     sentences: list[str]
-    """All sentences into which the text was cut."""
+    """All sentences into which the text of the request was split."""
     request: Asked
-    """The request; its text is one sentence, or the whole text."""
+    """The request, but its text is now only the sentence to inspect (or the whole text, if the run
+    does not split texts)."""
     ids: list[int]
     """The tokens of the text of ``request``."""
 
 
 MAX_KEPT = 256_000_000
-"""The most bytes of looks that are kept; the latest look is kept whatever its size."""
+"""The largest number of bytes of inspections that are kept. The latest inspection is kept whatever
+its size."""
 MAX_MEASURED = 60_000
-"""The most heads times tokens for which the effect of each head is measured."""
+"""The limit for measuring the effect of each head: the largest product of the numbers of heads and
+tokens."""
 
 OF_SOURCE: tuple[Part, ...] = ("encoder",)
 OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
-"""The attentions of target tokens; ``OF_SOURCE``: those of source tokens."""
+"""The attentions in which target tokens attend; in those of ``OF_SOURCE``, source tokens attend."""
 OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
-"""The attentions in which source tokens are looked at."""
+"""The attentions in which source tokens are attended to."""
 
 Sizes = Callable[[int, int], int]
-"""Source tokens, target tokens -> attention weights in the answer."""
+"""A function from the numbers of source and target tokens to the number of attention weights in the
+answer."""
 
 
 class Inspector:
-    """Looks into one model, in a turn of ``turns``."""
+    """Inspects one model. Call its methods in a turn of ``turns``, except ``cut``."""
 
     def __init__(
         self, engine: Engine, predictor: Predictor[object] | None, turns: FairExecutor
     ) -> None:
-        """``predictor``: reads a text that is not cut into sentences. ``turns``: the thread in
-        which the work is done."""
+        """``predictor``: the predictor of a run that reads its text as a whole, or None. ``turns``:
+        the thread in which the work is done."""
         self._engine, self._predictor = engine, predictor
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
-        """The plain model that is looked into."""
+        """The plain model that is inspected."""
         self.turns = turns
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
     def over(self, engine: Engine) -> Inspector:
-        """Return an inspector of the same model with other forms. Both keep their looks together;
-        these cannot be confused, because the tokens of their texts differ."""
+        """Return an inspector of the same model with the forms of another ``engine``. Both store
+        their inspections together; these cannot be confused, because the tokens of their texts
+        differ."""
         found = copy(self)
         found._engine, found._target = engine, engine.target
         found._session = InspectionSession(engine, self._predictor)
@@ -103,7 +109,8 @@ class Inspector:
     # ---- which text is looked at, and whether the request is possible
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
-        """The text to look at, cut out of a request's text. Raises Refusal without one."""
+        """Choose the text to inspect from the text of a request. Raises Refusal if there is
+        none."""
         reads = self._engine.source.reads
         if request.text.strip() and (self._predictor is not None or not reads):
             if request.sentence:
@@ -131,7 +138,7 @@ class Inspector:
         return Cut(sentences, self._check(request, ids, longest), ids)
 
     def _cut_whole(self, request: Asked, longest: int) -> Cut[Asked]:
-        """Cut the text of a run that reads its text as a whole."""
+        """Choose the text to inspect for a run that reads its text as a whole."""
         assert self._predictor is not None
         if self._engine.writes:
             longest = min(longest, self._engine.longest)
@@ -148,7 +155,8 @@ class Inspector:
         return Cut([request.text], self._check(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
-        """Cut the text of a run that reads nothing: the text, or the prefix, becomes the output."""
+        """Choose the text to inspect for a run without a source, such as a language model. The
+        text, or the prefix of the request, becomes its output."""
         (tokens,) = self._target.tokens([request.text])
         if (places := self.model.settings.longest) is not None:
             longest = min(longest, places - 1)  # the start symbol takes one place
@@ -163,7 +171,8 @@ class Inspector:
         return Cut([request.text], self._check(alone, ids, longest), ids)
 
     def _check(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
-        """The request, checked against its tokens ``ids``. Raises Refusal if it is impossible."""
+        """Check a request against the tokens ``ids`` of its text, and return it. Raises Refusal if
+        the request is impossible."""
         if len(ids) > longest:
             raise _too_long(len(ids), longest)
         if any(place >= len(ids) for place in request.hidden):
@@ -185,7 +194,8 @@ class Inspector:
         return request
 
     def layer(self, part: Part, layer: int, head: int, where: str) -> AttentionLayer:
-        """The attention layer with a head. Raises Refusal if there is none."""
+        """Return the attention layer that contains a head. Raises Refusal if the model has no such
+        layer or head; ``where`` begins the message."""
         layers = self.model.attentions_of(part)
         if layer >= len(layers) or head >= layers[layer].heads:
             heads = layers[0].heads if layers else 0
@@ -199,7 +209,8 @@ class Inspector:
         return layers[layer]
 
     def under(self, request: LookRequest) -> Intervention:
-        """The heads that a request switches off and the tokens that it hides. Raises Refusal."""
+        """Return the heads that a request switches off and the tokens that it hides. Raises Refusal
+        for a head that the model does not have."""
         off = frozenset(
             (self.layer(one.part, one.layer, one.head, "heads_off").name, one.head)
             for one in request.heads_off
@@ -209,7 +220,8 @@ class Inspector:
     # ---- looking
 
     def look(self, request: LookRequest, ids: list[int]) -> Inspection:
-        """The record of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
+        """Inspect the model on the text whose tokens are ``ids``. Raises Refusal,
+        ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
 
         def most(source: int, target: int) -> int:
@@ -218,7 +230,8 @@ class Inspector:
         return self._look_up(request, ids, most)
 
     def attention(self, request: AttentionRequest, ids: list[int]) -> bytes:
-        """The attention of a layer or head of a look, as JSON. Raises Refusal, ``SearchError``."""
+        """Return the attention weights of one layer or head, as JSON. Raises Refusal,
+        ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
@@ -237,7 +250,8 @@ class Inspector:
         return written(weights_message(heads[None]))
 
     def word(self, request: WordRequest, ids: list[int]) -> bytes:
-        """The attention and the vectors of one word, as JSON. Raises Refusal, ``SearchError``."""
+        """Return the attention and the vectors of one word, as JSON. Raises Refusal,
+        ``SearchError``."""
         beyond = Refusal(
             "no_such_tokens",
             f"first and count: there are fewer {request.side} tokens.",
@@ -278,7 +292,8 @@ class Inspector:
         return written(answer)
 
     def cell(self, request: CellRequest, ids: list[int]) -> bytes:
-        """The computation of one attention weight, as JSON. Raises Refusal, ``SearchError``."""
+        """Return the computation of one attention weight, as JSON. Raises Refusal,
+        ``SearchError``."""
         layer = self.layer(request.part, request.layer, request.head, "this model")
         if attention_of(self.model, layer) is None:
             raise Refusal(
@@ -312,7 +327,8 @@ class Inspector:
         return written(CellAnswer.of(found))
 
     def heads(self, request: LookRequest, ids: list[int]) -> bytes:
-        """The effect of each head on the output, as JSON. Raises Refusal, ``SearchError``."""
+        """Return the effect of each head on the output, as JSON. Raises Refusal,
+        ``SearchError``."""
         count = sum(one.heads for one in self.model.attentions)
 
         tokens = self._look_up(request, ids).best.tokens
@@ -341,7 +357,8 @@ class Inspector:
     # ---- inside
 
     def _weights(self, part: Part, source: int, target: int) -> int:
-        """The number of weights of an attention, over all layers and heads."""
+        """Return the number of weights of an attention (encoder, decoder or cross) in all layers
+        and heads."""
         looking = source if part == "encoder" else target
         looked_at = target if part == "decoder" else source
         return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
@@ -349,10 +366,11 @@ class Inspector:
     def _look_up(
         self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0
     ) -> Inspection:
-        """The kept look of this request, or a new one.
+        """Return the stored inspection for this request, or make a new one.
 
-        ``most``: the number of weights in the answer, from the numbers of tokens. Raises Refusal
-        for too many: before the search if the numbers are known then, or right after it.
+        ``most`` computes the number of weights in the answer from the numbers of tokens. Raises
+        Refusal if there are too many: before the search if the numbers of tokens are known then,
+        and right after it otherwise.
         """
         wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "given"}
         key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
@@ -380,7 +398,8 @@ class Inspector:
         return replace(seen, compared=self._session.believed(request.text, ids, tokens, under))
 
     def _settings(self, request: LookRequest) -> SearchSettings:
-        """Settings of the search: those of the run for one output, changed by the request."""
+        """Return the settings of the search: those of the run, for a single output, with the
+        changes of the request."""
         known = self._engine.search_settings
         if not self._engine.writes:
             return known

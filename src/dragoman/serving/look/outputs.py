@@ -1,4 +1,5 @@
-"""One output of a run as messages of the API: its text, words, tokens and warnings."""
+"""The messages of the API that describe one output of a run: its text, words, tokens and
+warnings."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class Word(Message):
     """A word of a translation, or the punctuation between words."""
 
     before: str
-    """The white space before the word. All `before` and `text`, joined, are the translation."""
+    """The white space before the word. The `before` and `text` of all words in order, joined, give
+    the translation."""
     text: str
     """The word without the white space around it."""
     probability: float
@@ -102,12 +104,13 @@ class Hypothesis(Message):
 
 
 def texts_of(target: Form, hypotheses: Sequence[search.Hypothesis]) -> list[str]:
-    """Decode the texts of some hypotheses."""
+    """Decode the tokens of each hypothesis into text."""
     return target.raw([one.tokens for one in hypotheses])
 
 
 def hypothesis_message(target: Form, hypothesis: search.Hypothesis, text: str) -> Hypothesis:
-    """Convert a hypothesis, whose ``text`` is known, with its words and tokens."""
+    """Convert a hypothesis, with its words and tokens, into a message. ``text`` is its decoded
+    text."""
     tokens, values = hypothesis.tokens, hypothesis.token_log_probabilities
     pieces = target.shown(tokens)
     words = words_of(text, pieces, values, spaced=target.spaced)

@@ -16,7 +16,8 @@ Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 
 MAX_PIECES = 50
-"""The most tokens of a word whose vectors are sent, also in ``web/src/look/look.ts``."""
+"""The largest number of tokens of a word whose vectors are sent. The same number is in
+``web/src/look/look.ts``."""
 
 
 class Head(Message):
@@ -55,8 +56,8 @@ class LookRequest(Message):
     max_length: int | None = Field(default=None, ge=1, le=1000)
     """The maximum number of tokens in the translation. Default: the run's setting."""
     prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
-    """The first tokens of the translation. For a run that reads no source, these tokens are used
-    instead of `text`, and the model continues them until the output is as long as `text`."""
+    """The first tokens of the output. For a run that reads no source, these tokens are used instead
+    of `text`, and the model continues them until the output is as long as `text`."""
     given: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """The tokens of a complete output, without the end symbol. The model reads this output; there
     is no search."""
@@ -138,7 +139,8 @@ class Weights(Message):
     shape: tuple[int, int, int, int]
     """The numbers of layers, of heads, of tokens that attend and of tokens that are attended to."""
     data: str
-    """The weights in base64: 16-bit floats, little-endian, the last axis running fastest."""
+    """The weights in base64: 16-bit floats, little-endian, in row-major order (the last axis varies
+    fastest)."""
 
 
 class Maps(Message):
@@ -148,7 +150,8 @@ class Maps(Message):
     shape: tuple[int, int, int, int]
     """The numbers of layers, heads, rows and columns."""
     data: str
-    """The weights in base64, a byte each: 255 is a weight of 1. The last axis runs fastest."""
+    """The weights in base64, one byte for each: 255 stands for a weight of 1. They are in row-major
+    order (the last axis varies fastest)."""
 
 
 class StepCandidate(Message):
@@ -165,8 +168,8 @@ class StepCandidate(Message):
     total: float
     """The log-probability of the whole hypothesis, in nats."""
     outcome: str
-    """`kept`: extended at the next step. `ended`: a finished hypothesis. `dropped`: not among the
-    best."""
+    """What the search did with the candidate. `kept`: it is extended at the next step. `ended`: it
+    is a finished hypothesis. `dropped`: it was not among the best."""
 
 
 class Step(Message):
@@ -296,11 +299,11 @@ class WordAnswer(Message):
     """The attention and the vectors of a word in every layer and head."""
 
     attention: dict[Part, Weights]
-    """The weights of what the word attends to: its rows. A source word has rows in `encoder`, an
-    output word in `decoder` and `cross`."""
+    """The attention weights with which the word attends to others (its rows). A source word has
+    rows in `encoder`; an output word has rows in `decoder` and `cross`."""
     looked_at: dict[Part, Weights]
-    """The weights of the tokens that attend to the word: its columns, transposed. Empty for an
-    output word."""
+    """The attention weights with which other tokens attend to the word (its columns, transposed).
+    Empty for an output word."""
     stages: list[Stage]
     """The stages of the model, from the embedding to the last layer."""
     vectors: Weights

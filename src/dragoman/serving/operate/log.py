@@ -1,7 +1,8 @@
 """The server's log: lines for people or JSON for programs, at a bounded rate.
 
-Text that a client sent for translation is never written: for an exception whose message may contain
-it, only the place is logged. Warnings of one kind are written a few times per minute, then counted.
+Text that a client sent is never written: if the message of an exception may contain such text, only
+the place in the code is logged. Warnings of the same kind are written a few times per minute, and
+then only counted.
 """
 
 from __future__ import annotations
@@ -21,23 +22,25 @@ from typing import Any, Literal
 LogKind = Literal["lines", "json"]
 
 ACCESS = logging.getLogger("dragoman.access")
-"""The access log: one line for each request, from its ``fields``."""
+"""The access log. It writes one line for each request, from the ``fields`` of a log record."""
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The ID of the current request; the header X-Request-ID sends it to the client."""
+"""The ID of the current request. The client gets it in the header X-Request-ID."""
 
 OFTEN = 10
-"""The most records of one kind that are written per minute."""
+"""The largest number of records of one kind that are written per minute."""
 _LONGEST = 1_000
-"""The most bytes of a line that a library writes on standard error."""
+"""The largest number of bytes that are logged of a line that a library writes on standard error."""
 
 
 def catch_native() -> threading.Thread:
-    """Send what C libraries write on standard error through the bounded log: some write a line for
-    each frame of a damaged MP3 file. Call it before anything holds ``sys.stderr``. Returns the
-    thread that reads those lines; it ends when the last writer closes the pipe.
+    """Send what C libraries write on standard error through this log, which limits its rate: some
+    libraries write a line for each frame of a damaged MP3 file. Call this before any object stores
+    a reference to ``sys.stderr``. Returns the thread that reads those lines. It ends when the last
+    writer closes the pipe.
 
-    If the process crashes, ``faulthandler`` still writes the place.
+    If the process crashes, ``faulthandler`` still writes the traceback to the original standard
+    error.
     """
     kept = os.dup(2)
     reading, writing = os.pipe()
@@ -63,7 +66,8 @@ def _log_native(reading: int) -> None:
 
 
 def set_up(kind: LogKind) -> None:
-    """Send the messages of all libraries to the handlers of the program's own logger."""
+    """Set the format of the log, and send the messages of all libraries to the handlers of
+    dragoman's own logger."""
     root, own = logging.getLogger(), logging.getLogger("dragoman")
     handlers = own.handlers or root.handlers or [logging.StreamHandler()]
     for handler in handlers:
@@ -79,8 +83,9 @@ def set_up(kind: LogKind) -> None:
 
 
 class Bounded(logging.Filter):
-    """A filter that passes some warnings and errors of each kind per minute, and then reports the
-    number of others. A kind is a place in the program and a type of exception."""
+    """A filter that lets ``OFTEN`` warnings and errors of each kind pass per minute. The next one
+    after that minute reports how many were left out. Two records are of the same kind if they come
+    from the same line of code and have the same type of exception."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -141,8 +146,8 @@ class JsonLines(logging.Formatter):
 
 
 def error_summary(error: BaseException | None) -> str:
-    """The traceback of an exception. Its message is included only if it cannot contain what a
-    client sent."""
+    """Return the traceback of an exception. It includes the message of the exception only if that
+    message cannot contain what a client sent."""
     if error is None:
         return ""
     places = "".join(traceback.format_tb(error.__traceback__))

@@ -1,6 +1,7 @@
 """The metrics for Prometheus at ``/metrics``: requests, latency, queues, batches, tokens.
 
-Queues are read when Prometheus asks, so counting costs the search nothing.
+The numbers of the queues are read only when Prometheus requests ``/metrics``, so they cost the
+search no time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Meters(Collector):
     """The metrics of one server for Prometheus."""
 
     def __init__(self, queues: Callable[[], Sequence[SearchQueue]]) -> None:
-        """``queues``: returns the queues of the runs that are served now."""
+        """``queues``: a function that returns the queues of the runs that are being served."""
         self._queues = queues
         self._guard: Guard | None = None
         self._registry = CollectorRegistry()
@@ -64,7 +65,8 @@ class Meters(Collector):
         )
 
     def count_request(self, client: str) -> None:
-        """Count an accepted request. Addresses get no counters: their number has no limit."""
+        """Count an accepted request of a client with a key. Clients without a key are not counted
+        one by one, because the number of addresses has no limit."""
         if client.startswith(KEY):
             self._key_requests.labels(client.removeprefix(KEY)).inc()
 
@@ -79,7 +81,7 @@ class Meters(Collector):
         self._guard = guard
 
     def text(self) -> bytes:
-        """All metrics in the format of Prometheus."""
+        """Return all metrics in the format of Prometheus."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:

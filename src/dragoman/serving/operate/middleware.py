@@ -1,7 +1,8 @@
-"""The middleware around every request: limit of the body's size, failures, metrics, request ID,
-security headers, and access log.
+"""The middleware around every request: it limits the size of the body, answers failures, counts
+requests, adds the request ID and security headers, and writes the access log.
 
-It is plain ASGI, so that streams are not held back and a closed connection is noticed.
+It is written directly for ASGI instead of with Starlette's ``BaseHTTPMiddleware``, so that streams
+are not buffered and closed connections are noticed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from dragoman.serving.operate.meters import Meters
 logger = logging.getLogger("dragoman")
 
 DOWNLOADS = "/download_file/"
-"""The path of downloads; the rest of such a path is the key to a client's document."""
+"""The beginning of the path of every download. The rest of such a path is secret: whoever knows it
+can download the document."""
 
 POLICY = "; ".join(
     (
@@ -44,8 +46,9 @@ POLICY = "; ".join(
         "trusted-types svelte-trusted-html",
     )
 )
-"""The Content-Security-Policy: only own files, nothing inline, no frames, and no string becomes
-HTML except the page's own templates. A ``blob:`` is a file that a user gave to the page."""
+"""The Content-Security-Policy of the page. It allows only the server's own files, no inline scripts
+and no frames, and no string may become HTML except the page's own templates. A ``blob:`` is a file
+that the user gave to the page."""
 
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
@@ -57,15 +60,15 @@ HEADERS = (
 
 
 def shown_path(path: str) -> str:
-    """A path as the log shows it."""
+    """Return a path as the log shows it, without the secret part of a download."""
     return quote(f"{DOWNLOADS}-" if path.startswith(DOWNLOADS) else path, safe="/")[:200]
 
 
 class BodyLimit:
-    """Refuses a body that is too large, without reading it if Content-Length gives its size."""
+    """Refuses a body that is too large. If Content-Length gives the size, the body is not read."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, of_paths: Mapping[str, int]) -> None:
-        """``of_paths`` are the limits of single paths, in bytes."""
+        """``most_bytes``: the limit in bytes. ``of_paths``: other limits for single paths."""
         self.app = app
         self._most_bytes = most_bytes
         self._of_paths = of_paths
@@ -118,15 +121,16 @@ class Failures:
 
 
 HEAD = "dragoman.head"
-"""A key that marks a HEAD request in its scope, although its method says GET."""
+"""The key in the scope that marks a HEAD request, which is passed on as GET."""
 
 _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 
 class MeteredRequests:
-    """Counts and times requests by the path of their endpoint; adds an ID and security headers to
-    each, and writes the access log. During shutdown it tells clients that the connection ends. HEAD
-    is answered as GET (RFC 9110, section 9.3.2); uvicorn leaves the body out."""
+    """Counts and times requests by the path of their endpoint, adds an ID and security headers to
+    each response, and writes the access log. During shutdown, its responses announce that the
+    server closes the connection. A HEAD request is answered like GET (RFC 9110, section 9.3.2), and
+    uvicorn leaves out the body."""
 
     def __init__(
         self,
@@ -137,9 +141,10 @@ class MeteredRequests:
         *,
         access_log: bool,
     ) -> None:
-        """``is_closing``: returns True while the server stops. ``proxies``: the addresses whose
-        request IDs are accepted. uvicorn's ``ProxyHeadersMiddleware`` runs inside of this one, and
-        puts the client's own address into the scope."""
+        """``is_closing``: a function that returns True while the server is shutting down.
+        ``proxies``: the addresses whose request IDs are accepted. uvicorn's
+        ``ProxyHeadersMiddleware`` runs inside this middleware, and puts the client's own address
+        into the scope."""
         self.app = app
         self._proxies = proxies
         self._meters = meters
@@ -186,7 +191,7 @@ class MeteredRequests:
                 _log(scope, given, status, size, seconds)
 
     def _id_of(self, scope: Scope) -> str:
-        """The ID that a trusted proxy gave the request, or a new one."""
+        """Return the ID that a trusted proxy gave to the request, or a new ID."""
         given = Headers(scope=scope).get("x-request-id", "")
         host, _ = scope.get("client") or ("unknown", 0)
         is_taken = _ID.fullmatch(given) and host in self._proxies
@@ -194,7 +199,8 @@ class MeteredRequests:
 
 
 def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:
-    """Write the access log, without the query string, which may contain text."""
+    """Write a line of the access log, without the query string of the request, which may contain
+    text."""
     host, _ = scope.get("client") or ("unknown", 0)
     fields = {
         "request": given,

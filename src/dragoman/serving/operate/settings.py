@@ -1,5 +1,5 @@
-"""The settings of a server, and its listening socket. The module imports quickly, so that a port in
-use is reported at once."""
+"""The settings of a server, and its listening socket. Importing this module is quick, so the server
+can report at once that a port is in use."""
 
 from __future__ import annotations
 
@@ -74,9 +74,10 @@ class ServeSettings(EngineSettings):
 
 
 def parse_settings(values: Mapping[str, object], changes: Sequence[str]) -> ServeSettings:
-    """Settings with ``section.key=value`` merged in; values are TOML, or else plain strings.
+    """Make the settings from ``values``, with each of the ``changes`` (``section.key=value``)
+    merged in. The value of a change is TOML or, if it is not valid TOML, a plain string.
 
-    Errors: ``RecipeError`` naming the key and what is allowed.
+    Errors: ``RecipeError``, which names the key and the allowed values.
     """
     merged = {key: value for key, value in values.items() if value is not None}
     for change in changes:
@@ -88,8 +89,8 @@ def parse_settings(values: Mapping[str, object], changes: Sequence[str]) -> Serv
 
 
 def bind(settings: ServeSettings) -> socket.socket:
-    """Bind a socket to the address, without listening yet: until the runs are loaded, clients are
-    refused at once. Errors: ``DragomanError`` with the remedy."""
+    """Bind a socket to the address, but do not listen yet: until the runs are loaded, the system
+    refuses connections at once. Errors: ``DragomanError``, which says what to change."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # asyncio sends small answers at once (TCP_NODELAY) only if the protocol is given; otherwise
     # every answer waits some 40 ms for the client's acknowledgement.
