@@ -82,7 +82,8 @@ answer."""
 
 
 class Inspector:
-    """Inspects one model. Call its methods in a turn of ``turns``, except ``cut``."""
+    """Inspects one model. Call ``look``, ``attention``, ``word``, ``cell`` and ``heads`` only in a
+    turn of the executor ``turns``."""
 
     def __init__(
         self, engine: Engine, predictor: Predictor[object] | None, turns: FairExecutor

@@ -1,1 +1,1 @@
-"""The queue of searches: the batches that all requests share, and the turns of clients."""
+"""The queue of searches: all requests share its batches, and clients take turns."""

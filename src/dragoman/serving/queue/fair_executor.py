@@ -1,9 +1,9 @@
 """Threads for work outside the event loop, in which clients take turns.
 
-Texts are cut, decoded and written, and models are looked into, in threads: the event loop only
-passes work on. Each kind of work has one thread; clients take turns, and long work is cut into
-turns of some milliseconds. Work of a client that has gone is not begun, and work under way can
-check between its parts whether its client still waits.
+Splitting, decoding and writing texts, and inspecting models, would block the event loop, so they
+are done in threads. Each kind of work has one thread. Clients take turns, and long work is divided
+into turns of some milliseconds. If a client disconnects, its waiting work is never started, and
+running work can check between its parts whether its client still waits.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dragoman.serving.queue.queued_request import Turns
 T = TypeVar("T")
 
 TURN_SECONDS = 0.01
-"""The length of one turn of work that comes in parts."""
+"""The length of one turn, in seconds, for work that is divided into parts."""
 
 
 class NobodyWaits(Exception):
-    """Ends work whose client has gone."""
+    """Raised in the thread to end work whose client has disconnected."""
 
 
 class _Job(NamedTuple, Generic[T]):
@@ -35,11 +35,11 @@ class _Job(NamedTuple, Generic[T]):
 
     work: Callable[[], T]
     done: asyncio.Future[T]
-    """Its result; cancelled once the client has gone."""
+    """The result of the work. It is cancelled when the client disconnects."""
 
     def run(self) -> T:
-        """Do the work, in the thread; it ends before its next part (``begin_part``) once nobody
-        waits for it."""
+        """Do the work; call this in the thread. If nobody waits for the work any more, it ends
+        before its next part (``begin_part``)."""
         with ended_by(self._check):
             return self.work()
 
@@ -49,20 +49,24 @@ class _Job(NamedTuple, Generic[T]):
 
 
 class FairExecutor:
-    """A thread in which clients take turns. It belongs to the event loop; ``close`` it last."""
+    """A thread in which clients take turns. Call its methods only in the event loop, and ``close``
+    at the end."""
 
     def __init__(self, name: str, *, of_client: float = math.inf, of_all: float = math.inf) -> None:
-        """``of_client`` and ``of_all``: the largest number of turns that one client may wait for,
-        and that all clients together may wait for."""
+        """``name``: the name of the thread, and of the kind of work in refusals. ``of_client`` and
+        ``of_all``: the largest number of places that the work of one client, and of all clients
+        together, may occupy."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._jobs = Turns[_Job[Any]]()
         self._at_work = False
         self.places = Places(name, of_client, of_all)
         self.held = self.places.held
-        """Holds a number of places, by the cost of the work, for work of several turns."""
+        """A context manager that occupies a number of places for work of several turns. The number
+        depends on the cost of the work."""
 
     async def do(self, client: str, work: Callable[[], T]) -> T:
-        """Do ``work`` in the thread in the client's turn. Raises Refusal 429."""
+        """Do ``work`` in the thread when it is the client's turn, and return its result. Raises
+        Refusal 429 if too much work waits already."""
         with self.held(client, 1):
             return await self._turn(client, work)
 
@@ -76,21 +80,22 @@ class FairExecutor:
             self._jobs.forget(client, job)
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
-        """Do ``work`` part by part, in places that the client holds (``held``), between the turns
-        of others. Yields the results of each turn, and True with the last."""
+        """Do ``work`` part by part, in turns with other clients. The client must already occupy
+        places (``held``). Yields the results of each turn; with those of the last turn, it yields
+        True."""
         is_last = False
         while not is_last:
             found, is_last = await self._turn(client, partial(_one_turn, work))
             yield found, is_last
 
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
-        """Return all results of ``work``, which takes ``places`` from its first turn to its
-        last."""
+        """Return all results of ``work``, which occupies ``places`` from its first turn to its
+        last. Raises Refusal 429."""
         with self.held(client, places):
             return [one async for found, _ in self.turns(client, work) for one in found]
 
     def close(self) -> None:
-        """Cancel the waiting work, and begin no more."""
+        """Cancel the waiting work, and start no other work."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self) -> None:
@@ -116,7 +121,8 @@ class FairExecutor:
 
 
 def _one_turn(work: Iterator[T]) -> tuple[list[T], bool]:
-    """Work for one turn; returns its results, and True if the work is finished."""
+    """Do the parts of ``work`` that fit into one turn. Returns their results, and True if the work
+    is finished."""
     end = time.perf_counter() + TURN_SECONDS
     found = []
     for one in work:

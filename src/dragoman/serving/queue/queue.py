@@ -1,7 +1,7 @@
-"""The search of one run, which the requests of all clients share.
+"""The queue in which the requests of all clients share the search of one run.
 
-The event loop submits sentences; a thread, or one per core, answers them (``worker.py``). This
-module knows nothing of text or HTTP.
+The event loop submits sentences, and one thread, or one for each processor core, searches for their
+translations (``worker.py``). This module handles only token ids: it uses neither text nor HTTP.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dragoman.serving.queue.worker import Waiting, Worker
 
 
 class SearchQueue:
-    """The queue of one model, from sentences to n-best lists. Call ``start`` and ``close``."""
+    """The queue of one model. It takes the tokens of sentences, and returns an n-best list for
+    each. Call ``start`` before use, and ``close`` after it."""
 
     def __init__(
         self,
@@ -31,9 +32,10 @@ class SearchQueue:
         spare: int,
         workers: int = 1,
     ) -> None:
-        """``waiting``: the most sentences that may wait. ``workers``: the number of threads, each
-        with a scheduler of its own from ``new_scheduler``; they may share one model without state.
-        ``spare``: the rows of each that are reserved for clients without a search under way."""
+        """``waiting``: the largest number of sentences that may wait. ``workers``: the number of
+        threads. Each of them makes its own schedulers with ``new_scheduler``; the schedulers may
+        share a model that has no state. ``spare``: the number of rows of each thread that are
+        reserved for clients without a search in progress."""
         self.name = name
         self._eos = eos
         self._max_waiting = waiting
@@ -50,7 +52,7 @@ class SearchQueue:
             worker.thread.start()
 
     async def close(self) -> None:
-        """Accept no more requests, finish the others, and end the threads."""
+        """Refuse new requests, finish those that were accepted, and end the threads."""
         with self._waiting.changed:
             self._waiting.closing = True
             self._waiting.changed.notify_all()
@@ -59,9 +61,11 @@ class SearchQueue:
                 await asyncio.to_thread(worker.thread.join)
 
     async def search(self, requests: Sequence[Request], client: str) -> list[list[Hypothesis]]:
-        """The n-best list of each request. Cancelling this call frees its places.
+        """Search, and return the n-best list of each request. If this call is cancelled, its
+        searches end.
 
-        Raises Refusal if the queue is full, ``SearchError`` for a request that cannot be satisfied.
+        Raises Refusal if the queue is full or closed, and ``SearchError`` for a request that cannot
+        be satisfied.
         """
         if not requests:
             return []
@@ -77,9 +81,11 @@ class SearchQueue:
     async def watch(
         self, requests: Sequence[Request], client: str
     ) -> AsyncGenerator[list[Draft | Answer], None]:
-        """Search as ``search`` does, but yield each sentence, first as drafts: the news each time.
+        """Search like ``search``, but yield the drafts and the final n-best list of each sentence
+        as soon as they exist.
 
-        A slow reader gets only the newest draft of a sentence.
+        Each item has what is new since the item before. A slow reader gets only the newest draft of
+        each sentence.
         """
         if not requests:
             return
@@ -102,22 +108,22 @@ class SearchQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of sentences that wait for a place."""
+        """The number of sentences whose search has not begun."""
         return self._waiting.sentences
 
     @property
     def rows(self) -> int:
-        """The number of hypotheses under way."""
+        """The number of hypotheses in all searches in progress."""
         return sum(worker.rows for worker in self._workers)
 
     @property
     def counters(self) -> Counter[str]:
-        """The counters of ``COUNTED``, summed over the workers."""
+        """The counters that ``COUNTED`` describes, summed over the workers."""
         return sum((worker.counters for worker in self._workers), Counter[str]())
 
     @property
     def alive(self) -> bool:
-        """True as long as all threads of the workers run."""
+        """True while the threads of all workers are running."""
         return all(worker.thread.is_alive() for worker in self._workers)
 
     def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> QueuedRequest:
@@ -155,7 +161,7 @@ class SearchQueue:
         return queued
 
     def _leave(self, queued: QueuedRequest) -> None:
-        """Free the places of a request that is done or given up."""
+        """Remove a request that is finished, or that its client has given up, from the queue."""
         waiting = self._waiting
         with waiting.changed:
             queued.wanted = False

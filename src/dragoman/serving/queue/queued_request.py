@@ -1,8 +1,8 @@
-"""Requests in a queue, the state that the event loop and the search threads share, and the order:
+"""The requests in a queue, which the event loop and the search threads share, and their order:
 clients take turns, and so do the requests of one client.
 
-So a client that sends a book does not delay another that sends a line, and the client's own book
-does not delay its own line. The sentences of one request keep their order.
+So if a client sends a book, it delays neither the line of another client nor a line that it sends
+itself. The sentences of one request keep their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dragoman.serving.queue.cost import is_costly
 
 @dataclass(frozen=True)
 class Draft:
-    """The best hypothesis of a sentence whose search is under way."""
+    """The best hypothesis so far of a sentence whose search is in progress."""
 
     number: int
     hypothesis: Hypothesis
@@ -28,14 +28,15 @@ class Draft:
 
 @dataclass(frozen=True)
 class Answer:
-    """The n-best list of a sentence whose search is done."""
+    """The n-best list of a sentence whose search has finished."""
 
     number: int
     hypotheses: list[Hypothesis]
 
 
 class QueuedRequest:
-    """The sentences of one request. The event loop makes and reads it, a worker fills it."""
+    """The sentences of one request, and their answers. The event loop makes this object and reads
+    the answers, which the workers fill in."""
 
     def __init__(self, client: str, requests: Sequence[Request], watched: bool) -> None:
         self.client = client
@@ -48,7 +49,8 @@ class QueuedRequest:
         self.failure: Exception | None = None
         self.watched = watched
         self.news: dict[int, Draft | Answer] = {}
-        """The newest draft or answer of each watched sentence. The queue's lock guards it."""
+        """The newest draft or answer of each watched sentence. Access it only while holding the
+        lock of the queue."""
         self.shown = 0.0
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
@@ -58,7 +60,7 @@ class QueuedRequest:
         return self.left == 0 or self.failure is not None
 
     def wake(self) -> None:
-        """Wake the event loop, from any thread."""
+        """Tell the event loop that something has changed. May be called in any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.changed.set)
 
@@ -67,24 +69,26 @@ T = TypeVar("T")
 
 
 class Turns(Generic[T]):
-    """Items that wait, by client; clients take turns. Not thread-safe."""
+    """The items of each client that wait for a turn. Clients take turns. Not thread-safe."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}
         """The waiting items of each client."""
         self._order: deque[str] = deque()
-        """Clients that wait, the next one first."""
+        """The clients that wait for a turn. The first one is next."""
         self._away: set[str] = set()
-        """Clients whose turn is under way: they join the order again after it."""
+        """The clients whose turn is in progress. They join the order again after it."""
 
     def add(self, client: str, one: T) -> None:
-        """Add an item after the client's others. A client without any joins the order last."""
+        """Add an item after the other items of its client. A client that had no items joins the
+        order at its end."""
         self._waiting.setdefault(client, deque()).append(one)
         self._join(client)
 
     def take(self, may: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
-        """Begin the next turn: the client and its item. None if no waiting item satisfies ``may``;
-        a client that is passed over keeps its place."""
+        """Begin the next turn, and return the client and its item. Items for which ``may`` returns
+        False are skipped, and their clients keep their places in the order. Returns None if no
+        waiting item is left."""
         for client in self._order:
             for one in self._waiting[client]:
                 if may(one):
@@ -95,7 +99,7 @@ class Turns(Generic[T]):
         return None
 
     def end(self, client: str) -> None:
-        """End a turn: the client joins the order last."""
+        """End the turn of a client. If it has more items, it joins the order at its end."""
         self._away.discard(client)
         if client in self._waiting:
             self._join(client)
@@ -116,12 +120,13 @@ class Turns(Generic[T]):
 
 
 class FairQueue(Turns[QueuedRequest]):
-    """The requests with sentences left to take."""
+    """The requests with sentences whose search has not begun."""
 
     def take_sentence(
         self, may: Callable[[QueuedRequest], bool] = lambda _: True
     ) -> tuple[QueuedRequest, int] | None:
-        """The next request and the number of its sentence, chosen as in ``take``."""
+        """Take the next sentence: return its request and its number in this request. The request is
+        chosen as in ``take``."""
         found = self.take(may)
         if found is None:
             return None

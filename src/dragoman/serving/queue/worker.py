@@ -1,12 +1,14 @@
-"""The threads of a search: they take waiting sentences, drive a ``Scheduler``, and answer.
+"""The threads of a queue. They take waiting sentences, search for their translations with a
+``Scheduler``, and store the answers.
 
-A thread admits the next sentence as soon as one finishes: fairly between clients, with a limit, and
-a request that is given up frees its place at once.
+As soon as the search of a sentence finishes, a thread starts the next one. Clients take turns, and
+each may occupy only a limited number of rows (one row is one hypothesis in a batch). If a client
+gives up a request, the rows of its sentences are freed at once.
 
-Each step of a batch waits for all of its rows, and all of them move when a search joins or leaves.
-So costly searches (``cost.py``) have a batch of their own. While both batches have work they share
-the thread's time: costly searches slow small ones down by a fixed share of that time, however large
-they are.
+A step of a batch takes as long as all of its rows together, and when a search joins or leaves a
+batch, all rows are copied. So costly searches (``cost.py``) have a separate batch. While both
+batches have work, they share the time of the thread: costly searches get a fixed share of it,
+however large they are, so that small searches are slowed down only by this share.
 """
 
 from __future__ import annotations
@@ -24,43 +26,46 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
 
 COSTLY_SHARE = 0.25
-"""The largest share of the rows that costly searches may hold (one alone may hold more), and their
-share of the time while other searches are under way."""
+"""The largest share of the rows that costly searches may occupy together (a single one may occupy
+more), and their share of the time while other searches are in progress."""
 
 
 class QueueBatch:
-    """Searches that take their steps together."""
+    """A batch of searches, which take their steps together."""
 
     def __init__(
         self, new_scheduler: Callable[[], Scheduler], share: float, clock: Callable[[], float]
     ) -> None:
-        """``share``: its share of the time while the other batch has work too."""
+        """``share``: the share of the time that this batch gets while the other batch has work,
+        too."""
         self.running: dict[int, tuple[QueuedRequest, int]] = {}
-        """Searches under way: ticket -> request and number of the sentence."""
+        """The searches in progress: the ticket of the scheduler -> the request and the number of
+        the sentence in it."""
         self.watched: set[int] = set()
         self.spent = 0.0
-        """The seconds of its steps over ``share``: the batch that has spent less is next."""
+        """The time of its steps in seconds, divided by ``share``. The batch in which this is less
+        takes the next step."""
         self._share = share
         self._clock = clock
         self._new_scheduler = new_scheduler
         self.scheduler = new_scheduler()
 
     def advance(self, steps: int, free: int) -> list[tuple[int, list[Hypothesis]]]:
-        """Call ``Scheduler.advance`` and count its time."""
+        """Call ``Scheduler.advance``, and add the time that it takes to ``spent``."""
         began = self._clock()
         done = self.scheduler.advance(steps, free)
         self.spent += (self._clock() - began) / self._share
         return done
 
     def clear(self) -> None:
-        """Forget all searches, after a failure."""
+        """Remove all searches, after a failure of the model."""
         self.running.clear()
         self.watched.clear()
         self.scheduler = self._new_scheduler()
 
 
 class Batches:
-    """The two batches of a thread: one for costly searches, one for all others."""
+    """The two batches of a thread: one for costly searches, and one for all others."""
 
     def __init__(
         self,
@@ -72,11 +77,11 @@ class Batches:
 
     @property
     def running(self) -> int:
-        """The number of searches under way."""
+        """The number of searches in progress in both batches."""
         return len(self.little.running) + len(self.costly.running)
 
     def submit(self, queued: QueuedRequest, number: int) -> None:
-        """Begin the search of a sentence."""
+        """Begin the search for sentence ``number`` of a request, in the batch where it belongs."""
         batch, other = self.little, self.costly
         if queued.costly[number]:
             batch, other = other, batch
@@ -89,7 +94,7 @@ class Batches:
             batch.watched.add(ticket)
 
     def next(self) -> QueueBatch:
-        """The batch whose step is next."""
+        """Choose the batch that takes the next step."""
         if not self.costly.running:
             return self.little
         if not self.little.running:
@@ -100,14 +105,17 @@ class Batches:
 logger = logging.getLogger("dragoman")
 
 DRAFT_SECONDS = 0.03
-"""The shortest time between two drafts of a sentence: faster than eyes, slower than the search."""
+"""The shortest time in seconds between two drafts of a sentence. It is shorter than readers notice,
+and longer than a step of the search."""
 
 REFILL_SHARE = 0.5
-"""While many sentences wait, new ones enter, and are encoded together, when this share of the rows
-is free; it is less than offline, where no client waits (``search.offline``)."""
+"""While many sentences wait, new ones enter the batch only when this share of the rows is free, so
+that they are encoded together. The share is smaller than in ``search.offline``, where no client
+waits for an answer."""
 
 STEPS_AT_ONCE = 8
-"""Steps of a native search at a time while many wait, to interrupt the event loop less often."""
+"""The number of steps that a native search takes at a time while many sentences wait, so that it
+interrupts the event loop less often."""
 
 
 COUNTED = {
@@ -118,13 +126,14 @@ COUNTED = {
     "given_up_sentences": "Sentences under way whose client went away.",
     "model_failures": "Failures of a model.",
 }
-"""Counters since the start, for operators: names and meanings of the metrics. End symbols count as
-tokens; after a failure of the model, the searches under way are answered with an error."""
+"""The names and meanings of the counters, which operators see as metrics. They count from the start
+of the server. End symbols count as tokens. After a failure of the model, the searches in progress
+are answered with an error."""
 
 
 class Waiting:
-    """The waiting requests, shared by the event loop and all threads; ``changed`` must be held to
-    use them."""
+    """The waiting requests, which the event loop and all threads share. Use them only while holding
+    the lock of ``changed``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -132,9 +141,9 @@ class Waiting:
         self.fair = FairQueue()
         self.sentences = 0
         self.costly_requests = 0
-        """The number of requests with costly searches, waiting or under way."""
+        """The number of requests with costly searches, waiting or in progress."""
         self.departures = 0
-        """The number of requests that were given up before all of their sentences were answered."""
+        """The number of requests that were given up before all of their sentences had an answer."""
         self.closing = False
 
 
@@ -144,28 +153,29 @@ class Worker:
     def __init__(
         self, waiting: Waiting, new_scheduler: Callable[[], Scheduler], name: str, spare: int
     ) -> None:
-        """``name``: the name of its thread; ``spare``: as in ``SearchQueue``."""
+        """``name``: the name of the thread. ``spare``: as in ``SearchQueue``."""
         self.counters = Counter(dict.fromkeys(COUNTED, 0))
         self.thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._waiting = waiting
         self._new_scheduler = new_scheduler
         self._batches: Batches | None = None
-        """None until the thread has begun."""
+        """The batches; None until the thread has started."""
         self._spare = spare
         self._enough = 0
-        """The free rows from which new sentences enter while many wait."""
+        """The number of free rows from which new sentences may enter while many wait."""
         self._gathers = False
         self._of_one = self._of_costly = 0
-        """The most rows that one client, and costly searches of all clients, may hold."""
+        """The largest numbers of rows that one client, and all costly searches together, may
+        occupy."""
         self._held: Counter[str] = Counter()
-        """The number of rows under way for each client."""
+        """The number of rows that the searches of each client occupy."""
         self._costly = 0
-        """Rows under way of costly searches."""
+        """The number of rows that costly searches occupy."""
         self._departures = 0
 
     @property
     def rows(self) -> int:
-        """The number of hypotheses under way."""
+        """The number of hypotheses in the searches in progress."""
         batches = self._batches
         if batches is None:
             return 0
@@ -190,7 +200,8 @@ class Worker:
                 self._fail(batch, error)
 
     def _fill(self, batches: Batches) -> bool:
-        """Wait for work, drop searches that were given up, admit what fits. False at the end."""
+        """Wait for work, drop searches that were given up, and begin as many searches as fit.
+        Returns False when the queue is closed and all work is done."""
         waiting = self._waiting
         taken: list[tuple[QueuedRequest, int]] = []
         with waiting.changed:
@@ -219,9 +230,10 @@ class Worker:
         return True
 
     def _may(self, joins: bool, rows: int, queued: QueuedRequest) -> bool:
-        """True if the next sentence of a request may enter now. ``joins``: True if enough rows are
-        free for clients that have some already; while many wait, rows are first left to gather.
-        ``rows``: the free rows for searches that are not costly."""
+        """Return True if the search for the next sentence of a request may begin now. ``joins``:
+        True if clients that already occupy rows may get more; while many sentences wait, this is
+        False until several rows are free. ``rows``: the number of free rows for searches that are
+        not costly."""
         new = queued.requests[queued.taken].settings.rows
         if queued.costly[queued.taken]:
             if self._costly and self._costly + new > self._of_costly:
@@ -232,7 +244,7 @@ class Worker:
         return not held or (joins and held + new <= self._of_one)
 
     def _hold(self, queued: QueuedRequest, number: int, sign: int) -> None:
-        """Count the rows of a sentence that begins (1) or ends (-1)."""
+        """Count the rows of a sentence whose search begins (``sign`` is 1) or ends (-1)."""
         rows = sign * queued.requests[number].settings.rows
         self._held[queued.client] += rows
         if not self._held[queued.client]:
@@ -294,7 +306,7 @@ class Worker:
             self.counters["given_up_sentences"] += 1
 
     def _fail(self, batch: QueueBatch, error: Exception) -> None:
-        """Answer all searches under way in a batch with an error."""
+        """Answer all searches in progress in a batch with an error."""
         for queued, number in batch.running.values():
             self._hold(queued, number, -1)
         failed = dict.fromkeys(queued for queued, _ in batch.running.values())
