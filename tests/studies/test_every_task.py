@@ -97,7 +97,7 @@ def test_trainings_are_of_equal_length(dragoman: Dragoman, tmp_path: Path) -> No
     shorter = records.read_stored(path, records.Record).model_copy(update={"updates": 2})
     path.write_text(shorter.model_dump_json(), encoding="utf-8")
     said = dragoman("resume", tmp_path / "ablate")
-    assert "Trainings have 2 to 4 updates" in said.out and "Every training" not in said.out
+    assert "Training runs have 2 to 4 updates" in said.out and "Every training" not in said.out
     (row,) = (line for line in said.out.splitlines() if " dropout-0 " in line)
     assert row.endswith("2 to 4")
     with (tmp_path / "ablate" / "ablation.csv").open(encoding="utf-8") as file:

@@ -1,5 +1,5 @@
 """``dragoman train`` and ``dragoman resume`` train a model. ``dragoman average`` makes one model
-from several snapshots of a training."""
+from several snapshots of a training run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measures how fast each way of this machine trains models of known shapes, and how fast each path
 translates, for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
 
-Trainings measure their own model (``training/fastest_way.py``); this measures in the same
+Training runs measure their own model (``training/fastest_way.py``); this measures in the same
 manner, and remembers nothing.
 """
 

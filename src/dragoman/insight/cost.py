@@ -157,9 +157,9 @@ def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str
     """Return the seconds of one forward pass on this machine, by kind: the least of several
     turns.
 
-    Other load only adds time, so the least is nearest to the truth; the kinds take turns, so
-    that a busy moment does not affect only one. A part that takes longer than the whole
-    (``WITHIN``) is measured again; both are None if it stays so.
+    Other load only adds time, so the least is nearest to the truth; the kinds take turns, so that a
+    busy moment does not affect only one. If a part of a layer (``WITHIN``) seems to take longer
+    than the whole layer, both are measured again. If it still does, both results are None.
     """
     with torch.inference_mode():
         runs = {kind: layer(kind, n, d) for kind in kinds}

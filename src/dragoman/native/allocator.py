@@ -65,8 +65,8 @@ def keep_few_primitives(environment: MutableMapping[str, str]) -> None:
     before torch computes anything.
 
     oneDNN compiles each convolution and product for its shape and keeps the last 1,024 of them, up
-    to a megabyte each. Recordings and texts are of thousands of lengths, so that a training grew by
-    a gigabyte, and hardly any shape came again. 64 are more than one update has.
+    to a megabyte each. Recordings and texts are of thousands of lengths, so that a training run
+    grew by a gigabyte, and hardly any shape came again. 64 are more than one update has.
     """
     environment.setdefault(_PRIMITIVES, str(_KEPT_PRIMITIVES))
 

@@ -1,7 +1,7 @@
 """A figure: computed numbers, the panels that draw them, and a caption in two languages.
 
-The code of a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a page of the book.
-Panels are drawn by ``panels.py`` and ``matrix.py``.
+The code of a figure fills in ``Figure``; it becomes SVG, PNG, CSV, or a part of the page of all
+figures. Panels are drawn by ``panels.py`` and ``matrix.py``.
 
 PNG is the figure's own SVG, drawn by matplotlib (``dragoman[plots]``). What panels draw is read,
 not all of SVG: rectangles, circles, paths, texts, and grids of ink behind masks, in the classes of
@@ -46,7 +46,7 @@ Cell = str | int | float
 
 @dataclass(frozen=True)
 class Words:
-    """A text in both languages of the book."""
+    """A text in both languages of the figures, English and Korean."""
 
     english: str
     korean: str

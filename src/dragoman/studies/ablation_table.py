@@ -104,7 +104,7 @@ def notes(ablation: Ablation) -> list[str]:
     length = f"Every training has {plural(ablation.base.training.updates, 'update')}{seen}"
     if updates and updates != {ablation.base.training.updates}:
         length = (
-            f"Trainings have {_between(updates)} updates{seen}: patience or minutes ended some "
+            f"Training runs have {_between(updates)} updates{seen}: patience or minutes ended some "
             "earlier, so rows also differ in this"
         )
     what = (

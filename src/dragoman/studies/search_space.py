@@ -22,7 +22,7 @@ _DRAWS = 0x5EA7C4
 """The key of these random draws; no other draws use it."""
 _TRIES = 100
 """The most draws for one trial, until it differs from all earlier trials."""
-_LENGTH = "the length of a training"
+_LENGTH = "the length of a training run"
 _DATA = "the text that is learned and measured"
 _MEASURE = "how trials are measured"
 _TOKEN = "what a token is, by which the loss is measured"

@@ -44,7 +44,7 @@ _LINES_READ = 400
 
 @dataclass(frozen=True)
 class Chosen:
-    """The start of a training: its recipe, its length and the run that it continues."""
+    """The start of a training run: its recipe, its length and the run that it continues."""
 
     recipe: Recipe
     epochs: float | None = None

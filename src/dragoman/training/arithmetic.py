@@ -1,4 +1,4 @@
-"""The ways in which a training can compute on this machine, and the choice of one.
+"""The ways in which a training run can compute on this machine, and the choice of one.
 
 ``ways_here`` lists the ways; ``fastest_way.py`` measures which is the fastest. Each way gives other
 last digits, so a resumed run computes in the way in which it was begun, or warns that it cannot

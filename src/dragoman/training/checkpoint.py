@@ -226,7 +226,7 @@ class Checkpoints:
                 raise RunError(
                     f"{path} {problem}, and its weights belong to the average of the last {last} "
                     f"snapshots. Copy {self._snapshots} again from its source, or average fewer: "
-                    "training.average_last in the run's recipe.toml for a training that goes "
+                    "training.average_last in the run's recipe.toml for a training run that goes "
                     "on, --last for dragoman average"
                 )
             self._hashes[name] = state.snapshots[name]

@@ -385,8 +385,8 @@ def measure_throughput(
     """Make updates 0, 1, 2, … at learning rate 0: the weights stay as they are.
 
     It stops after ``seconds`` or after ``most`` updates, whichever comes first, so that a training
-    run of a few seconds is not held up. At least one update is timed, however long it takes. All
-    ``ranks`` measure together, as they will train; without ``ranks``, this process is alone.
+    run run of a few seconds is not held up. At least one update is timed, however long it takes.
+    All ``ranks`` measure together, as they will train; without ``ranks``, this process is alone.
     """
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)

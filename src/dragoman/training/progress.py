@@ -1,4 +1,4 @@
-"""The display of a training's progress: live in a terminal, plain lines elsewhere."""
+"""The display of the progress of training: live in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

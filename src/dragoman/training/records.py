@@ -1,4 +1,4 @@
-"""The records of a training: one per update and per validation.
+"""The records of a training run: one per update and per validation.
 
 The same records go to ``metrics.jsonl`` (one JSON object a line, each update once), to the progress
 display and to TensorBoard. Updates are counted from 1 here: a record of update k describes the k-th

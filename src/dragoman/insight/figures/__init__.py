@@ -1,1 +1,2 @@
-"""This package computes the figures of the paper and its lectures; ``catalogue.py`` lists them."""
+"""This package computes figures like those of the paper and of lectures about it. ``catalogue.py``
+lists them."""

@@ -119,7 +119,8 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
 
 
 def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
-    """Return the input, queries of at most eight heads, joined heads, and shares of W^Q."""
+    """Return panels of the input, the queries of at most eight heads, the joined heads, and
+    ``shares``, the share of each head in the matrix W^Q."""
     heads, count, key_width = opened.queries.shape
     words, width = list(opened.looking), opened.inputs.shape[1]
     fine = 2.2 if width <= 256 else 560 / width

@@ -27,7 +27,8 @@ class Caption:
 
 @cache
 def captions() -> dict[str, Caption]:
-    """Return the captions by figure, in the order of the book."""
+    """Return the captions by the name of the figure, in the order in which the documentation lists
+    the figures."""
     content = resources.files("dragoman.insight.figures").joinpath("captions.toml")
     read = tomllib.loads(content.read_text(encoding="utf-8"))
     return {

@@ -299,8 +299,8 @@ def checked(
 
 
 def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:
-    """Yield all figures in the order of the book: the name, the figure or None, and the reason
-    for None."""
+    """Yield all figures in the order in which the documentation lists them: the name, the figure or
+    None, and the reason for None."""
     for name in captions():
         try:
             yield name, make_figure(name, subject), ""

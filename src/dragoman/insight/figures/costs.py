@@ -198,8 +198,8 @@ _SECONDS_A_DAY = 86_400.0
 
 
 def timeline_figure(subject: Subject) -> Drawn:
-    """Draw device days and parameters, with the run's own last. Errors: ``DragomanError`` for a
-    run without its training time."""
+    """Draw the device days and the number of parameters of published models, and of the run as the
+    last one. Errors: ``DragomanError`` for a run whose training time is not recorded."""
     seconds = max((float(line.get("elapsed", 0.0)) for line in subject.run.metrics()), default=0.0)
     if not seconds:
         raise DragomanError(f"{subject.name} has no metrics.jsonl, which has its training time")

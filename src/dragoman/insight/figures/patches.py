@@ -74,9 +74,10 @@ def rollout_figure(subject: Subject) -> Drawn:
 
 
 def rollout(weights: NDArray[np.floating], patches: int) -> Array:
-    """Return (P,) the share of each patch in the label from (L, H, T, T) of one picture; shares
-    sum to 1 (Abnar and Zuidema, 2020): half of the mean of a layer's heads and half of the
-    residual, one layer times the next."""
+    """Return (P,), how much each patch contributed to the label, by attention rollout (Abnar and
+    Zuidema, 2020). ``weights`` (L, H, T, T) are the attention of one picture. The matrix of a layer
+    is half the mean of its heads plus half the identity, for the residual connection. The matrices
+    of all layers are multiplied. The result sums to 1."""
     size = weights.shape[-1]
     # From the last layer down only one row is needed: T x T numbers per layer.
     shares: Array = np.eye(1, size)[0] if size > patches else np.full(size, 1 / size)

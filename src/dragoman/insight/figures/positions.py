@@ -158,7 +158,8 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def identity_figure(*, dimension: int = WIDTH) -> Drawn:
-    """Draw PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), measured."""
+    """Draw measured values of PE(i) · PE(i + Δ), which show the identity PE(i) · PE(i + Δ) = Σ
+    cos(ω_k Δ)."""
     table = _array(sinusoidal(torch.arange(PLACES), dimension))
     frequencies = 10000.0 ** (-np.arange(0, dimension, 2) / dimension)
     starts, farthest = (0, 10, 30, 60), 61

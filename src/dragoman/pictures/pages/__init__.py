@@ -1,1 +1,2 @@
-"""Whole pages and cards: the report of a run, the book of figures, a comparison, a look."""
+"""Whole pages and cards: the report of a run, the page of all figures, a comparison, and the page
+of ``dragoman look``."""

@@ -32,9 +32,9 @@ view Look."""
 READING = 4
 """The cost of a token that plain torch reads in a batch, which takes 15 to 200 microseconds."""
 SEEING = 4
-"""The factor by which the cost of a file is multiplied if the answer shows where the model looked.
-Each layer then keeps the weights of every pair of rows: 1,024 patches take 0.5 seconds instead of
-0.1."""
+"""If the answer shows where the model looked, this many times the cost of reading the file is
+added. Each layer then keeps the weights of every pair of rows: 1,024 patches take 0.5 seconds
+instead of 0.1."""
 EXPLAINING = 12
 """The cost of a token that is read and for which the gradient is also computed."""
 

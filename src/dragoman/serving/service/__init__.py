@@ -1,1 +1,2 @@
-"""Served runs, the choice among them, and the checks that all endpoints share."""
+"""The runs that the server holds, the choice of a run for a request, and the checks that all
+endpoints share."""

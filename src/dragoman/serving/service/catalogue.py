@@ -1,4 +1,5 @@
-"""The choice of a run for a request: by name, task, languages, or the language of a text."""
+"""The choice of a run for a request, by its name, its task, its languages, or the detected language
+of the text."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ from dragoman.serving.service.served_run import ServedRun
 
 AUTO = "auto"
 _SHOWN = 100
-"""The most characters of an unknown name that are shown: it may be megabytes long."""
+"""The largest number of characters that messages show of an unknown name, which may be megabytes
+long."""
 
 Served = TypeVar("Served", bound=ServedRun)
 
 
 class LanguageDetector:
-    """Detects the language of a text, by py3langid, which contains its model.
+    """Detects the language of a text with py3langid, which contains its model.
 
-    Making a detector takes a second; only one thread at a time may use it.
+    Making a detector takes a second. Only one thread at a time may use it.
     """
 
     def __init__(self) -> None:
@@ -31,13 +33,14 @@ class LanguageDetector:
         self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
     def rank(self, text: str) -> list[tuple[str, float]]:
-        """The codes of all known languages and their probabilities, the most probable first. For a
-        text without letters they say nothing."""
+        """Return the codes of all known languages with their probabilities, the most probable
+        first. For a text without letters, the result is meaningless."""
         found = self._identifier.rank(text.replace("\0", " "))
         return [(str(code), float(probability)) for code, probability in found]
 
     def choose(self, text: str, offered: Sequence[str]) -> DetectedLanguage:
-        """The most probable of the ``offered`` codes, of which there is at least one."""
+        """Return the most probable of the ``offered`` codes, of which there must be at least
+        one."""
         for language, probability in self.rank(text):
             for code in offered:
                 if base(code) == language:
@@ -52,15 +55,15 @@ class Catalogue:
         self.runs = list(runs)
         self.detector = detector
         self.made: dict[str, Any] = {}
-        """Answers and pages that stay valid while these runs are served, by name."""
+        """Cached answers and pages, by name. They are valid as long as these runs are served."""
 
     def start(self) -> None:
-        """Start the queues of all runs, in the event loop."""
+        """Start the queues of all runs. Call this in the event loop."""
         for run in self.runs:
             run.start()
 
     async def close(self) -> None:
-        """Finish accepted requests and close all runs."""
+        """Finish the accepted requests, and close all runs."""
         await asyncio.gather(*(run.close() for run in self.runs))
 
     @property
@@ -69,7 +72,7 @@ class Catalogue:
         return [run for run in self.runs if run.translates]
 
     def named(self, name: str) -> ServedRun:
-        """The run of a name. Raises Refusal 404."""
+        """Return the run with this name. Raises Refusal 404 if there is none."""
         for run in self.runs:
             if run.name == name:
                 return run
@@ -82,8 +85,9 @@ class Catalogue:
         )
 
     def every(self, kind: type[Served], name: str | None) -> list[Served]:
-        """The named run, or all runs of a kind. Raises Refusal 404, and 400 for a run of another
-        task or if there is none."""
+        """Return the named run, or without a name all runs of a ``kind``. Raises Refusal 404 if no
+        run has the name, and Refusal 400 if the named run is of another kind or no run is of this
+        kind."""
         runs = [self.named(name)] if name else self.runs
         found = [run for run in runs if isinstance(run, kind)]
         if name and not found:
@@ -105,20 +109,22 @@ class Catalogue:
         return found
 
     def of(self, kind: type[Served], name: str | None) -> Served:
-        """The named run, or the first of a kind. Raises as ``every``."""
+        """Return the named run, or without a name the first run of a ``kind``. Raises the same as
+        ``every``."""
         return self.every(kind, name)[0]
 
     def to_look_into(self, name: str | None) -> list[ServedRun]:
-        """The named run, or the runs among which a look chooses: those that translate, or else
-        those that can be looked into, or else the first. Raises Refusal 404."""
+        """Return the named run, or without a name the runs from which the languages of a request
+        for ``/v1/look`` choose: the translators; if there are none, all runs that can be inspected;
+        if there are none, the first run. Raises Refusal 404."""
         able = [run for run in self.runs if run.can_be_looked_into]
         return [self.named(name)] if name else self.translating or able or self.runs[:1]
 
     def choose(
         self, runs: Sequence[Served], text: str, source: str, target: str | None
     ) -> tuple[Served, DetectedLanguage | None]:
-        """The run for a text, and the detected language if the client left the source open. Raises
-        Refusal 400 for languages that no run has."""
+        """Choose the run for a text. Returns the run, and the detected language if the request did
+        not name the source language. Raises Refusal 400 if no run has the languages."""
         if target is None:
             targets = list(dict.fromkeys(code for run in runs for code in run.usual_targets))
             if len(targets) > 1:
@@ -139,8 +145,8 @@ class Catalogue:
     def _matching(
         self, of_runs: Sequence[tuple[Served, str]], side: str, code: str
     ) -> list[tuple[Served, str]]:
-        """The runs with a ``side`` in the language, and how they name it, in the order of
-        ``same_language``."""
+        """Return the runs whose ``side`` (source or target) is in the language, each with its own
+        code for the language, in the order of ``same_language``."""
         codes = same_language(code, [own for _, own in of_runs])
         found = [(run, own) for wanted in codes for run, own in of_runs if own == wanted]
         if not found:
@@ -157,5 +163,6 @@ class Catalogue:
 
 
 def detected(language: str, confidence: float) -> DetectedLanguage:
-    """A message with ``confidence``, from 0 to 1, in percent as LibreTranslate gives it."""
+    """Make the message about a detected language. ``confidence`` is from 0 to 1; the message has it
+    in percent, as LibreTranslate does."""
     return DetectedLanguage(language=language, confidence=round(100 * confidence, 1))

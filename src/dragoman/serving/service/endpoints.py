@@ -1,7 +1,7 @@
-"""Endpoints made of functions, and the table of the server's tasks.
+"""Decorators that turn functions into endpoints, and the table of the server's tasks.
 
-An endpoint reads one message and answers with another, as a whole or in parts, within the limits of
-its client and the time limit of a request.
+An endpoint reads one message, and answers with another one, as a whole or in parts. It applies the
+limits of its client and the time limit of a request.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Body, Service
 
 Work = Callable[[Body, str], Coroutine[Any, Any, bytes]]
-"""A request and its client's name -> the answer as JSON."""
+"""A function from a request and the name of its client to the answer as JSON."""
 Whole: TypeAlias = Coroutine[Any, Any, bytes | Response]
 Begin = Callable[[Body, str, Request], Coroutine[Any, Any, Whole | AsyncGenerator[bytes, None]]]
-"""A request, its client's name and the HTTP request -> the work, which returns the answer, or
-yields its parts."""
+"""A function that takes a request, the name of its client and the HTTP request. It returns the
+work, which then returns the whole answer or yields its parts."""
 Answers: TypeAlias = Mapping[int | str, dict[str, Any]]
-"""Descriptions of the answers of an endpoint, by status."""
+"""The descriptions of the answers of an endpoint for OpenAPI, by status."""
 
 
 class Endpoints(APIRouter):
-    """The endpoints of one router, and the messages that they read themselves."""
+    """The endpoints of one router, and the types of the messages whose bodies they read without
+    FastAPI."""
 
     def __init__(
         self,
@@ -47,20 +48,21 @@ class Endpoints(APIRouter):
         refusals: Answers = REFUSALS,
         error: Callable[[int, dict[str, Any]], bytes] = error_event,
     ) -> None:
-        """``refusals``: the answers of each endpoint besides 200. ``error``: makes the event of an
-        error, for a stream's client, from its status and body."""
+        """``refusals``: the answers with an error of each endpoint. ``error``: a function that
+        makes the event of an error in a stream, from the status and the body of the error."""
         super().__init__(prefix=prefix, tags=[tag])
         self.service = service
         self.refusals, self.error = refusals, error
         self.bodies: list[type[BaseModel]] = []
         self.files: dict[str, int] = {}
-        """The most bytes of a request, for paths that take files whatever runs there are."""
+        """The largest number of bytes of a request, for the paths that accept files whichever runs
+        the server has."""
 
     def answers(
         self, path: str, body: type[BaseModel], answer: Any, summary: str, *, form: bool = False
     ) -> Callable[[Work[Body]], Work[Body]]:
-        """Make an endpoint of a function, within the limits of its client and the time limit of a
-        request. ``form``: the body may be a form too."""
+        """Turn a function into an endpoint, which applies the limits of the client and the time
+        limit of a request. ``form``: True if the body may also be a form."""
 
         def add(work: Work[Body]) -> Work[Body]:
             @wraps(work)
@@ -130,8 +132,8 @@ class Endpoints(APIRouter):
         )(endpoint)
 
     def _reads(self, body: type[BaseModel], *, form: bool) -> dict[str, Any]:
-        """Describe the body of an endpoint. ``form``: a form may be sent instead of JSON. Bodies
-        ``WithFiles`` may also be sent as a form with files."""
+        """Describe the body of an endpoint for OpenAPI. ``form``: True if the body may be a form
+        instead of JSON. A body of a type ``WithFiles`` may also be a form with files."""
         self.bodies.append(body)
         reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
         content: dict[str, Any] = {"application/json": reference}
@@ -145,13 +147,15 @@ class Endpoints(APIRouter):
 
 
 Asking = Callable[[Service, Body, str], Coroutine[Any, Any, BaseModel | bytes]]
-"""A server, a request and its client's name -> the answer, or its JSON."""
+"""A function from the service, a request and the name of its client to the answer, or to its
+JSON."""
 
 
 def asks(
     kind: type[ServedRun], summary: str, *router: Any
 ) -> Callable[[Asking[Body]], Callable[[Service], Endpoints]]:
-    """Make the endpoint of a task of a function. ``router``: further arguments of ``Endpoints``."""
+    """Turn a function into the endpoint of a task, for runs of one ``kind``. ``router``: further
+    arguments of ``Endpoints``."""
 
     def of(work: Asking[Body]) -> Callable[[Service], Endpoints]:
         def endpoints(service: Service) -> Endpoints:
@@ -177,7 +181,8 @@ class ServedTasks(NamedTuple):
     """The classes and endpoints with which a server serves the runs of each task."""
 
     runs: tuple[type[ServedRun], ...]
-    """The classes of runs; the first whose ``takes`` accepts a run serves it."""
+    """The classes of served runs. A run is served by the first class whose method ``takes`` accepts
+    it."""
     endpoints: tuple[Callable[[Service], Endpoints], ...]
     """The endpoints of the tasks, in the order of the API's description."""
 

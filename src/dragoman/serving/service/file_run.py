@@ -1,11 +1,11 @@
-"""A run that reads pictures or recordings, whatever its output.
+"""The base class of served runs that read pictures or recordings, whatever they return.
 
-A file is opened, which gives its size, and decoded, both in turns outside the event loop. Large
-files are decoded in a thread of their own, in as many places as they cost, so that small files
-never wait for them.
+First a file is opened to read its size, and then it is decoded, both in turns outside the event
+loop. Large files are decoded in a separate thread, where they occupy more places the larger they
+are, so that small files never wait for them.
 
-The API returns what the run reads of a file as a picture, with the cells that can be hidden, and
-where the run looked while it wrote.
+On request, the API returns the input of the run as a picture, the grid of cells that can be hidden,
+and the attention of the run to the input for each token of its output.
 
 Shapes: S rows of the encoder, N tokens of the output.
 """
@@ -43,8 +43,8 @@ from dragoman.sources.shared.files import InMemory
 from dragoman.sources.shared.rows_form import MOST_CELLS, Cells, Extent, Rows, RowsForm
 
 MOST_LOOKED = 1_024
-"""The most rows read, and tokens written, of a file that is looked into: a weight is kept for each
-pair of them."""
+"""The largest numbers of input rows and of output tokens for which the attention is returned: a
+weight is kept for each pair of them."""
 
 
 class SeenFile(Message):
@@ -70,14 +70,15 @@ class LookedToken(Message):
 
 
 def drawn(form: RowsForm, rows: Rows) -> dict[str, Any]:
-    """The rows of a file as the fields of a ``SeenFile``."""
+    """Return the fields of a ``SeenFile`` for the rows of a file."""
     pixels = form.picture(rows)
     return {"width": pixels.shape[1], "height": pixels.shape[0], "png": png_base64(pixels)}
 
 
 def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.float32] | None:
-    """Shape (N, S): the attention of the last layer, as the mean of its heads, while each token was
-    written. None for a model without cross-attention, and for a file that is too long."""
+    """Return (N, S), the attention of each output token to the rows of the encoder: the mean over
+    the heads of the last layer. Returns None for a model without cross-attention, and if the file
+    or the output is too long."""
     read = engine.network.memory_length(len(rows))
     if max(read, len(tokens)) > MOST_LOOKED or not engine.network.attentions_of("cross"):
         return None
@@ -86,13 +87,13 @@ def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.floa
 
 
 def looked_tokens(names: Sequence[str], shares: NDArray[np.float32] | None) -> list[LookedToken]:
-    """Each token with its share of each row, as messages."""
+    """Return a message for each token, with its attention to each row."""
     each = [[]] * len(names) if shares is None else shares.tolist()
     return [LookedToken(text=name, looked=told(row)) for name, row in zip(names, each, strict=True)]
 
 
 def told(shares: Sequence[float]) -> list[float]:
-    """Shares with as many digits as a picture of them needs."""
+    """Round shares to three digits, which are enough to draw them."""
     return [float(f"{share:.3g}") for share in shares]
 
 
@@ -107,13 +108,14 @@ class Grid(Message):
 
 
 def grid_of(form: RowsForm, count: int) -> Grid | None:
-    """The grid of cells of a file with ``count`` rows, or None if no cell can be hidden."""
+    """Return the grid of cells of a file with ``count`` rows, or None if no cell can be hidden."""
     cells = form.cells(count)
     return None if cells is None else Grid(rows=cells.rows, columns=cells.columns)
 
 
 def hidden_cells(told: str) -> tuple[int, ...]:
-    """The numbers of cells, separated by commas. Raises Refusal 400."""
+    """Parse numbers of cells that are separated by commas. Raises Refusal 400 if the text is
+    something else."""
     parts = [part.strip() for part in told.split(",")] if told.strip() else []
     if len(parts) > MOST_CELLS or not all(
         part.isascii() and part.isdecimal() and len(part) <= 4 for part in parts
@@ -123,8 +125,8 @@ def hidden_cells(told: str) -> tuple[int, ...]:
 
 
 def without(form: RowsForm, rows: Rows, cells: Sequence[int], longest: int) -> Rows:
-    """The rows with some cells hidden; the model reads ``longest`` of them. Raises Refusal 400 for
-    a cell that does not exist."""
+    """Return the rows with some cells hidden. ``longest``: the number of rows that the model reads.
+    Raises Refusal 400 for a cell that does not exist."""
     if not cells:
         return rows
     grid = form.cells(min(len(rows), longest))
@@ -138,8 +140,8 @@ def without(form: RowsForm, rows: Rows, cells: Sequence[int], longest: int) -> R
 
 
 def row_of(cells: Cells, cell: int, rows: int) -> int:
-    """The number of the model's row, among ``rows``, for a cell. Raises Refusal 400 for a cell that
-    does not exist or is not read."""
+    """Return the number of the model's row that belongs to a cell; the model has ``rows`` rows.
+    Raises Refusal 400 for a cell that does not exist or that the model does not read."""
     count = cells.count_read
     if cell >= count:
         raise _bad_cells(f"a number from 0 to {count - 1}, since {count} cells are read", "at")
@@ -152,7 +154,7 @@ def _bad_cells(wanted: str, field: str = "hidden") -> Refusal:
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file whose header was read."""
+    """A file of a request, with the size that its header states."""
 
     file: InMemory
     extent: Extent
@@ -176,24 +178,29 @@ class FileRun(AskedRun[Asks]):
     sent: ClassVar[type[WithFiles]]
     has_figures = False
     kinds: ClassVar[tuple[str, str]] = ("files", "large files")
-    """The names of its threads in refusals: for small files, and for large ones."""
+    """The names of its two threads in refusals: the one for small files, and the one for large
+    files."""
 
     def __init__(self, name: str, predictor: Asks, settings: ServeSettings) -> None:
-        """Errors: ``DataError`` if the library that decodes its files is missing."""
+        """Make the served run. Errors: ``DataError`` if the library that decodes its files is
+        missing."""
         form = RowsForm.of(predictor.engine.source)
         form.check_library()
         super().__init__(name, predictor, settings)
         self.form, self.reads, self.reads_as = form, form.settings.raws, form.settings.takes
         self.opening, self._decoding = map(self.executor, self.kinds)
-        """The threads in which files are opened and small ones decoded, and for large ones."""
+        """The thread in which files are opened and small files decoded, and the thread for large
+        files."""
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        """An empty list: the run was measured on files of the machine on which it was trained."""
+        """Return an empty list, because the run was measured on files of the machine on which it
+        was trained."""
         return []
 
     def search_settings(self, beam: int | None) -> SearchSettings:
-        """The settings of the search. Raises Refusal 400."""
+        """Return the settings of the search, for one output. Raises Refusal 400 if ``beam`` is too
+        large."""
         chosen = self.beam_search(beam, None).model_copy(update={"n_best": 1})
         self.check_search(chosen)
         return chosen
@@ -201,8 +208,9 @@ class FileRun(AskedRun[Asks]):
     async def searched(
         self, request: SearchedFiles, client: str, most: int | None = None
     ) -> tuple[list[OpenedFile], list[Rows], list[list[Hypothesis]]]:
-        """The opened files of a request, the rows of each (at most ``most``), and the n-best list
-        of each. Raises Refusal 400."""
+        """Open, decode and search the files of a request. Returns the files, the rows of each, and
+        the n-best list of each. ``most``: the largest number of rows of a file. Raises Refusal
+        400."""
         self.check_files(request.uploads, self.settings.limits.items)
         if request.seen and len(request.uploads) > 1:
             raise wrong_field("seen", "it works with only one picture. Send one at a time")
@@ -221,7 +229,8 @@ class FileRun(AskedRun[Asks]):
         return files, rows, await self.queue.search(wanted, client)
 
     def check_files(self, uploads: Sequence[Upload], most: int) -> None:
-        """Raises Refusal 400 for no file, and for too many."""
+        """Check the number of files. Raises Refusal 400 if there is none, and if there are too
+        many."""
         if not uploads:
             raise missing_field("file")
         if len(uploads) > most:
@@ -255,15 +264,16 @@ class FileRun(AskedRun[Asks]):
         return self.form.settings.most_rows(longest, self.settings.limits.sound_seconds)
 
     def for_size(self, seconds: float, pixels: int = 0) -> tuple[FairExecutor, int]:
-        """The thread that decodes so much, and the number of places that it takes."""
+        """Return the thread that decodes files with this duration and number of pixels, and the
+        number of places that they occupy there."""
         places = 1 + int(seconds // SECONDS_OF_A_PLACE) + pixels // PIXELS_OF_A_PLACE
         return self.opening if places == 1 else self._decoding, places
 
     async def decoded(
         self, files: Sequence[OpenedFile], client: str, most: int | None = None
     ) -> list[Rows]:
-        """The rows of some files. Raises Refusal 400 for a file that cannot be read, or has more
-        rows than ``most``."""
+        """Decode files, and return the rows of each. Raises Refusal 400 for a file that cannot be
+        read, or that has more than ``most`` rows."""
 
         def rows() -> Iterator[Rows | None]:
             for one in files:

@@ -1,7 +1,7 @@
-"""The base class of all runs that the server holds: the engine, the queue, the limits, and the
-notes on its training.
+"""The base class of all runs that the server holds: a run with its engine, its queue, its limits,
+and the notes on its training.
 
-Each task has a class of its own in its folder, with its endpoint; ``tasks/program.py`` lists them.
+The folder of each task has a subclass and its endpoint. ``tasks/program.py`` lists the subclasses.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ _PAIR = (
     "The animal didn't cross the street because it was too tired.",
     "The animal didn't cross the street because it was too wide.",
 )
-"""A pair of sentences of the demo's grammar: one word decides what "it" refers to."""
+"""Two example sentences for the demo, in which a single word decides what "it" refers to."""
 _MAX_EXAMPLE = 90
-"""The most characters of an example."""
+"""The largest number of characters of an example."""
 
 
 def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
-    """The notes on the training in a run's folder, and the examples that ``examples`` gives.
-    Damaged notes are left out and logged."""
+    """Read the notes on the training from the folder of a run, and get example inputs from the
+    function ``examples``. Damaged notes are left out, and a warning is logged."""
     told: dict[str, Any] = dict.fromkeys(("pairs", "words", "longest"))
     told |= {"verdict": "", "commonest": [], "examples": []}
     try:
@@ -96,13 +96,14 @@ def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
 
 
 def measured_on(run: Run) -> list[str]:
-    """The sources of the final measurement, or else of the last validation."""
+    """Return the source texts of the samples in ``scores.json``; without scores, those of the last
+    validation."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     return sources or while_learning(run)
 
 
 def while_learning(run: Run) -> list[str]:
-    """The sources of the last validation in training."""
+    """Return the source texts of the samples of the last validation during training."""
     samples: list[dict[str, str]] = []
     for line in run.metrics():
         if line["kind"] == "validation":
@@ -111,39 +112,45 @@ def while_learning(run: Run) -> list[str]:
 
 
 def sentences_of(run: Run) -> list[str]:
-    """Examples of the measured sentences; for the demo, those that show most."""
+    """Return sentences of the test set as examples. For the demo, two sentences that show what
+    attention does come first."""
     if run.recipe.data.embedded and run.recipe.languages.source == "en":
         return short((*_PAIR, *measured_on(run)))
     return sorted(short(measured_on(run)), key=len)
 
 
 def short(texts: Iterable[str]) -> list[str]:
-    """Return a few distinct short texts as examples."""
+    """Return the first few different texts that are short enough to be examples."""
     found = dict.fromkeys(one for one in texts if one and len(one) <= _MAX_EXAMPLE)
     return list(found)[:_EXAMPLES]
 
 
 SPARE = 4
-"""Each batch has one row in this many more than ``rows``, for clients that have none."""
+"""A batch has ``rows`` / ``SPARE`` rows more than ``rows``. They are reserved for clients without a
+search in progress."""
 OF_CLIENT, OF_ALL = 8, 64
-"""The most requests for one kind of work besides searches, from one client and from all."""
+"""The largest numbers of waiting requests for one kind of work other than searches: from one
+client, and from all clients together."""
 
 
 class ServedRun(ABC):
-    """A run that is served. Call ``start`` in the event loop before use, and ``close`` after it."""
+    """A run that the server holds. Call ``start`` in the event loop before use, and ``close`` after
+    it."""
 
     task: ClassVar[str]
-    """The name of its task in ``catalogue.TASKS``, or of what a translator of files does."""
+    """The name of its task in ``catalogue.TASKS``; for translators that read files, another name
+    for this work."""
     does: ClassVar[str]
-    """A description of what it does with texts, for messages."""
+    """What the run does, as a phrase for messages, such as "finds boxes in pictures"."""
     path: ClassVar[str]
     """The path of the endpoint that serves the task."""
     trained: ClassVar[str]
-    """The command that trains such a run."""
+    """A command that trains such a run, for messages."""
     translates: ClassVar[bool] = False
-    """True if a request chooses it by the languages of its text."""
+    """True if requests choose such runs by the languages of a text."""
     looked_into: ClassVar[bool] = True
-    """True if the server can look into such runs, provided that the run supports it."""
+    """True if the server can inspect such runs with ``/v1/look``, provided that the model of the
+    run supports it."""
     takes_files: ClassVar[bool] = False
     """True if it reads files instead of text."""
     sent: ClassVar[type[Message]]
@@ -153,12 +160,12 @@ class ServedRun(ABC):
     reads: str = "text"
     """The kind of its input: text, recordings or pictures."""
     reads_as: Mapping[str, int] = {}
-    """The format in which it reads files (``RowsSource.takes``); empty for text."""
+    """A description of the files that it reads (``RowsSource.takes``); empty for text."""
     times_words: bool | None = None
-    """True if it can time each word; None if it does not transcribe."""
+    """True if it knows when each word is said; None for a run that does not transcribe."""
     has_figures: bool = True
-    """True if figures of the book can be made of it: of runs that write or fill in, and, of runs
-    that label pictures, those figures that show no file."""
+    """True if figures can be computed from it: from runs that generate text or fill in blanks, and
+    from runs that label pictures. For the latter, only figures that show no file are possible."""
 
     def __init__(
         self,
@@ -168,8 +175,8 @@ class ServedRun(ABC):
         run: Run,
         predictor: Predictor[object] | None = None,
     ) -> None:
-        """``run``: the run with its folder, for its description. ``predictor``: reads a text as a
-        whole, if the run does so."""
+        """``run``: the run with its folder, from which its description is read. ``predictor``: the
+        predictor of a run that reads its text as a whole; None for other runs."""
         self.name = name
         self.engine = engine
         self.settings = settings
@@ -179,8 +186,8 @@ class ServedRun(ABC):
         has_language = engine.target.vocabulary is not None
         self.target = engine.target.language if has_language else self.source
         self.targets = self.usual_targets = [self.target]
-        """The codes of the languages into which it translates, and of those among which a request
-        that names none chooses."""
+        """The codes of all languages into which it translates (``targets``), and of those that are
+        possible for a request that names no target language (``usual_targets``)."""
         has_inside = self.looked_into and (predictor is None or predictor.has_inside)
         self.aligning = FairExecutor("align")
         self._executors = [self.aligning]
@@ -199,7 +206,7 @@ class ServedRun(ABC):
 
     @classmethod
     def takes(cls, run: Run) -> bool:
-        """True if this class serves such a run."""
+        """Return True if this class can serve a run."""
         return run.task.purpose == cls.task and run.task.reads_files == cls.takes_files
 
     @classmethod
@@ -209,29 +216,30 @@ class ServedRun(ABC):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        """A few short texts to try, from its measurement. Errors: ``RunError``."""
+        """Return a few short texts to try, from the samples of the run. Errors: ``RunError``."""
         return sorted(short(measured_on(run)), key=len)
 
     def into(self, target: str) -> Self:
-        """The run for one of its ``targets``."""
+        """Return this run as a translator into one of its ``targets``."""
         return self
 
     def start(self) -> None:
         self.queue.start()
 
     async def close(self) -> None:
-        """Finish accepted requests and end the threads."""
+        """Finish the accepted requests, and end the threads."""
         await self.queue.close()
         for executor in self._executors:
             executor.close()
 
     def executor(self, kind: str) -> FairExecutor:
-        """Make a thread for one kind of work, which ends when the run is closed."""
+        """Make an executor, with a thread for one kind of work. It ends when the run is closed."""
         self._executors.append(FairExecutor(kind, of_client=OF_CLIENT, of_all=OF_ALL))
         return self._executors[-1]
 
     async def align(self, pairs: Sequence[TokenPair], client: str) -> list[Alignment]:
-        """The attention of each output token to each source token, for each pair."""
+        """Return the attention of each output token to each source token, for each of the
+        ``pairs``."""
         batches = await self.aligning.all(client, self.engine.attention.align(pairs))
         return [alignment for batch in batches for alignment in batch]
 
@@ -239,12 +247,12 @@ class ServedRun(ABC):
 
     @property
     def can_be_looked_into(self) -> bool:
-        """True if the run has an ``inspector``."""
+        """True if the server can inspect the run, so that it has an ``inspector``."""
         return self._inspector is not None
 
     @property
     def inspector(self) -> Inspector:
-        """The inspector of the run. Raises Refusal 400 if the run cannot be looked into here."""
+        """The inspector of the run. Raises Refusal 400 if the server cannot inspect the run."""
         if self._inspector is None:
             raise Refusal(
                 "cannot_look",
@@ -255,13 +263,14 @@ class ServedRun(ABC):
 
     @property
     def why_not_inside(self) -> str:
-        """The reason, for messages, why the server cannot look into such a run."""
+        """The reason why the server cannot inspect such a run, for messages."""
         if self.takes_files:
             return f"it reads {self.reads}. From the command line: dragoman look"
         return "it goes over a text from left to right, and has no encoder."
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
-        """The text to look at, after all checks. Raises Refusal if it is not possible."""
+        """Check a request for ``/v1/look``, and choose the text to inspect. Raises Refusal if the
+        request is not possible."""
         cut = self.inspector.cut(request, self.settings.look_longest)
         if self.engine.writes and not cut.request.given:  # the search is the costly part
             asked, search = cut.request, self.engine.search_settings
@@ -277,8 +286,8 @@ class ServedRun(ABC):
         return cut
 
     def beam_search(self, beam: int | None, n_best: int | None) -> SearchSettings:
-        """The run's own search without sampling, with another beam or n-best. Raises Refusal
-        400."""
+        """Return the settings of the run's own search, without sampling, and with another beam or
+        n-best if these are given. Raises Refusal 400."""
         try:
             chosen = with_beams(self.engine.search_settings, beam, n_best)
         except RecipeError as error:
@@ -288,7 +297,8 @@ class ServedRun(ABC):
     # ---- limits: each raises Refusal 400 for a request that exceeds it
 
     def check_search(self, settings: SearchSettings) -> None:
-        """Check the width of a search."""
+        """Check the beam, the number of outputs and the number of hypotheses of a search against
+        the limits."""
         self.check_width(settings.beam, settings.n_best)
         rows = settings.rows
         if rows > self.settings.rows:
@@ -303,7 +313,7 @@ class ServedRun(ABC):
             )
 
     def check_width(self, *asked: int) -> None:
-        """Check beams, and numbers of translations of one text."""
+        """Check a beam size, or a number of translations of one text, against the limit."""
         limit = self.settings.limits.beam
         if max(asked) > limit:
             raise Refusal(
@@ -315,7 +325,8 @@ class ServedRun(ABC):
             )
 
     def check_searches(self, wanted: Sequence[Request]) -> None:
-        """Check the total cost of all searches of one request."""
+        """Check the total cost of all searches of one request. Raises Refusal 400 if it is above
+        the limit."""
         by_kernels = self.engine.path.whole_steps
         longest = max((one.limit for one in wanted), default=0)
         widest = max((one.settings.rows for one in wanted), default=0)
@@ -329,7 +340,9 @@ class ServedRun(ABC):
         )
 
     def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
-        """Check the ``cost``, in token steps, of ``how_much`` of ``work``. ``change``: remedy."""
+        """Check the ``cost`` of a request, in token steps, against the limit. Raises Refusal 400 if
+        it is too high. ``work``, ``how_much`` and ``change`` (what the client can change) are for
+        the message."""
         most = self.settings.limits.token_steps
         if cost > most:
             raise Refusal(
@@ -343,12 +356,13 @@ class ServedRun(ABC):
 
 
 class AskedRun(ServedRun, Generic[Asks]):
-    """A run whose predictor answers requests, in turns outside the event loop."""
+    """A served run with a predictor, which answers requests in a separate thread, in turns with
+    other clients."""
 
     opens: ClassVar[Callable[..., Any]]
-    """A function that makes the predictor from a run and settings."""
+    """A function that makes the predictor from the run and the settings."""
     work: ClassVar[str]
-    """The name of its work in refusals."""
+    """The name of the predictor's work in refusals."""
 
     def __init__(self, name: str, predictor: Asks, settings: ServeSettings) -> None:
         super().__init__(name, predictor.engine, settings, predictor.run, predictor)
@@ -362,7 +376,8 @@ class AskedRun(ServedRun, Generic[Asks]):
 
 
 def bad_field(error: ValidationError, begin: str = "") -> Refusal:
-    """The refusal for the first invalid setting, in one line after ``begin``."""
+    """Make the refusal for the first invalid field or setting of a validation error. ``begin``: the
+    beginning of its message."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")

@@ -1,6 +1,6 @@
 """The checks and resources that all endpoints share: clients, their limits, and time limits.
 
-``Service`` holds the parts of one server; endpoints are thin layers over it.
+``Service`` holds the parts of one server, and the endpoints call its methods.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from dragoman.serving.service.catalogue import AUTO, Catalogue, Served
 from dragoman.serving.service.served_run import bad_field
 
 TOO_MANY_SECONDS = 1.0
-"""The delay of each answer to a client that asks too often. Answered at once, 60 such connections
-would occupy the event loop, and all other clients would wait for them."""
+"""The delay, in seconds, of each refusal to a client that sends too many requests. Without it, 60
+connections of such a client would keep the event loop busy, and all other clients would have to
+wait."""
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 
 
 class Service:
-    """The parts of one server. It belongs to the event loop."""
+    """The parts of one server. Use it only in the event loop."""
 
     def __init__(
         self, catalogue: Catalogue, settings: ServeSettings, keys: ApiKeys, meters: Meters
@@ -54,38 +55,42 @@ class Service:
         self.meters = meters
         self.limiter = Limiter(settings.limits)
         self.probes = Limiter(settings.limits)
-        """The limiter of /health and /ready, which are never refused."""
+        """The limiter for /health and /ready. Their requests are counted separately, and never
+        refused."""
         self.texts = FairExecutor("texts")
-        """The thread in which text is cut, decoded and written."""
+        """The thread in which texts are split, decoded and written."""
         self.figures = FairExecutor("figures", of_client=4, of_all=64)
         """The thread in which figures are computed."""
         self.documents = FairExecutor("documents")
-        """The thread in which texts of documents are cut and put together."""
+        """The thread in which the texts of documents are split into sentences and joined again."""
         self.document_workers = DocumentWorkers()
         """The processes in which documents are read and written."""
         held = settings.limits.uploads_held
         self.uploads = Places("uploads", held // 4, held)
-        """The memory, in bytes, that large requests take."""
+        """The memory, in bytes, that large requests occupy."""
         self.strangers = Places("uploads", held // 16, held // 4)
-        """The memory of large requests whose client is not known before they are read."""
+        """The memory of large requests whose client is only known after they have been read."""
         self.operators = Networks(settings.operators)
         self.sites = Sites(settings.host, settings.allowed_host, settings.origins)
         self.under_way: set[object] = set()
-        """A mark for each request that was read and may have chosen a run."""
+        """A mark for each request that has been read and may have chosen a run. After a reload, the
+        server closes an old run when all marks from before are gone."""
         self._making = asyncio.Lock()
         self.closing = False
-        """True after the server was told to stop; it finishes accepted requests."""
+        """True while the server is shutting down. It then only finishes accepted requests."""
 
     @asynccontextmanager
     async def receive(
         self, http: Request, model: type[Body], *, forms: bool = False
     ) -> AsyncIterator[tuple[Body, str]]:
-        """Read and check the body of a request; yields it with its client's name, within that
-        client's limits. ``forms``: the body may be a form too.
+        """Read and check the body of a request. Yields the body and the name of the client; while
+        the context lasts, the request counts towards the limits of this client. ``forms``: True if
+        the body may also be a form.
 
-        For a client that is known without the body (by its address, or by a key in the header), the
-        limits are checked before the body is read. Any other request counts for its address until
-        its key is read. Raises Refusal 400, 403, 408, 413, 415 or 429.
+        If the client is known before the body is read (by its address, or by a key in the header),
+        its limits are checked before that. Otherwise, the key is in the body, and the request
+        counts towards the limits of its address until the key has been read. Raises Refusal 400,
+        403, 408, 413, 415 or 429.
         """
         with ExitStack() as held:
             client: Client | None = None
@@ -118,7 +123,8 @@ class Service:
 
     @contextmanager
     def admit(self, http: Request, key: str | None = None) -> Iterator[Client]:
-        """Admit a request of a client within its limits. Raises Refusal 403 or 429."""
+        """Find the client of a request, and count the request towards its limits while the context
+        lasts. Raises Refusal 403 or 429."""
         try:
             client = self.keys.client(key_in_header(http) or key, stranger(http))
         except Refusal:
@@ -130,7 +136,8 @@ class Service:
             yield client
 
     async def check_site(self, http: Request) -> None:
-        """Check the site of a request; a refusal counts. Raises Refusal 403, 421 or 429."""
+        """Check the web site that sent a request (``Sites.check``). A refused request counts
+        towards the rate of its client. Raises Refusal 403, 421 or 429."""
         try:
             self.sites.check(http)
         except Refusal:
@@ -138,27 +145,28 @@ class Service:
             raise
 
     def count(self, http: Request) -> None:
-        """Count a request that needs no key, or is refused: for the holder of its key if it has a
-        valid one, or for its address. Raises Refusal 429."""
+        """Count a request that needs no key, or that is refused. It counts for the holder of its
+        key if the key is valid, and otherwise for its address. Raises Refusal 429."""
         client = stranger(http)
         with suppress(Refusal):
             client = self.keys.client(key_in_header(http), client)
         self.limiter.take_one(client)
 
     async def slow_down(self) -> None:
-        """Delay a client that asks too often."""
+        """Wait before answering a client that sends too many requests."""
         await asyncio.sleep(TOO_MANY_SECONDS)
 
     async def probed(self, http: Request) -> None:
-        """Count a request that is always answered; too many of one client are delayed."""
+        """Count a request for /health or /ready, which is always answered. If a client sends too
+        many, its answers are delayed."""
         try:
             self.probes.take_one(stranger(http))
         except Refusal:
             await self.slow_down()
 
     async def once(self, name: str, make: Callable[[], T]) -> T:
-        """The result of ``make``, computed in a thread, and once for as long as the same runs are
-        served. ``name`` identifies it."""
+        """Return the result of ``make``, which is computed in a thread. It is stored under ``name``
+        as long as the same runs are served, so it is computed only once."""
         made = self.catalogue.made
         if name not in made:
             async with self._making:  # requests that come meanwhile wait for the same result
@@ -168,12 +176,14 @@ class Service:
         return found
 
     async def rendered(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
-        """A JSON response that is made ``once`` for each path and ``name``."""
+        """Return a response with the JSON that ``make`` returns. It is computed ``once`` for each
+        path and ``name``."""
         return json_response(await self.once(f"{http.scope['path']} {name}", make))
 
     def check_texts(self, given: Texts, client: str) -> list[str]:
-        """The texts of a request. Raises Refusal 400 for more texts or characters than a client may
-        send at once, and for too many combining marks in a row."""
+        """Check the texts of a request, and return them as a list. Raises Refusal 400 for more
+        texts or characters than the client may send at once, and for too many combining marks in a
+        row."""
         texts = [given] if isinstance(given, str) else given
         limits = self.keys.limits.get(client) or self.settings.limits
         if len(texts) > limits.items:
@@ -197,7 +207,7 @@ class Service:
         return texts
 
     def check_operator(self, http: Request) -> None:
-        """Raises Refusal 403 for an address that is not an operator's."""
+        """Check that a request comes from an operator. Raises Refusal 403 for any other address."""
         if http.client is None or http.client.host not in self.operators:
             raise Refusal(
                 "operators_only",
@@ -208,7 +218,7 @@ class Service:
     async def _fields(
         self, http: Request, model: type[BaseModel], *, forms: bool
     ) -> tuple[dict[str, Any], list[Upload]]:
-        """The fields of a body, and the files of a form."""
+        """Read a body within the time limit. Returns its fields, and the files of a form."""
         limits = self.settings.limits
         values = max(limits.values, 4 * limits.items)
         try:
@@ -227,8 +237,8 @@ class Service:
     async def finish(
         self, http: Request, work: Coroutine[Any, Any, T], seconds: float | None = None
     ) -> T:
-        """Do ``work`` within the time limit of a request, or ``seconds``, while its client is
-        connected.
+        """Do ``work`` while the client is connected, for at most ``seconds`` or, without them, the
+        time limit of a request.
 
         Raises Refusal 504, ClientGone, and Refusal 400 for a search that cannot be done.
         """
@@ -256,21 +266,21 @@ class Service:
         source: str,
         target: str | None,
     ) -> list[tuple[Served, DetectedLanguage | None]]:
-        """The run for each text, and the detected language, as ``Catalogue.choose``. Raises Refusal
-        400."""
+        """Choose the run for each text, as ``Catalogue.choose`` does. Returns each run with the
+        detected language. Raises Refusal 400."""
         choices = (self.catalogue.choose(runs, one, source, target) for one in texts)
         if source != AUTO:  # nothing to detect
             return list(choices)
         return await self.texts.all(client, choices)
 
     async def written(self, client: str, make: Callable[[], BaseModel]) -> bytes:
-        """Make and encode an answer outside the event loop."""
+        """Make an answer and encode it as JSON, in a thread outside the event loop."""
         return await self.texts.do(client, lambda: written(make()))
 
 
 def _size(http: Request, model: type[BaseModel], limits: LimitSettings) -> int:
-    """The most bytes that a body may have: by its header, unless it comes in chunks (RFC 9112,
-    section 6.3), and at most the limit of the endpoint."""
+    """Return the number of bytes that a body has according to its header. If the body comes in
+    chunks (RFC 9112, section 6.3), or the header does not say, return the limit of the endpoint."""
     most = model.most_bytes(limits) if issubclass(model, WithFiles) else limits.body_bytes
     told = http.headers.get("content-length", "")
     return int(told) if told.isdecimal() and "transfer-encoding" not in http.headers else most

@@ -116,7 +116,7 @@ class PaintingSpec(Spec):
                 said.append(
                     f"warning: the codes were learned from {count:,} of the {len(pairs):,} "
                     f"{side} {self.noun}, so the scores may be too high. Set the same --dev and "
-                    "--test for both trainings"
+                    "--test for both training runs"
                 )
         return said
 

@@ -2,7 +2,7 @@
 
 An objective is called with the model and a batch. Losses are summed and what they are summed over
 is counted; the division happens once per update, so that the result does not depend on how the
-update was cut into micro-batches, nor on how many processes shared them. Dropout belongs to the
+update was cut into micro-batches, nor on how many processes shared them. Dropout depends on the
 examples (``nn/dropout.py``) for the same reason.
 """
 
