@@ -16,9 +16,9 @@ Json = Mapping[str, Any]
 _HEAD = """\
 # Endpoints
 
-Every path of the server, with its requests and answers. A running server shows the same at `/docs`,
-and the OpenAPI description at `/openapi.json`. [Call the API](http-api.md) explains them with
-examples, and lists the errors that every path may answer with.
+Every path of the server, with its requests and answers. They have all fields that are marked
+`required`, and may lack the others. A running server shows the same at `/docs`, and the OpenAPI
+description at `/openapi.json`. [Call the API](http-api.md) has examples, and lists all errors.
 """
 
 _PAGES = """\
@@ -85,7 +85,7 @@ def _fields(schema: Json) -> str:
     page = "\n| field | type | default | what it is |\n|---|---|---|---|\n"
     needed = schema.get("required", ())
     for field, about in schema["properties"].items():
-        default = "must be given" if field in needed else ""
+        default = "required" if field in needed else ""
         if "default" in about:
             default = f"`{json.dumps(about['default'], ensure_ascii=False)}`"
         words = _text(f"{about.get('description', '')} {_limits(about)}")

@@ -1,5 +1,4 @@
-"""What the server reads from a client: the body of a request, the state of its connection, and the
-web site whose page sent it.
+"""The client's side of a request: its body, its connection, and the web site whose page sent it.
 
 A page of any web site can make the browser of its reader send requests to this server, from the
 reader's own address. Two checks in ``Sites`` refuse such requests:

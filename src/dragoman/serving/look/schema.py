@@ -168,8 +168,8 @@ class StepCandidate(Message):
     total: float
     """The log-probability of the whole hypothesis, in nats."""
     outcome: str
-    """What the search did with the candidate. `kept`: it is extended at the next step. `ended`: it
-    is a finished hypothesis. `dropped`: it was not among the best."""
+    """The decision of the search about the candidate. `kept`: it is extended at the next step.
+    `ended`: it is a finished hypothesis. `dropped`: it was not among the best."""
 
 
 class Step(Message):

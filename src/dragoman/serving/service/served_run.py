@@ -141,7 +141,7 @@ class ServedRun(ABC):
     """The name of its task in ``catalogue.TASKS``; for translators that read files, another name
     for this work."""
     does: ClassVar[str]
-    """What the run does, as a phrase for messages, such as "finds boxes in pictures"."""
+    """A phrase that says in messages what the run does, such as "finds boxes in pictures"."""
     path: ClassVar[str]
     """The path of the endpoint that serves the task."""
     trained: ClassVar[str]

@@ -36,7 +36,7 @@ class ClassifyRequest(WithFiles):
     heads: bool = False
     """Return the attention of each head of each layer. For one file; needs `seen`."""
     at: int | None = Field(default=None, ge=0, le=9999)
-    """With `heads`: the number of the cell whose attention is returned, counted as in `hidden`. For
+    """The number of the cell whose attention is returned by `heads`, counted as in `hidden`. For
     sound, it is the attention of the position in the middle of the cell's stretch of time. Default:
     the class token, from which the label is computed; without one, the mean over all positions."""
     reading: bool = False
@@ -88,7 +88,7 @@ class LabelledText(Message):
 
 
 class Rollout(Message):
-    """How much each part of the input contributed to the label, as estimated by attention rollout
+    """The contribution of each part of the input to the label, as estimated by attention rollout
     (Abnar and Zuidema, 2020). The parts are the patches of a picture, or the rows of sound that the
     layers read."""
 
@@ -105,9 +105,9 @@ class Seen(SeenFile):
     left to right and low frequencies at the bottom."""
 
     rollout: Rollout | None = None
-    """How much each part contributed to the label, by attention rollout. Absent for pictures of
-    more than 1,024 patches, for sound of more than 1,024 rows after the convolutions, and for
-    models without attention."""
+    """The contribution of each part to the label, by attention rollout. Absent for pictures of more
+    than 1,024 patches, for sound of more than 1,024 rows after the convolutions, and for models
+    without attention."""
     grid: Grid | None = None
     """The grid of cells that can be hidden. Absent for pictures that are not cut into patches, and
     for pictures that are cut into more than 1,024."""
