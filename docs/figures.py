@@ -9,7 +9,7 @@ from dragoman.insight.needs import LEARNED_PLACES, PATCHES, SPIKES
 _HEAD = """\
 # Figures
 
-Every figure that `dragoman figure NAME` computes, in the order of the book that `--all` writes.
+Every figure that `dragoman figure NAME` computes, in the order of the page that `--all` writes.
 `--set NAME=VALUE` changes what the table of a figure lists; in the browser these are sliders. [Look
 inside](look.md) shows how to use them.
 """
