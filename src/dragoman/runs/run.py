@@ -4,7 +4,7 @@
     model.safetensors    the weights to use; its metadata say which they are
     shared.model         the vocabulary of both sides, or source.model and target.model
     labels.json          of a classifier, instead of a target vocabulary: all its labels
-    tags.txt             of a tagger, instead of a target vocabulary: its tags, and the training words
+    tags.txt             of a tagger, instead of a target vocabulary: its tags, and known words
     target.json          of a parser or detector, instead of a target vocabulary: brackets and tags,
                          or labels
     metrics.jsonl        one line per update and per validation

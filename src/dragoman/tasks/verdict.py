@@ -1,4 +1,5 @@
-"""A verdict on a training, in sentences for readers to whom its figures say little.
+"""Says in sentences whether a training run was successful, for people to whom its scores say
+little.
 
 A run that had too little time or text ends like any other, with a report and a score. The verdict
 says if it has learned its task at all: by its score on dev, by the score of guessing alone, and by

@@ -50,7 +50,7 @@ class BoxEdges(Message):
 
 
 class FoundBox(Message):
-    """A box in the form of the pipelines of transformers."""
+    """A box in the form that the detection pipelines of Hugging Face's Transformers return."""
 
     score: float
     """The probability of the label, from 0 to 1."""
@@ -139,8 +139,9 @@ class ServedDetector(FileRun[Detector]):
 
 @asks(ServedDetector, "Find objects in pictures")
 async def detect(service: Service, request: DetectRequest, client: str) -> DetectAnswer:
-    """Returns boxes with their labels and scores, the highest scores first, in the form of the
-    pipelines of transformers. Send the pictures as `file`, in a form or in base64."""
+    """Returns boxes with their labels and scores, the highest scores first, in the form that the
+    detection pipelines of Hugging Face's Transformers return. Send the pictures as `file`, in a
+    form or in base64."""
     run = service.catalogue.of(ServedDetector, request.run)
     opened, rows, found = await run.searched(request, client)
     if request.seen:

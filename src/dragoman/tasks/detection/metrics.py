@@ -153,7 +153,8 @@ def _match(
 
 
 def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
-    """(G, R): intersection over union; over the area of the guess if the reference is a crowd."""
+    """(G, R) the intersection of each guess with each reference box, as a share of their union; if
+    the reference box is a crowd, as a share of the guess."""
     one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
     other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
     ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])

@@ -116,12 +116,12 @@ class PaintingSpec(Spec):
                 said.append(
                     f"warning: the codes were learned from {count:,} of the {len(pairs):,} "
                     f"{side} {self.noun}, so the scores may be too high. Set the same --dev and "
-                    "--test for both trainings"
+                    "--test for both training runs"
                 )
         return said
 
     def as_learned(self, pair: Pair) -> Pair:
-        """The source with the picture's hash: another picture of a caption is another example."""
+        """The caption with a hash of its picture: two pictures of one caption are two examples."""
         return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
 
 

@@ -127,7 +127,8 @@ class Runtime(ABC):
         are too few pairs (``tasks/shared/progress_made.py``)."""
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        """Say why a finished run has hardly learned the task; None if it has, or if unknown."""
+        """Say why a finished run has hardly learned the task. None if it has learned it, or if that
+        is not known."""
         if self.begun is None:
             return by_frequency(run, training)
         name, least = self.begun
@@ -135,7 +136,7 @@ class Runtime(ABC):
         return below(self.spec.metrics[name], least, on_dev, on_test(run, name))
 
     def test_files(self, recipe: Recipe) -> list[str]:
-        """Typical names of files to evaluate a run on."""
+        """Typical names of files on which a run can be evaluated, for messages."""
         return [self.test_file]
 
     # --- asking ---------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ class ServedTranslator(ServedRun):
         run: Run,
         proofreader: Proofreader | None = None,
     ) -> None:
-        """``proofreader`` knows the run's training text."""
+        """``proofreader`` has the lexicon and the lengths of the run's training text."""
         super().__init__(name, engine, settings, run)
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self.aligning)
         self._by_target: dict[str, ServedTranslator] = {}
