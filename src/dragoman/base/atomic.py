@@ -131,7 +131,7 @@ def _explain(path: Path, error: OSError | SafetensorError) -> str:
         lines.append(f"The disk is full or a quota is used up ({free}).")
     lines.append(
         "The old file is unchanged. Free some space or correct the problem, then run the "
-        "command again (for a training: dragoman resume)."
+        "command again (for a training run: dragoman resume)."
     )
     return " ".join(lines)
 

@@ -68,7 +68,7 @@ def number_of_chunks(corpus: CorpusRange) -> int:
 @dataclass(frozen=True)
 class ChunkSums:
     """The tokens of each chunk of each corpus, and the chunks of long examples. They give, for any
-    limits of a training, the number of examples that are not too long, and their tokens."""
+    limits of a training run, the number of examples that are not too long, and their tokens."""
 
     tokens: Indices
     """(chunks, sides) tokens without special symbols."""

@@ -202,7 +202,7 @@ NEVER = -1e9
 """The output bias of a token that the other model lacks, and no search may write."""
 UNLIKELY = -30.0
 """The logit, below that of ``<unk>``, of a token that the other model reads as ``<unk>``. It adds
-1e-13 to the probability of that, and a loss that a training can bear."""
+1e-13 to the probability of that, and a loss that training can bear."""
 
 
 def bias_of_rows(places: Sequence[int], strangers: int = 0) -> Change:

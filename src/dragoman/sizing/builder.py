@@ -65,7 +65,8 @@ FOR_FEW = {
 """The options that fit few kinds of files, and the reason for all other kinds to refuse each."""
 
 KEPT = 0.5
-"""The share of old pairs in a training that keeps old text (docs/experiments/tuning-keeps.md)."""
+"""The share of old pairs in a training run that keeps old text
+(docs/experiments/tuning-keeps.md)."""
 
 Sections = Mapping[str, Mapping[str, Any]]
 """Sections of a recipe as plain values."""

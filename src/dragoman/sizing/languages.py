@@ -1,4 +1,4 @@
-"""The languages of a training, from ``--languages`` or from the names of the files."""
+"""The languages of a training run, from ``--languages`` or from the names of the files."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ PLAN = "ablation.json"
 
 
 def scores_of(recipe: Recipe) -> list[str]:
-    """The names of the compared scores besides the loss; the one that ranks trainings is first."""
+    """The names of the compared scores besides the loss; the one that ranks training runs is
+    first."""
     judged, measured = judged_by(recipe), recipe.spec.metrics
     others = [name for name in measured if name not in COSTS and name != judged]
     return others if judged in COSTS else [judged, *others]
@@ -61,7 +62,7 @@ class AblationPlan(Stored):
     """The names of the rows; the base is one of them."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
     minutes: Annotated[float, Field(gt=0)] | None = None
-    """The time of all trainings of the first plan together, if one was given."""
+    """The time of all training runs of the first plan together, if one was given."""
     keep: bool = False
     """True if the runs are kept after the study."""
 
@@ -117,7 +118,7 @@ class Ablation:
 
     @property
     def trainings(self) -> list[TrainingRecord]:
-        """All trainings, seed by seed: stopped early, an ablation has results for every row."""
+        """All training runs, seed by seed: stopped early, an ablation has results for every row."""
         return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
 
     @property
@@ -182,9 +183,9 @@ def begin_ablation(
     """Begin an ablation in ``folder``, or add rows and seeds to an existing ablation of the same
     recipe.
 
-    ``names``: rows or groups of rows; all if empty. ``minutes``, for all trainings, is converted
-    into updates, which takes some seconds. Errors: ``DragomanError`` for unknown rows; ``RunError``
-    for a folder with another ablation in it.
+    ``names``: rows or groups of rows; all if empty. ``minutes``, for all training runs together, is
+    converted into updates, which takes some seconds. Errors: ``DragomanError`` for unknown rows;
+    ``RunError`` for a folder with another ablation in it.
     """
     require_validation(recipe, "an ablation")
     rows = [row.name for row in chosen(rows_of(recipe), names) if not row.cannot]

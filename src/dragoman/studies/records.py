@@ -1,17 +1,17 @@
-"""Several trainings of one recipe, one after another: their folder, and the small record that each
-writes into it.
+"""Several training runs of one recipe, one after another: their folder, and the small record that
+each writes into it.
 
-    FOLDER/PLAN.json          the trainings (sweep.json, ablation.json)
+    FOLDER/PLAN.json          the training runs (sweep.json, ablation.json)
     FOLDER/given.toml         the recipe that was given
-    FOLDER/base.toml          the recipe that trainings change: the given one with the number of
-                              updates, and the way to compute that the first training measured
-    FOLDER/records/NAME.json  a training that has ended, however it ended
-    FOLDER/runs/NAME          the run of the current training
+    FOLDER/base.toml          the recipe that training runs change: the given one with the number
+                              of updates, and the way to compute that the first of them measured
+    FOLDER/records/NAME.json  a training run that has ended, however it ended
+    FOLDER/runs/NAME          the run folder of the current training run
 
-The plan alone determines the trainings, so they can run at any time and anywhere: copy plan,
-recipes and records to another machine, and it continues with the missing trainings.
+The plan alone determines the training runs, so they can run at any time and anywhere: copy plan,
+recipes and records to another machine, and it continues with the missing ones.
 
-Trainings are comparable if they have the same number of updates, dev set and score. A run is
+Training runs are comparable if they have the same number of updates, dev set and score. A run is
 deleted when its record is written, unless it is to be kept.
 """
 
@@ -52,7 +52,7 @@ class Stored(BaseModel):
 
 
 class TrialPoint(Stored):
-    """A validation in the course of a training."""
+    """A validation during a training run."""
 
     update: _Count
     minutes: _Number
@@ -61,7 +61,7 @@ class TrialPoint(Stored):
 
 
 class Record(Stored):
-    """A training that has ended, and its results."""
+    """A training run that has ended, and its results."""
 
     name: str
     changes: list[str]
@@ -86,7 +86,7 @@ class Record(Stored):
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """A training of a study: its name and its changes."""
+    """A training run of a study: its name and its changes to the recipe."""
 
     name: str
     """The name of its record and its run: letters, digits, dots and dashes."""
@@ -110,7 +110,7 @@ def read_stored(path: Path, what: type[_Plan]) -> _Plan:
 def open_study(
     folder: Path, plan_name: str, what: type[_Plan], called: str
 ) -> tuple[_Plan, Recipe, Recipe]:
-    """Read the plan in a folder, the recipe that was given, and the base of all trainings.
+    """Read the plan in a folder, the recipe that was given, and the base of all training runs.
 
     ``called``: the kind of study, for messages. Errors: ``RunError`` for a folder without a plan,
     or a damaged one.
@@ -135,7 +135,7 @@ def refuse_other(folder: Path) -> None:
 def begin(
     folder: Path, plan_name: str, plan: Stored, given: Recipe, minutes: float | None, say: Say
 ) -> None:
-    """Make a folder for several trainings. ``minutes`` is the time of each training; it is
+    """Make a folder for several training runs. ``minutes`` is the time of each training; it is
     converted into updates, which takes some seconds. The plan is written last: a folder that has a
     plan is complete."""
     refuse_other(folder)
@@ -161,7 +161,7 @@ def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str 
 
 
 def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record]:
-    """The records of the trainings that have ended, in the order of ``trainings``.
+    """The records of the training runs that have ended, in the order of ``trainings``.
 
     Errors: ``RunError`` for a record that is damaged or belongs to another training.
     """
@@ -181,7 +181,7 @@ def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record
 
 
 def record_path(folder: Path, name: str) -> Path:
-    """The path of the record of a training."""
+    """The path of the record of a training run."""
     return folder / RECORDS / f"{name}.json"
 
 
@@ -189,14 +189,14 @@ def require_validation(recipe: Recipe, what: str) -> None:
     """Errors: ``DragomanError`` for a recipe without validations or without a dev set."""
     if not recipe.training.validate_every:
         raise DragomanError(
-            f"{what} compares trainings by their dev scores, but training.validate_every is 0. "
-            "Set it"
+            f"{what} compares training runs by their dev scores, but training.validate_every is "
+            "0. Set it"
         )
     data = recipe.data
     if not (data.dev or data.embedded or data.split.dev):
         raise DragomanError(
-            f"{what} compares trainings by their dev scores, but the recipe has no dev set. Set "
-            "data.dev, or hold a set out (data.split.dev = 0.02)"
+            f"{what} compares training runs by their dev scores, but the recipe has no dev set. "
+            "Set data.dev, or hold a set out (data.split.dev = 0.02)"
         )
 
 
@@ -206,7 +206,7 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
     ends = [f"training.{name}" for name in ("patience", "minutes") if getattr(training, name)]
     if ends:
         say(
-            f"{' and '.join(ends)} would end some trainings earlier and is ignored: each has "
+            f"{' and '.join(ends)} would end some training runs earlier and is ignored: each has "
             f"{plural(training.updates, 'update')}"
         )
     same = {"patience": 0, "minutes": 0.0, "first_plan": None}
@@ -230,14 +230,14 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
 
 
 def judged_by(recipe: Recipe) -> str:
-    """The name of the score that ranks trainings: ``training.metric``, or its equivalent that is
-    comparable across vocabularies."""
+    """The name of the score that ranks training runs: ``training.metric``, or its equivalent that
+    is comparable across vocabularies."""
     return recipe.spec.compared or recipe.training.metric
 
 
 def record_has_learned(record: Record, recipe: Recipe) -> bool:
-    """Return whether a training scores better than guessing; True for an older record, which does
-    not contain the score of guessing."""
+    """Return whether a training run scores better than guessing; True for an older record, which
+    does not contain the score of guessing."""
     name = judged_by(recipe)
     return has_learned(record.scores, record.chance, name, recipe.spec.measure(name))
 
@@ -314,7 +314,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
 def _record_of(
     training: TrainingRecord, folder: Path, outcome: Outcome | None, why: str, machine: str
 ) -> Record:
-    """Make the record of a training. ``outcome``: None if it failed; its run folder may then be
+    """Make the record of a training run. ``outcome``: None if it failed; its run folder may then be
     missing."""
     ended: Literal["finished", "untrainable"] = "untrainable"
     if not (folder / RECIPE).is_file():
