@@ -135,7 +135,7 @@ def refuse_other(folder: Path) -> None:
 def begin(
     folder: Path, plan_name: str, plan: Stored, given: Recipe, minutes: float | None, say: Say
 ) -> None:
-    """Make a folder for several training runs. ``minutes`` is the time of each training; it is
+    """Make a folder for several training runs. ``minutes`` is the time of each of them; it is
     converted into updates, which takes some seconds. The plan is written last: a folder that has a
     plan is complete."""
     refuse_other(folder)

@@ -127,8 +127,9 @@ def _of_label(
 def _match(
     own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
 ) -> tuple[Booleans, Booleans]:
-    """(T, G) each: which of G boxes match the reference at each threshold, and which do not count
-    because their match does not."""
+    """Two arrays (T, G): which of G found boxes match a reference box at each of T thresholds, and
+    which are not counted at all: their reference box does not count, or they match none and their
+    area is outside ``area``."""
     order = np.argsort(~counts, kind="mergesort")  # boxes that count come first
     own, counts = [own[place] for place in order], counts[order]
     overlaps = _overlaps(guesses, own)
