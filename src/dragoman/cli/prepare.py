@@ -36,7 +36,7 @@ def prepare(args: PrepareArguments) -> None:
     """Prepare the text of a recipe for training, in parts, by several processes or machines.
 
     The text is read, cleaned and split, the vocabularies are learned, and everything is stored as
-    tokens, as dragoman train does before its first update. Then dragoman train takes the folder
+    tokens, as ``dragoman train`` does before its first update. Then dragoman train takes the folder
     instead of the recipe, and begins at once. docs/scale.md describes how the work is divided.
 
     Examples:

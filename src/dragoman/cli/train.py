@@ -179,7 +179,7 @@ def _is_several(folder: Path) -> bool:
 
     found = [name for name in (SWEEP, ABLATION) if (folder / name).is_file()]
     if found:
-        refuse_processes("several trainings are")
+        refuse_processes("several training runs are")
     if SWEEP in found:
         go_on_sweep(Sweep.open(folder))
     elif ABLATION in found:

@@ -165,7 +165,7 @@ def prepare_process() -> None:
 def refuse_processes(several: str) -> None:
     """Raise ``DragomanError`` if torchrun has started several processes.
 
-    ``several``: the trainings with a verb, such as "several seeds are".
+    ``several``: the training runs with a verb, such as "several seeds are".
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise DragomanError(

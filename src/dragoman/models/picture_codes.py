@@ -43,8 +43,8 @@ _EPSILON = 1e-3
 
 class FiniteScalars:
     """Finite scalar quantisation (Mentzer et al., 2023): a few bounded numbers, each rounded to one
-    of a few levels. What they make together is a code. There is no table of codes to learn, and so
-    none of which parts could fall out of use.
+    of a few levels. Together they are a code. There is no table of codes to learn, so none of its
+    rows can fall out of training.
 
         f(z) = tanh(z + s) h - o        h = (L - 1)(1 - ε) / 2,  o = ½ for an even L, else 0
         quantised = f(z) + stop_gradient(round(f(z)) - f(z))

@@ -1,7 +1,7 @@
 """``dragoman prepare``: it does stage after stage, until a run can be trained on the folder.
 
-The vocabularies are learned from the text that cleaning kept, as ``train`` learns them. One process
-reads all their lines and draws the sample, and holds only the sample in memory
+The vocabularies are learned from the text that cleaning kept, as ``dragoman train`` learns them.
+One process reads all their lines and draws the sample, and holds only the sample in memory
 (``text.sample_sentences``): the draw of a line depends on the number of lines before it.
 """
 
@@ -130,8 +130,8 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
 
 
 def learn(store: Store, plan: DataPlan, say: Callable[[str], None]) -> None:
-    """Learn the vocabularies and other files that ``train`` learns first, and write them next to
-    the tokens; ``Lines`` must be complete.
+    """Learn the vocabularies and other files that ``dragoman train`` learns first, and write them
+    next to the tokens; ``Lines`` must be complete.
 
     Errors: as ``learn_vocabularies``.
     """
@@ -223,8 +223,8 @@ def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:
 
 
 def _doubts(plan: DataPlan) -> list[Doubt]:
-    """Warnings about the corpora: as ``train`` finds them, but from the first lines of many parts
-    if there are too many parts to read again."""
+    """Warnings about the corpora: as ``dragoman train`` finds them, but from the first lines of
+    many parts if there are too many parts to read again."""
     recipe, found = plan.recipe, list[Doubt]()
     if len(recipe.spec.texts) < 2:
         return []

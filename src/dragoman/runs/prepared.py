@@ -67,7 +67,7 @@ class PreparedFile(BaseModel):
     format: int = Field(ge=1, le=FORMAT)
     recipe: dict[str, Any]
     key: str
-    """The key of the store, as ``train`` computes it."""
+    """The key of the store, as a training run computes it."""
     corpora: list[tuple[str, str, float]]
     """The name, content hash and weight of each corpus."""
     learned: list[str]
@@ -105,7 +105,7 @@ def _not_prepared_error(folder: str | os.PathLike[str]) -> RunError:
 def recipe_of_prepared(
     folder: str | os.PathLike[str], changes: Sequence[str], recipes: type[Recipe]
 ) -> Recipe:
-    """The recipe by which it was prepared, for a training run that uses it, with ``changes``.
+    """The recipe by which it was prepared, for a training run that takes it, with ``changes``.
 
     Errors: ``RecipeError`` for a change of what the tokens depend on.
     """

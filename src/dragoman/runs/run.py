@@ -3,8 +3,10 @@
     recipe.toml          complete and resolved
     model.safetensors    the weights to use; its metadata say which they are
     shared.model         the vocabulary of both sides, or source.model and target.model
-    labels.json          instead of a target's vocabulary: all labels there are
-    target.json          instead of a target's vocabulary: the brackets and tags of trees
+    labels.json          of a classifier, instead of a target vocabulary: all its labels
+    tags.txt             of a tagger, instead of a target vocabulary: its tags, and known words
+    target.json          of a parser or detector, instead of a target vocabulary: brackets and tags,
+                         or labels
     metrics.jsonl        one line per update and per validation
     ways.json            how fast each way of the machine was at this training, if it was measured
     data.json            what preparing the data found: cleaning report, hashes, overlap

@@ -58,7 +58,7 @@ _SIDES = {
 }  # fmt: skip
 """Names of folders in a corpus that comes divided, and the option for each."""
 _KEPT = 1 << 17
-"""The number of cached hashes, some 300 bytes each; ``train`` needs each hash eight times."""
+"""The number of cached hashes, some 300 bytes each; a training run needs each hash eight times."""
 _TREES = (".mrg", ".ptb", ".parse")
 _TEXTS = (".txt", ".md")
 

@@ -118,8 +118,7 @@ class Ablation:
 
     @property
     def trainings(self) -> list[TrainingRecord]:
-        """All training runs, seed by seed, so that an ablation that is stopped early has results
-        for every row."""
+        """All training runs, seed by seed: stopped early, an ablation has results for every row."""
         return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
 
     @property

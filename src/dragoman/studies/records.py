@@ -1,15 +1,15 @@
 """Several training runs of one recipe, one after another: their folder, and the small record that
 each writes into it.
 
-    FOLDER/PLAN.json          the trainings (sweep.json, ablation.json)
+    FOLDER/PLAN.json          the training runs (sweep.json, ablation.json)
     FOLDER/given.toml         the recipe that was given
-    FOLDER/base.toml          the recipe that trainings change: the given one with the number of
-                              updates, and the way to compute that the first training measured
-    FOLDER/records/NAME.json  a training that has ended, however it ended
-    FOLDER/runs/NAME          the run of the current training
+    FOLDER/base.toml          the recipe that training runs change: the given one with the number
+                              of updates, and the way to compute that the first of them measured
+    FOLDER/records/NAME.json  a training run that has ended, however it ended
+    FOLDER/runs/NAME          the run folder of the current training run
 
-The plan alone determines the training runs, so they can run at any time and anywhere: copy the
-plan, the recipes and the records to another machine, and it continues with the missing runs.
+The plan alone determines the training runs, so they can run at any time and anywhere: copy plan,
+recipes and records to another machine, and it continues with the missing ones.
 
 Training runs are comparable if they have the same number of updates, dev set and score. A run is
 deleted when its record is written, unless it is to be kept.
@@ -52,7 +52,7 @@ class Stored(BaseModel):
 
 
 class TrialPoint(Stored):
-    """A validation in the course of a training run."""
+    """A validation during a training run."""
 
     update: _Count
     minutes: _Number
@@ -61,7 +61,7 @@ class TrialPoint(Stored):
 
 
 class Record(Stored):
-    """A training that has ended, and its results."""
+    """A training run that has ended, and its results."""
 
     name: str
     changes: list[str]
@@ -86,7 +86,7 @@ class Record(Stored):
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """A training of a study: its name and its changes."""
+    """A training run of a study: its name and its changes to the recipe."""
 
     name: str
     """The name of its record and its run: letters, digits, dots and dashes."""
@@ -135,9 +135,9 @@ def refuse_other(folder: Path) -> None:
 def begin(
     folder: Path, plan_name: str, plan: Stored, given: Recipe, minutes: float | None, say: Say
 ) -> None:
-    """Make a folder for several training runs. ``minutes`` is the time of each run; it is converted
-    into updates, which takes some seconds. The plan is written last: a folder that has a plan is
-    complete."""
+    """Make a folder for several training runs. ``minutes`` is the time of each of them; it is
+    converted into updates, which takes some seconds. The plan is written last: a folder that has a
+    plan is complete."""
     refuse_other(folder)
     base = of_equal_length(given, say)
     if minutes is not None:
@@ -189,8 +189,8 @@ def require_validation(recipe: Recipe, what: str) -> None:
     """Errors: ``DragomanError`` for a recipe without validations or without a dev set."""
     if not recipe.training.validate_every:
         raise DragomanError(
-            f"{what} compares training runs by their dev scores, but training.validate_every is 0. "
-            "Set it"
+            f"{what} compares training runs by their dev scores, but training.validate_every is "
+            "0. Set it"
         )
     data = recipe.data
     if not (data.dev or data.embedded or data.split.dev):

@@ -52,7 +52,7 @@ class SweepPlan(Stored):
     over: list[str]
     """The settings that are searched, as on the command line."""
     seed: Annotated[int, Field(ge=0, lt=2**63)]
-    """The seed of the search; the training runs use the seed of the recipe."""
+    """The seed of the search; training runs use the seed of the recipe."""
     trials: Annotated[int, Field(ge=2, le=10_000)]
     minutes: Annotated[float, Field(gt=0)] | None = None
     """The time of all trials together, if one was given."""

@@ -1,1 +1,1 @@
-"""The tasks: each combines forms, data, a model, training and search into something to run."""
+"""The tasks: each combines forms, data, a model, training and search for one purpose."""

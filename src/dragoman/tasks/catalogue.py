@@ -1,5 +1,5 @@
-"""Every task by its name in recipes (``tasks/NAME/runtime.py``, with its spec), and the classes of
-recipes and runs that can have any of these tasks."""
+"""Maps the name of each task to its runtime (``tasks/NAME/runtime.py``) and its spec, and defines
+the classes ``Recipe`` and ``Run``, which accept every task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from dragoman.tasks.translation.runtime import TranslationRuntime
 
 
 def of_recordings() -> Builders:
-    """What makes recipes of recordings: a run that transcribes is of the task translation."""
+    """Return the builders of recipes for recordings. Runs that transcribe have the task
+    translation."""
     from dragoman.tasks.transcription.sizes import SpokenBuilder
 
     return (SpokenBuilder,)
@@ -48,7 +49,7 @@ TASKS: dict[str, Spec] = {name: runtime.spec for name, runtime in RUNTIMES.items
 
 
 def runtime_of(spec: Spec) -> Runtime:
-    """What a task adds to its spec."""
+    """Return the runtime of the task that a spec describes."""
     return RUNTIMES[spec.name]
 
 
@@ -60,22 +61,23 @@ class Recipe(recipe.Recipe):
 
 
 class Run(run.Run):
-    """A run folder, opened. Parts are read when first asked for."""
+    """An open run folder. Each of its files is read when it is first needed."""
 
     recipes: ClassVar[type[recipe.Recipe]] = Recipe
 
     def opened(self, settings: Any = None, ensemble: Sequence[run.Run] = ()) -> Any:
-        """The predictor of the run, as ``dragoman.load`` gives it."""
+        """Return the predictor of the run, as ``dragoman.load`` does."""
         return runtime_of(self.task).open(self, settings, ensemble)
 
     def predictor(self, settings: Any = None) -> Any:
-        """The predictor of the run as its task opens it, without what ``opened`` adds."""
+        """Return the plain predictor of the run, without what ``opened`` adds for translation."""
         return runtime_of(self.task).parts().predictor(self, settings)
 
 
 def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
-    """Open a run for use, and log one line if it has hardly learned its task. Errors:
-    ``RunError``, also for a run of another ``task``; ``lacks`` names what it lacks."""
+    """Open a run for use, and log one line if it has hardly learned its task. Errors: ``RunError``,
+    also if the run has another task than ``task``; ``lacks`` completes that message, for example
+    "which does not label"."""
     run = Run.open(folder)
     if said := run.verdict():
         logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))

@@ -1,4 +1,4 @@
-"""From the inputs that a user names (two files, one file, a recipe) to the recipe of a run."""
+"""Makes the recipe of a run from the inputs that a user names: two files, one file or a recipe."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from dragoman.sources.file_examples import advice_for
 from dragoman.tasks import catalogue
 
 _OF_FILES = ("dev", "test", "recipe", "keys", "columns", "languages", "model")
-"""The options that go only with files."""
+"""The options that can only be used with files, not with a recipe."""
 _LINES_READ = 400
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The start of a training run: its recipe, its length and the run that it continues."""
+    """What a training run starts with: its recipe, its length and the run that it starts from."""
 
     recipe: Recipe
     epochs: float | None = None
@@ -196,7 +196,8 @@ def _finish(recipe: Recipe, builder: RecipeBuilder, run: Run | None, learns: boo
 
 
 def _change(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
-    """``Recipe.change`` with a better message. ``chosen``: True if the program chose the model."""
+    """Do ``Recipe.change`` with a better error message. ``chosen``: True if the program, not the
+    user, chose the model."""
     try:
         return recipe.change(changes)
     except RecipeError as error:

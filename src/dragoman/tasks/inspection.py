@@ -113,7 +113,7 @@ class DataStatistics:
     doubts: list[Doubt]
     """Doubts about all files that the recipe names."""
     counted: str
-    """The name of what ``counts`` counts; empty if the task counts nothing."""
+    """What ``counts`` counts, such as labels; empty if the task counts nothing."""
     counts: Counter[str]
     """Elements of the targets: the label of each text, or the brackets of trees without those of
     single words."""

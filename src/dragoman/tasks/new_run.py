@@ -268,7 +268,8 @@ def side_of(recipe: Recipe, part: ModelPart) -> str:
 
 
 def take_vocabulary(start_from: Run, part: ModelPart, path: Path) -> None:
-    """Save the vocabulary with which a part reads or writes to ``path``, a file of the new run.
+    """Save the vocabulary of a part of ``start_from``, the one that it reads or writes with, to
+    ``path``, a file of the new run.
 
     Errors: ``RunError`` if that run has no such part.
     """

@@ -1,9 +1,10 @@
-"""What the program makes of each task: its verbs, demos, endpoints and public names.
+"""The commands (verbs), demos, endpoints and public names of all tasks.
 
-``catalogue.py`` names what trains, measures and opens a run of each task, and verbs open runs by
-it. In one file with it, a verb would lead by way of the catalogue to itself.
+``catalogue.py`` lists the code that trains, measures and opens the runs of each task. Verbs import
+it to open runs, so if it also listed the verbs, they would import themselves.
 
-Each function imports when it is called: ``dragoman --help`` waits for no endpoint.
+Each function imports what it returns when it is called, so that ``dragoman --help`` imports no
+endpoint.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ NOT_COMPARED = {
     "codes": ("painters and their codes", "test.tsv"),
     "painting": ("painters and their codes", "test.tsv"),
 }
-"""Tasks whose runs no test of significance is for: who they are, and what one is measured on."""
+"""Tasks whose runs have no significance test: what a message calls such runs, and the name of a
+typical file to evaluate one on."""
 
 
 Verbs = tuple[Callable[[Any], None], ...]
@@ -73,8 +75,8 @@ Verbs = tuple[Callable[[Any], None], ...]
 
 
 def verbs() -> tuple[Verbs, Verbs, Verbs]:
-    """The verbs that prepare a finished run for its use, those that use one, in the order in which
-    ``dragoman --help`` lists them, and those that look at pairs."""
+    """Three groups of verbs, each in the order of ``dragoman --help``: those that prepare a
+    finished run for use, those that use a run, and those that inspect pairs."""
     from dragoman.tasks.classification import verb as classify
     from dragoman.tasks.detection import verb as detect
     from dragoman.tasks.language_model import verb as write
@@ -94,7 +96,7 @@ def verbs() -> tuple[Verbs, Verbs, Verbs]:
 
 
 def demos() -> dict[str, Demo]:
-    """What ``dragoman demo --task`` names."""
+    """The demos of ``dragoman demo --task``, by their names."""
     from dragoman.tasks.classification import demo as classify
     from dragoman.tasks.detection import demo as detect
     from dragoman.tasks.language_model import demo as write
@@ -118,7 +120,8 @@ def demos() -> dict[str, Demo]:
 
 
 def served() -> ServedTasks:
-    """The runs that a server takes, and its endpoints. This needs the extra ``serve``."""
+    """The classes of runs that a server can serve, and the endpoints of all tasks. This needs the
+    extra ``serve``."""
     from dragoman.serving.service.endpoints import ServedTasks
     from dragoman.tasks.classification import endpoint as classifying
     from dragoman.tasks.classification import served as served_classifier

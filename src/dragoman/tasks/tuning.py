@@ -1,5 +1,5 @@
-"""Tuning a run on new text without forgetting the old: the blend of its weights, and how the run
-scores on both, before and after.
+"""Tunes a run on new text without forgetting the old: blends its weights, and measures the run on
+both texts, before and after tuning.
 
 A tuned run that keeps old text (``data.old``) keeps the weights that it began with, too. They are
 blended with the tuned ones by w = (1 - α) · old + α · tuned, one α for all weights (Wortsman et

@@ -1,4 +1,5 @@
-"""A verdict on a training run, in sentences for readers to whom its figures say little.
+"""Says in sentences whether a training run was successful, for people to whom its scores say
+little.
 
 A run that had too little time or text ends like any other, with a report and a score. The verdict
 says if it has learned its task at all: by its score on dev, by the score of guessing alone, and by
@@ -27,7 +28,8 @@ _MIN_OUTPUTS = 3
 _OFTEN = 20
 """The number of epochs after which a run may know its training text by heart."""
 _BY_HEART = 1.0
-"""The difference in nats between its loss on dev and on its training text from which it does."""
+"""A run knows its training text by heart if its loss on dev is higher than that on its training
+text by more than this, in nats."""
 _ONCE = 0.95
 """Below this number of epochs, a part of the training text was never seen."""
 _FEW = 20

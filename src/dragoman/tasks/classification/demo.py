@@ -92,7 +92,8 @@ def show_confusions(found: ClassificationReport, console: Console, tested: str, 
 
 
 def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]]:
-    """Attention rollout of pictures, one row for each, and the label of each as text."""
+    """Draw the attention rollout of some pictures, one row for each. Returns the figure, and for
+    each picture a text with the label that the run chose."""
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.subject import Subject
     from dragoman.pictures.matrix import MatrixPicture

@@ -94,7 +94,7 @@ class ClassificationReport(LabelReport):
     """The number of texts that are longer than the model reads."""
     longest: int
     left_out: int
-    """The number of texts with a label that training did not have; they are not measured."""
+    """The number of texts whose label did not occur in training; they are not scored."""
     noun: str = "text"
     """The name of one example: text, recording, picture."""
     unit: str = "tokens"
@@ -176,7 +176,9 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
         return CorpusSettings(source=path, format="tsv") if is_tabbed(path) else super().usual(path)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """The examples whose labels the run knows; other labels in given files are errors."""
+        """The examples whose labels the run knows. Examples with other labels are left out of the
+        recipe's test set; in files that the user gives, such a label is an error
+        (``DataError``)."""
         labels = asked.run.forms.labels
         if asked.files:
             _require_known(examples.pairs, labels, examples.name)

@@ -81,7 +81,8 @@ class Labeller(Predictor[ClassifiedText]):
         return self.reading.longest
 
     def looked_at(self, text: str) -> str:
-        """The beginning of a text that is tokenised, at least as much as the model reads."""
+        """The beginning of a text, at least as long as what the model reads. Only this is
+        tokenised."""
         return self.run.source.beginning(text, self.longest)
 
     def each(self, given: Iterable[str]) -> Iterator[ClassifiedText]:
@@ -98,9 +99,9 @@ class Labeller(Predictor[ClassifiedText]):
         together: int = _TOKENS_AT_ONCE,
         values: Sequence[Values] | None = None,
     ) -> Iterator[tuple[int, ClassifiedText]]:
-        """Label texts as they come, the shortest first, each with its number. ``together``: the
-        most tokens that are read at once. ``values``: the tokens of the texts, if they are known;
-        ``given`` then names the texts."""
+        """Yield the number and the labels of each text as soon as it is read, the shortest texts
+        first. ``together``: the most tokens that are read at once. ``values``: the tokens of the
+        texts, if they are known; ``given`` is then used only to name the texts."""
         tokens = values
         if tokens is None:
             tokens = self.run.source.encode([self.looked_at(text) for text in given])
@@ -147,7 +148,7 @@ class Labeller(Predictor[ClassifiedText]):
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """log P of a label for each text. ``targets``: the values of the labels."""
+        """log P of a label for each text. ``targets``: the ids of the labels, one for each text."""
         found = self(sources)
         return [
             hypothesis_of(target, [float(one.log_probabilities[target[0]])], finished=False)

@@ -61,8 +61,8 @@ class ClassificationRuntime(LabelRuntime):
         return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        """Say so if a run is no better than the most frequent label; None if it is better, or was
-        measured on too few texts."""
+        """A sentence that says that a run is no better than always choosing the most frequent
+        label. None if it is better, or was measured on too few texts."""
         scores = run.scores()
         labels = scores.get("labels", [])
         texts = sum(one["texts"] for one in labels)

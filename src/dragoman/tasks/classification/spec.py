@@ -121,7 +121,8 @@ def rare_labels(counts: Mapping[str, int], *, may_be_header: bool = True) -> str
 
 
 class _Contradictions:
-    """Counts examples that occur twice with different labels: the model must be wrong about one."""
+    """Counts examples that occur twice, with different labels. The model must be wrong about
+    one."""
 
     def __init__(self, content: Callable[[str], str]) -> None:
         """``content``: a function that gives equal results for equal examples."""

@@ -167,7 +167,7 @@ class CodesReport(EvaluationReport):
     scores: dict[str, float]
     """The scores of the codes by name."""
     chance: float
-    """RMSE if the mean of all these pictures takes the place of each."""
+    """The RMSE if every picture were replaced by the mean of all these pictures."""
 
     def table(self) -> str:
         """Return the whole report as plain text."""

@@ -45,7 +45,7 @@ class CodesRuntime(Runtime):
         return Parts(Pictures, squared_error, CodesValidation, CodesEvaluation(), _nothing_to_ask)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """The score of the mean of all pictures in place of each."""
+        """The score of replacing each picture by the mean of all pictures."""
         import numpy as np
 
         from dragoman.tasks.codes.evaluation import error_of_mean

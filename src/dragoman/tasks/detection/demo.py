@@ -73,7 +73,9 @@ def show_boxes(run: Run, found: Any, console: Console) -> str:
 def sheet(
     found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
 ) -> tuple[npt.NDArray[np.uint8], list[Detection]]:
-    """Arrange the first of some pictures of one size in rows and columns, with their boxes."""
+    """Arrange the first pictures, all of the same size, with their boxes in rows and columns.
+    ``shape``: the numbers of rows and columns; each pixel is ``enlarged`` to a square with this
+    side."""
     import numpy as np
 
     from dragoman.forms.boxes import Box

@@ -41,7 +41,7 @@ class Detection:
     """The place of the box, in pixels of the picture as it was given."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The box in the format of the pipelines of transformers."""
+        """The box in the format of the detection pipelines of Hugging Face's Transformers."""
         edges = map(round, self.box.edges)
         box = dict(zip(("xmin", "ymin", "xmax", "ymax"), edges, strict=True))
         return {"score": round(self.score, 4), "label": self.label, "box": box}
@@ -92,8 +92,8 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
             yield found.above(threshold)
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
-        """The search for the boxes of a picture. Errors: ``DataError`` for a file that cannot be
-        used."""
+        """Make the search request for the boxes of a picture. Errors: ``DataError`` for a file that
+        cannot be used."""
         chosen = (settings or self.engine.search_settings).model_copy(update={"n_best": 1})
         (rows,) = self.engine.source.read([given])
         return self.engine.request(rows, chosen, raw=given)

@@ -51,8 +51,7 @@ class BoxEdges(Message):
 
 
 class FoundBox(Message):
-    """A box in the format of the object-detection pipelines of Hugging Face's library
-    `transformers`."""
+    """A box in the form that the detection pipelines of Hugging Face's Transformers return."""
 
     score: float
     """The probability of the label, from 0 to 1."""
@@ -141,9 +140,9 @@ class ServedDetector(FileRun[Detector]):
 
 @asks(ServedDetector, "Find objects in pictures")
 async def detect(service: Service, request: DetectRequest, client: str) -> DetectAnswer:
-    """Returns boxes with their labels and scores, highest first, in the format of the
-    object-detection pipelines of Hugging Face's library `transformers`. Send the pictures as
-    `file`, in a form or in base64."""
+    """Returns boxes with their labels and scores, the highest scores first, in the form that the
+    detection pipelines of Hugging Face's Transformers return. Send the pictures as `file`, in a
+    form or in base64."""
     run = service.catalogue.of(ServedDetector, request.run)
     opened, rows, found = await run.searched(request, client)
     if request.seen:

@@ -120,7 +120,7 @@ class SetPredictor(Writing):
         return sets
 
     def _said(self, rows: Tensor, count: int) -> FoundSet:
-        """(B Q, D) -> the output of both heads, in fp32 at least."""
+        """Compute the output of both heads from rows (B Q, D), in fp32 or a higher precision."""
         h = rows.to(torch.promote_types(rows.dtype, torch.float32)).unflatten(0, (-1, count))
         *inner, last = self.place
         y = h
@@ -144,7 +144,8 @@ class SetPredictor(Writing):
         return ReadOut(labels.take_along_dim(order[..., None], 1), edges)
 
     def spelled(self, read: ReadOut, pictures: Tensor, at: Tensor) -> Tensor:
-        """(N, V): log P of each symbol of ``pictures`` (N,) after ``at`` symbols (N,)."""
+        """(N, V) log P of the next symbol of N rows. ``pictures`` (N,): the picture of each row;
+        ``at`` (N,): how many symbols it has read out."""
         symbols, count = self.symbols, read.labels.shape[1]
         box, part = (at // PER_BOX).clamp(max=count - 1), at % PER_BOX
         is_end = at == PER_BOX * count

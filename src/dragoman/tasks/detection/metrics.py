@@ -127,8 +127,9 @@ def _of_label(
 def _match(
     own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
 ) -> tuple[Booleans, Booleans]:
-    """(T, G) each: which of G boxes match the reference at each threshold, and which do not count
-    because their match does not."""
+    """Two arrays (T, G): which of G found boxes match a reference box at each of T thresholds, and
+    which are not counted at all: their reference box does not count, or they match none and their
+    area is outside ``area``."""
     order = np.argsort(~counts, kind="mergesort")  # boxes that count come first
     own, counts = [own[place] for place in order], counts[order]
     overlaps = _overlaps(guesses, own)
@@ -153,7 +154,8 @@ def _match(
 
 
 def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
-    """(G, R): intersection over union; over the area of the guess if the reference is a crowd."""
+    """(G, R) the intersection of each guess with each reference box, as a share of their union; if
+    the reference box is a crowd, as a share of the guess."""
     one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
     other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
     ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])

@@ -32,8 +32,8 @@ class DetectArguments:
     format: Literal["text", "json", "coco"] = "text"
     """The output format. text: one line per box, with file, label, score, left, top, right and
     bottom, separated by tabs; a picture without a box has no line. json: one line per picture, as
-    the pipelines of transformers answer. coco: one JSON file with images, annotations and
-    categories, as ``dragoman train`` reads it."""
+    the detection pipelines of Hugging Face's Transformers return it. coco: one JSON file with
+    images, annotations and categories, as ``dragoman train`` reads it."""
     threshold: float = 0.5
     """Leave out boxes whose score, from 0 to 1, is lower than this."""
     draw: Path | None = None

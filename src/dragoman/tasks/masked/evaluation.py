@@ -3,7 +3,7 @@
 ``loss`` (nats), ``perplexity`` (its exponential) and ``accuracy`` are over the masked tokens: each
 text is masked once as in training, with fixed random numbers. A finished run also gets a
 *pseudo-perplexity* (Salazar et al., 2020), exp of the mean of -log P(token | all others of its
-piece), for which tokens are hidden one at a time. Each token takes a forward pass, so it is
+window), for which tokens are hidden one at a time. Each token takes a forward pass, so it is
 computed on an even sample. None of these is comparable to the perplexity of a language model, which
 sees only the tokens before each token.
 """

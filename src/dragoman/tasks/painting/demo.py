@@ -60,8 +60,8 @@ def show_painted(run: Run, found: Any, console: Console) -> str:
 
 
 def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
-    """Train the codes of the pictures in ``folder``. Returns the painter's recipe with the
-    codes."""
+    """Train the autoencoder for the pictures in ``folder``. Returns the painter's recipe, which
+    names its run."""
     import typer
 
     from dragoman.tasks import catalogue

@@ -79,7 +79,7 @@ class PaintingReport(SearchReport):
     """The scores of the pictures by name."""
     pictures: Sequence[PaintedPicture]
     seen: int
-    """The number of pictures that the codes were learned from."""
+    """The number of these pictures that the codes were learned from."""
     judge: str = ""
     """The name of the run that judged the pictures; "" without a judge."""
     best_of: int = 1

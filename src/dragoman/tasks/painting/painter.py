@@ -13,7 +13,7 @@ has learned the codes decodes them.
 A judge is another run, which reads a picture and writes its caption, or has a label for each
 caption. The best of several pictures of a caption is the one for which the caption is the most
 probable to the judge (Ramesh et al., 2021, "Zero-Shot Text-to-Image Generation", section 2.6, with
-a model of captions in the place of CLIP).
+a model of captions instead of CLIP).
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
             yield from found if judge is None else by_judge(list(found), judge)
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
-        """The search for a caption. Errors: ``DataError`` if it is empty or too long."""
+        """Make the search request for a caption. Errors: ``DataError`` if it is empty or too
+        long."""
         shown, longest = repr(shortened(given, 60)), self.engine.longest
         if not given.strip():
             raise DataError("the caption is empty. Describe the picture")

@@ -44,7 +44,7 @@ class PaintingRuntime(Runtime):
         return Parts(Pairs, next_token, PaintingValidation, PaintingEvaluation(), Painter)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """The scores of guessing the next picture for each caption."""
+        """The scores of a guess that gives each caption the true picture of the next one."""
         from dragoman.tasks.painting.evaluation import code_scores
 
         if len(pairs) < MIN_ANSWERS:

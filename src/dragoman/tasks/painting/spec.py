@@ -121,7 +121,7 @@ class PaintingSpec(Spec):
         return said
 
     def as_learned(self, pair: Pair) -> Pair:
-        """The source with the picture's hash: another picture of a caption is another example."""
+        """The caption with a hash of its picture: two pictures of one caption are two examples."""
         return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
 
 

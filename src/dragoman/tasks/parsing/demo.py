@@ -63,7 +63,8 @@ def show_trees(run: Run, found: Any, console: Console) -> str:
 
 
 def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
-    """Count phrases of "with": those below the right label, all, those below a noun phrase."""
+    """Count the phrases of the references that begin with "with": those that the parse attaches as
+    the reference does, all of them, and those that belong to a noun phrase."""
     from dragoman.demo.trees import with_phrases
 
     right = phrases = nouns = 0

@@ -262,8 +262,8 @@ def _not_tested(
 def parse_statistics(
     sentences: Sequence[Sequence[Sequence[ScoredSentence]]],
 ) -> dict[str, MeasuredSystem]:
-    """The statistics of F1 and exact parses. ``sentences``: all parses of the same trees, for each
-    run of each system."""
+    """The statistics from which F1 and the share of exact parses are tested. ``sentences``: for
+    each system and each of its runs, the score of each sentence; all runs parsed the same trees."""
     statistics = [[statistics_of(one) for one in runs] for runs in sentences]
     return {
         "f1": MeasuredSystem(statistics, f1s, SIGNATURE),

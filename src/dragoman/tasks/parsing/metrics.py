@@ -6,8 +6,8 @@ punctuation are taken out first; function tags are not part of a label; ADVP and
 same label; the root bracket does not count. Two departures, where EVALB gives no figure or a
 flattering one:
 
-* What is punctuation is told by the reference's tags alone. EVALB asks each tree, and refuses a
-  parse whose tags take out other words; parses without tags could not be scored.
+* Only the tags of the reference decide what is punctuation. EVALB uses the tags of each tree, and
+  refuses a parse whose tags take out other words; parses without tags could not be scored.
 * The root bracket is left out under each of its usual labels, and also if it has no label.
 """
 
@@ -58,7 +58,8 @@ class Matched:
 
     @property
     def precision(self) -> float:
-        """In percent; 0 if there are no brackets, as in the other two."""
+        """The share of the parse's brackets that were matched, in percent. This and the two scores
+        below are 0 if there are no brackets."""
         return 100 * self.matched / self.parse if self.parse else 0.0
 
     @property
@@ -212,7 +213,8 @@ class Parseval:
     short_sentences: int = 0
     short_exact: int = 0
     by_length: dict[int, Matched] = field(default_factory=dict)
-    """Brackets by the most words of a bin; 0 stands for the last bin."""
+    """The brackets of each bin of sentence lengths. A key is the most words of its bin; 0 is the
+    last bin, which has no limit."""
     by_label: dict[str, Matched] = field(default_factory=dict)
 
     @classmethod

@@ -98,7 +98,7 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
             next(found, None)  # end the search, which frees its places for the next one
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
-        """The search for the trees of a sentence, limited to trees over exactly its words. Errors:
+        """Make the search request for a sentence, limited to trees over exactly its words. Errors:
         ``DataError`` for a sentence without words; ``TooLongError``, whose message follows the name
         of the sentence ("line 3")."""
         longest = self.engine.longest

@@ -51,9 +51,11 @@ class EvaluationRequest:
     """Runs that translate together with this one."""
     columns: str | None = None
     keys: tuple[str, str] | None = None
-    """The sides of a file that holds both, by columns or keys; by default as in training."""
+    """The columns or keys of the two sides of a file that contains both. Default: as in
+    training."""
     judge: Run | None = None
-    """A run that counts the painted pictures in which it reads their caption."""
+    """For a painter: a run that reads pictures. It counts the painted pictures for which it
+    predicts a right caption."""
     best_of: int = 1
     """The number of pictures of each caption from which the judge chooses one."""
 
@@ -202,8 +204,9 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
 
 
 def keep_scores(run: Run, found: Mapping[str, Any], *, own: bool) -> None:
-    """Write ``found``, the scores on the recipe's test set, to ``scores.json``. Scores by other
-    settings than the recipe's (``own`` is false) are not written, and a message says so."""
+    """Write ``found``, the scores on the recipe's test set, to ``scores.json``. If they were
+    computed with other settings than the recipe's (``own`` is false), they are not written, and a
+    message says so."""
     path = run.folder / SCORES
     if not own:
         logger.info("%s is not changed: it holds the scores with the recipe's own settings", path)

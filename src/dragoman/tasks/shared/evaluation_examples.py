@@ -44,7 +44,7 @@ class ExampleSet(NamedTuple):
     pairs: Sequence[Pair]
     name: str
     left_out: int = 0
-    """The number of examples that are left out because training did not have their label."""
+    """The number of examples that are left out because their label did not occur in training."""
 
 
 def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:

@@ -46,7 +46,8 @@ class Examples(Protocol):
 
     @property
     def sums(self) -> ChunkSums | None:
-        """The sums of the lengths, if these are the lengths of the store; otherwise None."""
+        """The running totals of the lengths, if these are the lengths in the store; otherwise
+        None."""
 
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
         """Make a batch of update ``update`` from the examples with these numbers."""

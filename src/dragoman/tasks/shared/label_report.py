@@ -51,7 +51,7 @@ class Mistake:
     probability: float
     """The probability of the chosen label."""
     of_true: float
-    """The probability of the true label; 0 if training did not have it."""
+    """The probability of the true label; 0 if it did not occur in training."""
 
     def summary(self, longest: int) -> str:
         """Describe the mistake in one line, with at most ``longest`` characters of the text."""

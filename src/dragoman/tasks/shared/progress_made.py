@@ -1,10 +1,10 @@
 """The scores of guessing, a summary of the training records, and the scores from which a model
 counts as having begun to learn.
 
-These are two criteria. Only a model that scores above a guess may be called better than another
-(``studies``): below, the difference is one between guesses. Whether a run has begun to learn is a
-stricter criterion: the verdict at its end (``tasks/verdict.py``) sends users who want a working
-model back to training.
+These are two criteria. A model may be called better than another only if it scores above a guess
+(``studies``); a difference between two models below a guess means nothing. Whether a run has begun
+to learn is a stricter criterion: the verdict at its end (``tasks/verdict.py``) sends users who want
+a working model back to training.
 
 A guess ignores the source and the words before. It knows the training answers
 (``learned_answers``), but never the test answers:
@@ -94,8 +94,9 @@ def below(
     on_test: float | None,
     verb: str = "learn",
 ) -> str | None:
-    """Say why a run has hardly learned, by its score on dev or else on the test set; None if it
-    has. ``least``: the worst score of a model that has begun to learn, or to do ``verb``."""
+    """Say why a run has hardly learned, by its score on dev or, without one, on the test set. None
+    if the score is good enough. ``least``: the worst score of a model that has begun to learn, or
+    to do ``verb``."""
     value, where = (on_test, "the test set") if on_dev is None else (on_dev, "dev")
     if value is None or not measure.is_better(least, value):
         return None
@@ -107,7 +108,8 @@ def below(
 
 
 def by_frequency(run: Run, training: TrainingSummary) -> str | None:
-    """Say why a run has hardly learned, if token frequencies alone give nearly its loss."""
+    """Say why a run has hardly learned, if guessing tokens by their frequency alone gives nearly
+    the same loss; otherwise None."""
     guess, loss = run.notes().get(TEXT, {}).get("by_frequency"), training.scores.get("loss")
     if not guess or loss is None or loss < _OF_GUESSING * guess:
         return None
@@ -172,7 +174,8 @@ def has_learned(
 
 
 def of_tokens(texts: Iterable[Iterable[int]]) -> dict[str, float]:
-    """Score a guess of tokens by frequency, with one end symbol for each text."""
+    """The scores of a guess that predicts each token by its frequency in ``texts`` alone. One end
+    symbol is counted for each text."""
     counts: Counter[int] = Counter()
     for tokens in texts:
         counts.update(map(int, tokens))
@@ -203,8 +206,8 @@ def chance_of_translations(
     language: str,
     tokenizer: str | None = None,
 ) -> dict[str, float]:
-    """Score a guess of translations. ``references`` are those of ``evaluate_translation``;
-    ``learned`` are training targets (``learned_answers``)."""
+    """The scores of a guess that always gives the most typical translation. ``references`` are
+    those of ``evaluate_translation``; ``learned`` are training targets (``learned_answers``)."""
     lines = references[0]
     if len(lines) < MIN_ANSWERS or not learned:
         return {"bleu": MIN_BLEU}

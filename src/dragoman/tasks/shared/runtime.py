@@ -48,7 +48,7 @@ class ComparedRuns(NamedTuple):
     outputs: Sequence[Sequence[str]]
     """The outputs of the first run of each system."""
     guessed: Sequence[str]
-    """The scores that tell if a system only guesses."""
+    """The names of the scores that show whether a system only guesses."""
     shown: Sequence[Pair] | None = None
     """The pairs for display, if they differ from those that are scored."""
     tables: Sequence[str] = ()
@@ -58,8 +58,9 @@ class ComparedRuns(NamedTuple):
 
 
 CompareRuns = Callable[[Mapping[str, Sequence[Run]], Path | None, Sequence[Path]], ComparedRuns]
-"""A function of the runs of each system by its name, the file of examples and the files of
-references, which runs all of them. Without files it uses the test set of the first run."""
+"""A function that runs several systems on the same examples. It takes the runs of each system by
+its name, the file of examples, and the files of references. Without files, it uses the test set of
+the first run."""
 
 
 class Parts(NamedTuple):
@@ -68,7 +69,8 @@ class Parts(NamedTuple):
     examples: Callable[[TokenStore, Recipe, Forms], Examples]
     """Makes the training examples from a store."""
     objective: Callable[[Any, float], Objective]
-    """Makes the objective from a network and label smoothing (section 5.4 of the paper)."""
+    """Makes the objective from a network and the amount of label smoothing (section 5.4 of the
+    paper)."""
     validation: Callable[..., Validation[Any]]
     """Makes the validation from network, recipe, forms, dev pairs and device."""
     evaluate: RunEvaluation[Any, Any]
@@ -84,7 +86,7 @@ class Runtime(ABC):
 
     spec: ClassVar[Spec]
     counts: ClassVar[str] = ""
-    """The name of what ``count_target`` counts; empty if it counts nothing."""
+    """What ``count_target`` counts, such as labels; empty if it counts nothing."""
     begun: ClassVar[tuple[str, float] | None] = None
     """A score that any model reaches once it has begun to learn; None if its loss decides."""
     test_file: ClassVar[str] = "test.txt"
@@ -127,7 +129,8 @@ class Runtime(ABC):
         are too few pairs (``tasks/shared/progress_made.py``)."""
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        """Say why a finished run has hardly learned the task; None if it has, or if unknown."""
+        """Say why a finished run has hardly learned the task. None if it has learned it, or if that
+        is not known."""
         if self.begun is None:
             return by_frequency(run, training)
         name, least = self.begun
@@ -135,7 +138,7 @@ class Runtime(ABC):
         return below(self.spec.metrics[name], least, on_dev, on_test(run, name))
 
     def test_files(self, recipe: Recipe) -> list[str]:
-        """Typical names of files to evaluate a run on."""
+        """Typical names of files on which a run can be evaluated, for messages."""
         return [self.test_file]
 
     # --- asking ---------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ A span counts as right if its kind, its first and its last word are right. IOB t
 a span of the kind X, ``I-X`` continues it, ``O`` is outside) are read as ``conlleval`` of CoNLL
 2000 reads them: an ``I-X`` after ``O``, or after a span of another kind, begins a span too. BIOES
 tags, also called IOBES (``E-X`` is the last word of a span, ``S-X`` the only one), and BILOU tags
-(``L-X`` and ``U-X`` in their place) are read as ``seqeval`` reads them: no span continues after
-``E-X`` or ``S-X``.
+(which write ``L-X`` and ``U-X`` for these two) are read as ``seqeval`` reads them: no span
+continues after ``E-X`` or ``S-X``.
 
     precision = right / found,  recall = right / there,  F1 = 2 right / (found + there)
 

@@ -67,8 +67,8 @@ class TaggingRuntime(LabelRuntime):
         return kept | {"loss": entropy(counts.values())}
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        """Say so if a run is worse than the most frequent tag of each word; None if it is not
-        worse, or if that is unknown."""
+        """A sentence that says that a run is worse than always choosing the most frequent tag of
+        each word. None if it is not worse, or if that is not known."""
         scores: dict[str, Any] = run.scores()
         found = scores.get("scores", {}).get("accuracy")
         guess = scores.get("usual", {}).get("accuracy")

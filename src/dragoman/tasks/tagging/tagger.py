@@ -205,7 +205,7 @@ class Tagger(Predictor[Tagged]):
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """log P of the tags of each sentence. ``targets``: the values of the tags."""
+        """log P of the tags of each sentence. ``targets``: the ids of the tags."""
         return [
             hypothesis_of(
                 target,

@@ -68,7 +68,9 @@ _LIPS, _TEETH, _PALATE = (300.0, 900.0, 2200.0), (300.0, 1700.0, 2600.0), (300.0
 
 
 def _stop(place: tuple[float, float, float], voice: float, centre: float) -> tuple[Sound, ...]:
-    """Make a stop: the mouth is closed, then opens with a burst."""
+    """Make a stop consonant: the mouth is closed, then opens with a burst of breath. ``place``: the
+    formants in Hz; ``voice``: the loudness of the voice while the mouth is closed, 0 for P, T and
+    K; ``centre``: the frequency in Hz at which the burst is loudest."""
     closed = Sound(55 if voice else 65, place, voice=voice)
     burst = Sound(18 if voice else 35, place, 0.0, 0.5, centre, 1200.0)
     return closed, burst

@@ -186,7 +186,7 @@ class _Interrupts:
             signal.signal(number, handler)
 
     def breaking(self, do: Do) -> Do:
-        """Wrap ``do`` so that the first interrupt breaks it off."""
+        """Wrap the function ``do`` so that the first interrupt ends it."""
 
         def done(source: Path, output: Path) -> None:
             self._breaks = True

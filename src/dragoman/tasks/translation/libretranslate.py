@@ -303,7 +303,7 @@ def _answer(
 async def with_tags(
     run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[Target]:
-    """Put the tags of each text into its translation."""
+    """Put the HTML tags of each text back into its translation."""
     source = run.engine.source
     plans = await texts.all(client, (plan_of(one, source) for one in translated))
     found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))

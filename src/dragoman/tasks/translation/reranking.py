@@ -169,10 +169,10 @@ def doubts_of(translating: Run, judging: Run) -> list[str]:
 def choose_weight(
     translator: Translator, reranker: Reranker, pairs: Sequence[Pair], search: SearchSettings
 ) -> tuple[float, dict[float, float]]:
-    """Choose λ by BLEU on development pairs -> the best, and the BLEU of each; the smallest of
-    equals.
+    """Choose λ by BLEU on development pairs -> the best value, and the BLEU of each value. If
+    several are equally good, the smallest is chosen.
 
-    ``translator`` must produce the same kind of candidates as in use.
+    ``translator`` must produce its candidates in the same way as later, when it is used.
     """
     judged = reranker.judged(translator.batch([pair.source for pair in pairs]))
     references = [[pair.target for pair in pairs]]

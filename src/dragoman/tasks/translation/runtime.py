@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.translation.translator import Translator
 
 BEGUN_BLEU = 5.0
-"""A translator with a lower BLEU has hardly begun to learn: in observed training runs the score
+"""A translator with a lower BLEU has hardly begun to learn: in observed training runs, the score
 begins to climb there (docs/experiments/tokens-before-translating.md)."""
 BEGUN_WER = 90.0
 """Above this WER hardly a word is right: the most frequent word alone scores about as much."""

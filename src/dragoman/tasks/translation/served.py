@@ -130,10 +130,10 @@ class TranslateAnswer(Message):
 MAX_PROOFS_KEPT = 16_000_000
 """The approximate bytes of proofs that are kept."""
 SENTENCES_AT_ONCE = 4
-"""The most sentences that are proofread in one turn,"""
+"""The most sentences that are proofread in one turn."""
 LETTERS = 400
-"""and their most characters, unless there is only one sentence: it is read again without each of
-its words, so the cost grows with the square of its length."""
+"""The most characters of these sentences together, unless there is only one. A sentence is read
+again without each of its words, so the cost grows with the square of its length."""
 ProofKey = tuple[str, tuple[int, ...], bool]
 """The source, the tokens of the translation, and if it was finished."""
 
@@ -151,7 +151,8 @@ class Proofs:
         self._size = 0
 
     def over(self, engine: Engine, parts: int) -> Proofs:
-        """Proofs of the same run with other forms, which keep one of ``parts`` of the bytes."""
+        """Make proofs for another engine of the same run. They may keep 1 / ``parts`` of the
+        bytes."""
         found = Proofs(engine, self._proofreader.over(engine), self._turns)
         found._parts = parts
         return found
@@ -238,7 +239,7 @@ class ServedTranslator(ServedRun):
         run: Run,
         proofreader: Proofreader | None = None,
     ) -> None:
-        """``proofreader`` knows the run's training text."""
+        """``proofreader`` has the lexicon and the lengths of the run's training text."""
         super().__init__(name, engine, settings, run)
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self.aligning)
         self._by_target: dict[str, ServedTranslator] = {}

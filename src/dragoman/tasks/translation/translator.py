@@ -66,7 +66,7 @@ class Translator(Predictor[Translation]):
         search_settings: SearchSettings | None = None,
         ensemble: Sequence[Run] = (),
     ) -> None:
-        """``ensemble``: further runs, which translate together with ``run``.
+        """``ensemble``: other runs, which translate together with ``run``.
 
         Errors: ``RunError``, also for a run that does not translate, and for runs that cannot
         translate together.
