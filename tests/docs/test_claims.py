@@ -108,7 +108,7 @@ def test_the_speed_of_training_names_the_fastest_other_program() -> None:
     fastest = max(peers, key=lambda row: row["median"])
     assert fastest["system"] == "hugging-face-marian"
     results = page("results.md")
-    assert f"| {fastest['ours_is_faster_by']} times the tokens a second" in results
+    assert f"| {fastest['ours_is_faster_by']} times as many tokens per second" in results
     assert f"{fastest['median']:,}" in results
 
 
