@@ -183,10 +183,10 @@ def test_links_are_of_pairs_alone() -> None:
     guided = {"training": {"guided": {"weight": 0.05}}}
     for task, corpus, more, words in (
         ("parsing", {"source": "a.mrg", "format": "trees"}, {"model": {"tie": "target"}} | guided,
-         r"a\.mrg: links \(my\.links\) .* a parser does not have: leave links out; what a head"),
-        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "leave links out"),
+         r"a\.mrg: links \(my\.links\) .* a parser does not have. Leave links out; what a head"),
+        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "Leave links out"),
         ("language-model", {"source": "a.txt", "format": "text"}, {"model": {"kind": "decoder"}},
-         "a language.model does not have: leave links out$"),
+         "a language.model does not have. Leave links out$"),
     ):  # fmt: skip
         recipe = {"task": task, "data": {"train": [corpus]}, **more}
         assert Recipe.parse(recipe).task == task
