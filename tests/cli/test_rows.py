@@ -311,8 +311,8 @@ def test_a_bad_file_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("side", "damage", "told"),
     [
-        ("test", "labels", "test, line 1: 'neither' is a label that training does not have"),
-        ("dev", "labels", "dev, line 1: 'neither' is a label that training does not have"),
+        ("test", "labels", "test, line 1: 'neither' is not a label of training"),
+        ("dev", "labels", "dev, line 1: 'neither' is not a label of training"),
         ("test", "file", "rising_ben_1.wav is cut off"),
         ("dev", "file", "rising_ben_1.wav is cut off"),
     ],

@@ -208,7 +208,7 @@ def test_a_head_that_there_is_not_is_refused_with_the_recipe(few: list[str]) -> 
     pairs: dict[str, Any] = {"data": {"train": [{"source": "a.tsv"}]}}
     for model, head, words in (
         ({"kind": "recurrent"}, 2, r"guided\.head = 2: layer 1 of this model has 1"),
-        ({"kind": "encoder"}, 1, r"needs a head that attends to a source.* set .*weight = 0"),
+        ({"kind": "encoder"}, 1, r"needs a head that attends to a source.* Set .*weight = 0"),
     ):
         task = "classification" if model["kind"] == "encoder" else "translation"
         asked = {"training": {"guided": {"weight": 1.0, "head": head}}}

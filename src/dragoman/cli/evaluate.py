@@ -103,7 +103,7 @@ def evaluate(args: EvaluateArguments) -> None:
     for name in options:
         if name not in opened.task.evaluation_options:
             told = name.replace("_", "-")
-            raise DragomanError(f"{args.run} is a {opened.task.called}. Leave out --{told}")
+            raise DragomanError(f"--{told}: {args.run} is a {opened.task.called}. Leave it out")
     changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)
     if args.ensemble:

@@ -77,7 +77,7 @@ def test_jsonl(tmp_path: Path) -> None:
             r"'translation.de' is '3', not a text: write it in quotes",
         ),
         (b'{"translation"', "line 1 is not JSON"),
-        (b"[1]", "line 1: no 'translation.en'"),
+        (b"[1]", "line 1: there is no 'translation.en'"),
         (b"[" * 100_000, "line 1 is not JSON"),
     ):
         with pytest.raises(DataError, match=message):
