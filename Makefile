@@ -150,13 +150,13 @@ $(BIN)/python:
 	  echo "Making $(VENV) with $$($$python --version)" && "$$python" -m venv $(VENV)
 
 # torch first: it is nearly all of what is downloaded, which pip then shows, and nothing else is
-# looked for in an index of its own. The kernels before pip, which shows nothing of what it builds;
+# looked for in an index of its own, which may lack the versions of constraints.txt. The kernels before pip, which shows nothing of what it builds;
 # an installation without them works. $(1): what is installed; $(2): options of compile.py.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 define INSTALL
   { $(if $(TORCH_INDEX),false,$(BIN)/python -c \
       'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)') || \
-    $(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch; } && \
+    $(PIP) $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX)) torch; } && \
   { $(BIN)/python src/dragoman/native/compile.py $(2) || true; } && \
   $(PIP) -q -e '$(1)'
 endef

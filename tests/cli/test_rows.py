@@ -270,7 +270,7 @@ def test_a_folder_of_pictures_that_cannot_be_learned(
     ("pictures", "told"),
     [
         ((6, 8, 8, 2), "a pixel has one number (grey) or three (colour)"),
-        ((6, 8), "holds 1 size of each example; pictures have two"),
+        ((6, 8), "has 1 dimension per example; pictures have two"),
         ((6, 2, 2, 2, 2), "has 5 dimensions. At most 4 are allowed"),
         (None, "Give two IDX files, of pictures and of their labels"),
     ],
@@ -311,8 +311,8 @@ def test_a_bad_file_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("side", "damage", "told"),
     [
-        ("test", "labels", "test, line 1: 'neither' is a label that training does not have"),
-        ("dev", "labels", "dev, line 1: 'neither' is a label that training does not have"),
+        ("test", "labels", "test, line 1: 'neither' is not a label of training"),
+        ("dev", "labels", "dev, line 1: 'neither' is not a label of training"),
         ("test", "file", "rising_ben_1.wav is cut off"),
         ("dev", "file", "rising_ben_1.wav is cut off"),
     ],
@@ -373,7 +373,7 @@ def test_a_group_in_both_parts_is_named_with_both_places(
     shutil.copy(next((tones / "test" / "rising").iterdir()), tmp_path / "new" / "rising" / "a.wav")
     measured = dragoman("evaluate", tmp_path / "run", tmp_path / "new")
     assert measured.code == 0 and "1 recording, 2 labels" in measured.out, measured.err
-    with pytest.raises(DragomanError, match="is measured on a folder, as it was trained on, but"):
+    with pytest.raises(DragomanError, match="is measured on a folder, like in training, not on"):
         corpus_like(Run.open(tmp_path / "run"), [tmp_path / "new"] * 2)
 
 

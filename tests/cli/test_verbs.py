@@ -426,7 +426,7 @@ def test_one_file_of_text_is_not_taken_for_a_recipe(
 ) -> None:
     for verb in (("train",), ("data", "show")):
         said = dragoman(*verb, parallel_text[0])
-        assert said.code == 1 and "give the file of its translations too" in said.err
+        assert said.code == 1 and "Give the file of its translations too" in said.err
 
 
 @pytest.mark.parametrize("columns", [80, 120])

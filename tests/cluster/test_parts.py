@@ -161,7 +161,9 @@ def test_a_table_gets_one_more_column(tmp_path: Path) -> None:
     found = pyarrow.concat_tables([parquet.read_table(part) for part in parts])
     assert found.drop_columns("out") == table
     assert found.column("out").to_pylist() == [*(line.upper() for line in LINES), None]
-    with pytest.raises(DataError, match=r"has no column 'body'; it has 'id', 'text'.*--field"):
+    with pytest.raises(
+        DataError, match=r"has no column 'body'; its columns are 'id', 'text'.*--field"
+    ):
         run(wanted(asked([source], read=("body",)), tmp_path / "other"))
     with pytest.raises(DataError, match="is int64, not text"):
         run(wanted(asked([source], read=("id",)), tmp_path / "other"))

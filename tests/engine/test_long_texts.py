@@ -67,8 +67,8 @@ def test_a_parser_refuses_it_and_says_where_it_is(tmp_path: Path, cut: list[int]
     with pytest.raises(DragomanError) as far:
         next(parses)
     assert str(far.value) == (
-        "line 3 has 2,000,000 characters, and 1,000 tokens are read at once. One line is one "
-        "sentence, its words between spaces: cut it into sentences"
+        "line 3 has 2,000,000 characters, and 1,000 tokens are read at once. Give one sentence "
+        "on each line, with spaces between words"
     )
     assert max(cut) < 100
 

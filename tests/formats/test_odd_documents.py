@@ -272,7 +272,7 @@ def test_the_names_of_columns_stand_behind_a_line_for_excel() -> None:
 
 @pytest.mark.parametrize("columns", ["4", "0", "-1", "Text", "1,,2", "²"])
 def test_columns_that_are_not_there(columns: str) -> None:
-    with pytest.raises(BadDocument, match=r"a\.csv: no column .*only 3: key, the text"):
+    with pytest.raises(BadDocument, match=r"a\.csv has no column .*only 3: key, the text"):
         in_columns(columns, _TABLE)
     with pytest.raises(BadDocument, match="only with a table"):
         read_document(b"<p>one", "a.html").in_columns(["1"])

@@ -150,21 +150,21 @@ def test_packages_that_cannot_be_read_alike_are_refused(tmp_path: Path) -> None:
         import_model(begins, tmp_path / "run", None)
     older = packed(tmp_path / "older")
     (older / "sentencepiece.model").rename(older / "bpe.model")
-    with pytest.raises(RunError, match=r"bpe.model is of subword-nmt \(BPE\)"):
+    with pytest.raises(RunError, match=r"bpe.model was written by subword-nmt \(BPE\)"):
         import_model(zipped(older), tmp_path / "run", None)
     assert not (tmp_path / "run").exists()
 
 
 REFUSED = {
     "whisper": ({"name": "WhisperSpec"}, {}, "is a WhisperSpec"),
-    "old": ({"version": 1}, {}, "version 1; 2 to 6 are read"),
+    "old": ({"version": 1}, {}, "version 1, but only 2 to 6 can be read"),
     "new": ({"version": 9}, {}, "version 9"),
     "rotary": ({}, {"encoder/layer_0/self_attention/rotary_dim": np.array(4, np.int32)}, "rotary"),
     "gated": ({}, {"encoder/layer_0/ffn/linear_0_noact/weight": np.ones((2, 2), "f4")}, "GLU"),
     "activation": ({}, {"encoder/activation": np.array(5, np.int8)}, "activation 5"),
     "heads": ({}, {"encoder/num_heads": np.array(3, np.int16)}, "num_heads"),
     "shape": ({}, {"encoder/layer_1/ffn/linear_0/weight": np.ones((16, 9), "f4")}, "16 x 9"),
-    "rows": ({}, {"decoder/embeddings/weight": np.ones((13, 8), "f4")}, "model 13"),
+    "rows": ({}, {"decoder/embeddings/weight": np.ones((13, 8), "f4")}, "model has 13"),
     "scale": ({}, {"decoder/embeddings/weight": np.ones((12, 8), "i1")}, "without their scale"),
     "infinite": ({}, {"decoder/projection/bias": np.full(12, np.inf, "f4")}, "not finite"),
 }
@@ -185,7 +185,7 @@ def test_what_no_model_here_has_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
     folder = ctranslate2_folder(tmp_path / "model")
     (folder / "target_vocabulary.txt").write_text("<s>\n</s>\na\n")
-    with pytest.raises(RunError, match="4 tokens, and the model 12"):
+    with pytest.raises(RunError, match="4 tokens, but the model has 12"):
         imported(folder)
 
 

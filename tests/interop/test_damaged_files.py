@@ -198,7 +198,7 @@ def test_archives_that_do_harm_are_refused(folders: dict[str, Path], tmp_path: P
         import_model(outside, tmp_path / "run", None)
     cut = tmp_path / "cut.zip"
     cut.write_bytes(zipped(folders["ct2"], tmp_path / "whole.zip").read_bytes()[:-900])
-    with pytest.raises(RunError, match=r"not a folder or a ZIP file|damaged"):
+    with pytest.raises(RunError, match=r"neither a folder nor a ZIP file|damaged"):
         import_model(cut, tmp_path / "run", None)
 
 

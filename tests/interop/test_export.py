@@ -276,11 +276,11 @@ def test_the_verb_writes_a_new_folder_alone(
     run_to_change: Run, tmp_path: Path, dragoman: Dragoman
 ) -> None:
     run, folder = str(run_to_change.folder), tmp_path / "there"
-    assert "name the program: --to huggingface" in dragoman("export", run, str(folder)).err
+    assert "set the program: --to huggingface" in dragoman("export", run, str(folder)).err
     given = ("export", run, str(folder), "--to", "ctranslate2")
     done = dragoman(*given)
     assert done.code == 0
     assert done.out == f"{folder} is written; {folder}/README.md says how it is used\n"
     assert "the card states no licence" in done.err
     again = dragoman(*given)
-    assert (again.code, again.err) == (1, f"error: {folder} exists already: name a new folder\n")
+    assert (again.code, again.err) == (1, f"error: {folder} already exists. Give a new folder\n")

@@ -127,7 +127,9 @@ def test_a_run_without_a_tag_says_which_there_are(
     out = folder.parent / "never"
     for given in (("translate", run.folder, "The dog."), ("import", folder, "--to", out)):
         said = dragoman(*given, "--tag", "fra")
-        assert said.code == 1 and "fra is none of the tags of this run: cmn_Hans, deu" in said.err
+        assert (
+            said.code == 1 and "fra is not a tag of this run. Its tags: cmn_Hans, deu" in said.err
+        )
     assert not out.exists()
 
 

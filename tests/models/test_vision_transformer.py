@@ -101,7 +101,7 @@ def test_both_are_for_patches(tmp_path: Path) -> None:
                 recipe.change([f"model.{change}"])
     assert picture.change(["model.class_token=true", "model.positions.kind=sinusoidal-2d"])
     learned = ["model.class_token=true", "model.positions.kind=learned"]
-    with pytest.raises(RecipeError, match=r"the class token needs a position too: set it to 5"):
+    with pytest.raises(RecipeError, match=r"the class token needs a position too. Set it to 5"):
         picture.change([*learned, "model.positions.maximum=4"])
     assert picture.change([*learned, "model.positions.maximum=5"]).model.longest == 4
     (tmp_path / "two").mkdir()

@@ -272,7 +272,7 @@ def test_comparing_needs_two_that_exist(dragoman: Dragoman, tiny_run: Path, tmp_
 
 def test_text_is_told_from_a_recipe(dragoman: Dragoman, parallel_text: tuple[Path, Path]) -> None:
     said = dragoman("train", parallel_text[0])
-    assert said.code == 1 and "give the file of its translations too" in said.err
+    assert said.code == 1 and "Give the file of its translations too" in said.err
 
 
 def test_validation_leaves_out_what_training_would(

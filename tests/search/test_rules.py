@@ -107,7 +107,7 @@ def test_what_would_contradict_the_rules_is_refused() -> None:
     rules, settings = TreeRules(SYMBOLS, 2), SearchSettings(beam=2)
     Request(torch.tensor([3]), settings, (opening, 3), rules=rules).check(EOS)
     for prefix in ((3,), (opening, opening + 1), (opening, 3, 3, 3), (opening, 9999)):
-        with pytest.raises(SearchError, match="may not follow there"):
+        with pytest.raises(SearchError, match="cannot follow there"):
             Request(torch.tensor([3]), settings, prefix, rules=rules).check(EOS)
 
 

@@ -47,7 +47,7 @@ def test_a_wheel_in_an_empty_environment_serves_the_page(tiny_run: Path, tmp_pat
     python = tmp_path / "empty" / "bin" / "python"
     pip = [python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt"]
     if index := os.environ.get("TORCH_INDEX"):  # as `make` takes it
-        run(*pip, "--index-url", index, "torch")
+        run(*pip, "--no-deps", "--index-url", index, "torch")
     run(*pip, f"{wheel}[serve]")
 
     # Without a path there is no compiler, and none was needed.

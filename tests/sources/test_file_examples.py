@@ -42,7 +42,7 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
     (tmp_path / "a" / "b.txt").write_text("text")
     with pytest.raises(DataError, match="has no recording"):
         list(read_pairs(folders(tmp_path)))
-    for name, told in (("none", "does not exist"), ("a/b.txt", "b.txt is a file: give a folder")):
+    for name, told in (("none", "does not exist"), ("a/b.txt", "b.txt is a file. Give a folder")):
         with pytest.raises(DataError, match=told):
             list(read_pairs(folders(tmp_path / name)))
     write_wav(tmp_path / "lone.wav", tone(400, 0.2))
@@ -223,11 +223,11 @@ def test_a_pattern_that_finds_an_empty_group_tells_none(tmp_path: Path, pattern:
 @pytest.mark.parametrize(
     ("about", "told"),
     [
-        ({"source": "a.jsonl", "group_column": 3}, "group_column is for tab-separated files"),
-        ({"source": "a.csv", "group_column": 3}, "group_column is for tab-separated files"),
-        ({"source": "a", "format": "folders", "group_column": 3}, "group_column is for"),
-        ({"source": "a.tsv", "group_key": "by"}, "group_key is for JSON Lines, which a.tsv is not"),
-        ({"source": "a.jsonl", "target": "b.jsonl", "group_key": "by"}, "group_key is for"),
+        ({"source": "a.jsonl", "group_column": 3}, "group_column is only for tab-separated files"),
+        ({"source": "a.csv", "group_column": 3}, "group_column is only for tab-separated files"),
+        ({"source": "a", "format": "folders", "group_column": 3}, "group_column is only for"),
+        ({"source": "a.tsv", "group_key": "by"}, "group_key is only for JSON Lines, not for a.tsv"),
+        ({"source": "a.jsonl", "target": "b.jsonl", "group_key": "by"}, "group_key is only for"),
     ],
 )
 def test_groups_that_a_format_cannot_tell_are_refused(about: dict[str, str], told: str) -> None:

@@ -183,10 +183,10 @@ def test_links_are_of_pairs_alone() -> None:
     guided = {"training": {"guided": {"weight": 0.05}}}
     for task, corpus, more, words in (
         ("parsing", {"source": "a.mrg", "format": "trees"}, {"model": {"tie": "target"}} | guided,
-         r"a\.mrg: links \(my\.links\) .* a parser does not have: leave links out; what a head"),
-        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "leave links out"),
+         r"a\.mrg: links \(my\.links\) .* a parser does not have. Leave links out; what a head"),
+        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "Leave links out"),
         ("language-model", {"source": "a.txt", "format": "text"}, {"model": {"kind": "decoder"}},
-         "a language.model does not have: leave links out$"),
+         "a language.model does not have. Leave links out$"),
     ):  # fmt: skip
         recipe = {"task": task, "data": {"train": [corpus]}, **more}
         assert Recipe.parse(recipe).task == task
@@ -208,7 +208,7 @@ def test_a_head_that_there_is_not_is_refused_with_the_recipe(few: list[str]) -> 
     pairs: dict[str, Any] = {"data": {"train": [{"source": "a.tsv"}]}}
     for model, head, words in (
         ({"kind": "recurrent"}, 2, r"guided\.head = 2: layer 1 of this model has 1"),
-        ({"kind": "encoder"}, 1, r"needs a head that attends to a source.* set .*weight = 0"),
+        ({"kind": "encoder"}, 1, r"needs a head that attends to a source.* Set .*weight = 0"),
     ):
         task = "classification" if model["kind"] == "encoder" else "translation"
         asked = {"training": {"guided": {"weight": 1.0, "head": head}}}

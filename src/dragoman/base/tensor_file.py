@@ -60,7 +60,7 @@ class TensorFile:
         end = 0
         for begin, after, name in spans:
             if begin != end:
-                raise self._damaged(f"a gap or an overlap before {name!r}")
+                raise self._damaged(f"there is a gap or an overlap before {name!r}")
             end = after
         if end != size - self._first:
             raise self._damaged(f"{size - self._first:,} bytes of numbers, not {end:,}")

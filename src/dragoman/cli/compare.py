@@ -79,7 +79,7 @@ def compare(args: CompareArguments) -> None:
     prepare_process()
     log_to_stderr(verbose=args.verbose)
     if args.to is not None and args.to.suffix != ".html":
-        raise DragomanError(f"--to {args.to}: a report is a web page; use a name in .html")
+        raise DragomanError(f"--to {args.to}: use a name that ends in .html")
     if args.to is not None and not args.to.parent.is_dir():
         raise DragomanError(f"--to {args.to}: there is no folder {args.to.parent}")
     for path in args.systems if args.to is not None else ():
@@ -152,5 +152,5 @@ def _check_reads_text(paths: Sequence[Path]) -> None:
         if run.task.reads_files:
             raise RunError(
                 f"--to writes a report about runs that read text, but {run.folder} reads "
-                f"{run.task.noun}: leave it out"
+                f"{run.task.noun}. Leave it out"
             )

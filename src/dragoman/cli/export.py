@@ -44,9 +44,9 @@ def export(args: ExportArguments) -> None:
     from dragoman.tasks.catalogue import opened_run
 
     if args.to is None:
-        raise DragomanError("name the program: --to huggingface, --to ctranslate2 or --to argos")
+        raise DragomanError("set the program: --to huggingface, --to ctranslate2 or --to argos")
     if args.folder.exists() and not (args.folder.is_dir() and not any(args.folder.iterdir())):
-        raise DragomanError(f"{args.folder} exists already: name a new folder")
+        raise DragomanError(f"{args.folder} already exists. Give a new folder")
     made = export_run(opened_run(args.run), args.to, args.folder, args.license)
     if args.license is None:
         typer.echo("the card states no licence: to state one, use --license", err=True)

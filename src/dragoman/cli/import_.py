@@ -44,7 +44,7 @@ def import_(args: ImportArguments) -> None:
     from dragoman.training.interrupt import Interrupted, StopRequest
 
     if args.to is None:
-        raise DragomanError("name the folder of the new run: --to RUN")
+        raise DragomanError("set the folder of the new run: --to RUN")
     refuse_occupied(args.to)
     pair = given_languages(args.languages, []) if args.languages else None
     stop = StopRequest()

@@ -39,8 +39,8 @@ class ParquetRows(InputKind):
         for name in fields.read:
             if name not in schema.names:
                 raise DataError(
-                    f"{file.place} has no column {name!r}; it has "
-                    f"{', '.join(map(repr, schema.names))}. Set the column: --field NAME"
+                    f"{file.place} has no column {name!r}; its columns are "
+                    f"{', '.join(map(repr, schema.names))}. Set one: --field NAME"
                 )
             if not _is_text(schema.field(name).type):
                 raise DataError(

@@ -181,7 +181,7 @@ def _map(
             rows.append(row)
             outputs.append(output)
     if len(rows) != part.stretches[0].lines:
-        raise InputChanged(f"{part.place} now has {len(rows):,} lines")
+        raise InputChanged(f"{part.place} has changed: it now has {len(rows):,} lines")
     return rows, outputs, bad
 
 

@@ -57,7 +57,7 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     if files and others:
         to = command(verb, "RUN", files[0], "--to", "FILE")
         raise DragomanError(
-            f"{files[0]} is a file and {others[0]!r} is not: give only files, or only text"
+            f"{files[0]} is a file and {others[0]!r} is not. Give only files, or only text"
             + (f". To write the output to a file: {to}" if "--to" in options else "")
             + meant
         )
@@ -203,7 +203,7 @@ def _check(language: str, plain: bool) -> Check | None:
         try:
             check_is_lines(start, name, language)
         except NotLines as error:
-            raise NotLines(f"{error}; or read every line as it is: --plain") from None
+            raise NotLines(f"{error}. To read every line as it is, use --plain") from None
         columns = columns_in(start)
         if name.lower().endswith(".csv"):
             logger.warning(

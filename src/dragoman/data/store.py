@@ -217,9 +217,9 @@ class _About(BaseModel):
     def _agree(self) -> _About:
         ends = [0, *(end for c in self.corpora for end in (c.first, c.last)), self.examples]
         if sorted(ends) != ends:
-            raise ValueError("corpora that do not exist")
+            raise ValueError("unknown corpora were requested")
         if not self.rows.keys() <= self.tokens.keys():
-            raise ValueError("rows of a side that does not exist")
+            raise ValueError("rows of an unknown side were requested")
         return self
 
 

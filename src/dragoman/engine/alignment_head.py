@@ -111,8 +111,8 @@ class AligningHead:
         """Errors: ``DragomanError`` for a layer or head that a model's cross-attention has not."""
         if self.layer >= len(layers):
             raise DragomanError(
-                f"there is no layer {self.layer + 1}: this model attends to its source in "
-                f"{len(layers)}"
+                f"there is no layer {self.layer + 1}: only {len(layers)} layers of this model "
+                "attend to its source"
             )
         heads = layers[self.layer].heads
         if self.head is not None and self.head >= heads:

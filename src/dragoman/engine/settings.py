@@ -41,7 +41,7 @@ class TranslatorSettings(EngineSettings):
     at once, it tends to stop after the first."""
     mbr: int = Field(0, ge=0, le=1024)
     """Minimum Bayes risk decoding: generate this many candidates (the best of a beam, or samples)
-    and return the one with the highest expected chrF against all of them. 0: return the most
+    and return the one that is on average most similar (by chrF) to all of them. 0: return the most
     probable one."""
     ctc_weight: float = Field(0.5, ge=0, le=1)
     """For runs that were trained with CTC: the weight of CTC when the hypotheses of a beam are

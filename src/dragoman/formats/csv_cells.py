@@ -88,7 +88,7 @@ class CsvTable(Document):
                 found = [int(column)]
             if not found:
                 names = shortened(", ".join(self.header), 100)
-                raise BadDocument(f"{self.name}: no column {column}, only {self.width}: {names}")
+                raise BadDocument(f"{self.name} has no column {column}, only {self.width}: {names}")
             numbers.update(found)
         cells = [one for one in self.cells if one.column + 1 in numbers]
         if named:  # the first row contains names of columns, which programs look up

@@ -25,7 +25,7 @@ def open_document(path: Path) -> Document:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise BadDocument(f"{path} has {size:,} bytes. A document may have {MOST_BYTES:,}")
+            raise BadDocument(f"{path} has {size:,} bytes; at most {MOST_BYTES:,} are allowed")
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None

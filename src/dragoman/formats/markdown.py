@@ -206,7 +206,7 @@ def _is_in_bounds(state: StateBlock | StateInline, *_: object) -> bool:
     env = state.env
     env["read"] = env.get("read", 0) + 1
     if env["read"] > MOST_MARKS:
-        raise BadDocument(f"more than {MOST_MARKS:,} blocks and marks. Split it into parts")
+        raise BadDocument(f"it has more than {MOST_MARKS:,} blocks and tags. Split it into parts")
     return False
 
 

@@ -106,8 +106,8 @@ class MessageCatalogue(Document):
         told = _PLURALS.search("".join(header.translations)) if header else None
         if told and not 1 <= int(told[1]) <= _MOST_PLURALS:
             raise BadDocument(
-                f"{name}, line {header.line if header else 1}: nplurals={told[1]}. A language "
-                f"has 1 to {_MOST_PLURALS} forms"
+                f"{name}, line {header.line if header else 1}: nplurals={told[1]}. Use a number "
+                f"from 1 to {_MOST_PLURALS}"
             )
         of_one = _form_of_one("".join(header.translations)) if header else 0
         slots: list[_MessageSlot] = []
@@ -190,7 +190,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
 
     def whole() -> _PoMessage:
         if "msgid" not in strings or not is_translated:
-            raise BadDocument(f"{name}, line {entry.line}: a message without msgid or msgstr")
+            raise BadDocument(f"{name}, line {entry.line}: a message has no msgid or no msgstr")
         entry.texts = {keyword: "".join(every) for keyword, every in strings.items()}
         return entry
 
@@ -241,7 +241,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
                 entry.previous = place
         elif start.strip():
             raise BadDocument(
-                f"{name}, line {line}: {start.strip()[:40]!r} does not belong in a catalogue"
+                f"{name}, line {line}: {start.strip()[:40]!r} does not belong in a PO file"
             )
         elif not strings:
             entry = _PoMessage()  # comments without a message

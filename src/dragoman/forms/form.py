@@ -192,7 +192,7 @@ class Form(ABC):
         ``longest``: the most values of a piece. ``whole``: parts that could be read separately
         stay together unless they are too long.
         """
-        raise NotImplementedError("this form can only be an output, not an input")
+        raise NotImplementedError("this kind of data can only be written by a model, not read")
 
     @abstractmethod
     def longest_output(self, length: int, extra: int) -> int:
@@ -280,4 +280,4 @@ class WrittenForm(Form):
         self.symbols.save(path)
 
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
-        raise DataError(f"{self.noun} are written, not read")
+        raise DataError(f"a model can only write {self.noun}, not read them")

@@ -58,7 +58,7 @@ class Labels(Form):
             if len(counts) > MOST:
                 raise DataError(
                     f"the examples have more than {MOST:,} different labels, such as "
-                    f"{_quote(counts)}. Does the label's column hold the text? Set --columns"
+                    f"{_quote(counts)}. If the column is wrong, set --columns"
                 )
         if len(counts) < 2:
             which = f"all have the label {next(iter(counts))!r}" if counts else "there are none"
@@ -70,7 +70,7 @@ class Labels(Form):
         if letters > _ALL:
             raise DataError(
                 f"the {len(counts):,} labels have {letters:,} characters together; at most "
-                f"{_ALL:,} are allowed. Labels are short names; these are {_quote(sorted(counts))}"
+                f"{_ALL:,} are allowed. Labels must be short names, not {_quote(sorted(counts))}"
             )
         return cls(sorted(counts)), counts
 

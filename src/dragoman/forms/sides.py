@@ -33,7 +33,7 @@ class Forms(NamedTuple):
         if there is none."""
         found = same_language(given, self.tags)
         if not found:
-            raise RunError(f"{given} is none of the tags of this run: {self.tags_shown}")
+            raise RunError(f"{given} is not a tag of this run. Its tags: {self.tags_shown}")
         return found[0]
 
     @property

@@ -81,8 +81,8 @@ class TreeForm(WrittenForm):
         longest = words + 2 if most is None else most
         if words == 0 or words + 2 > longest:
             raise DataError(
-                f"a sentence of {plural(words, 'word')} has a tree of {words + 2:,} symbols at "
-                f"least, but this model writes {longest:,} at most"
+                f"a sentence of {plural(words, 'word')} needs a tree of at least {words + 2:,} "
+                f"symbols, but this model writes at most {longest:,}"
                 if words
                 else "an empty line has no tree"
             )

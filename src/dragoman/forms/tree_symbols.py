@@ -87,15 +87,15 @@ class TreeSymbols(Symbols):
             raise DataError("there are no trees to learn brackets from")
         if max(len(tags), len(labels)) > _MOST:
             raise DataError(
-                f"these trees have {len(labels):,} labels and {len(tags):,} tags; {_MOST:,} of "
-                "each is the most"
+                f"these trees have {len(labels):,} labels and {len(tags):,} tags; at most "
+                f"{_MOST:,} of each are allowed"
             )
         letters = sum(map(len, tags)) + sum(map(len, labels))
         if letters > _ALL:
             raise DataError(
                 f"the {len(labels):,} labels and {len(tags):,} tags of these trees have "
-                f"{letters:,} characters together. At most {_ALL:,} are allowed. Are they "
-                "labels, or is it text?"
+                f"{letters:,} characters together. At most {_ALL:,} are allowed. They may be text "
+                "instead of labels"
             )
         kept = _order(tags) if settings.tags == "kept" else [NO_TAG]
         return cls(kept, _order(labels), settings.chain)

@@ -44,8 +44,8 @@ def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predic
         )
     if "target" not in run.task.texts and not looking:
         raise RunError(
-            f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
-            f"fill it in. What it does: {run.use}"
+            f"{run.folder} is a {run.task.called}; figures look into runs that write text or fill "
+            f"it in. To use it: {run.use}"
         )
     predictor: Predictor[object] = run.predictor(EngineSettings(precision=precision))
     return predictor

@@ -71,12 +71,12 @@ class StoredZip:
             raise RunError(f"{path} is damaged or cut short ({error})") from None
         every = self._zip.infolist()
         if len(every) > _MOST_MEMBERS:
-            raise self.damaged(f"it has {len(every):,} members; {_MOST_MEMBERS:,} is the most")
+            raise self.damaged(f"it has {len(every):,} members, more than {_MOST_MEMBERS:,}")
         self.members = {one.filename: one for one in every}
         self.size: int = file.seek(0, 2)
         packed = sum(one.file_size for one in every)
         if len(self.members) != len(every) or packed > self.size:
-            raise self.damaged("its members lie over each other")
+            raise self.damaged("its members overlap")
         for one in every:
             if one.compress_type != zipfile.ZIP_STORED or one.flag_bits & 1:
                 raise self.damaged(f"member {one.filename[:80]!r} is packed or encrypted")
@@ -126,7 +126,7 @@ class NpzWeights:
         begin = archive.read(name, 0, min(_MOST_HEADER, archive.members[name].file_size))
         version = begin[6:7]
         if begin[:6] != b"\x93NUMPY" or version not in (b"\x01", b"\x02"):
-            raise archive.damaged(f"{name[:80]!r} is not an array of numpy")
+            raise archive.damaged(f"{name[:80]!r} is not a numpy array")
         wide = 2 if version == b"\x01" else 4
         after = 8 + wide + int.from_bytes(begin[8 : 8 + wide], "little")
         try:
@@ -134,7 +134,7 @@ class NpzWeights:
             shape, kind = tuple(header["shape"]), _TYPES[header["descr"]]
             in_order = header["fortran_order"] is False or len(shape) < 2
         except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
-            raise archive.damaged(f"{name[:80]!r} has no shape, or is not of numbers") from None
+            raise archive.damaged(f"{name[:80]!r} has no shape, or contains no numbers") from None
         sound = all(type(size) is int and 0 <= size < 2**40 for size in shape)
         size = math.prod(shape) * np.dtype(kind).itemsize if sound and len(shape) <= 8 else -1
         if not in_order or after + size != archive.members[name].file_size:

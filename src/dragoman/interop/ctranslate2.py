@@ -90,8 +90,8 @@ class ModelBin:
         self.version = self._number("<I")
         if not _OLDEST <= self.version <= NEWEST:
             raise RunError(
-                f"{path} has version {self.version}; {_OLDEST} to {NEWEST} are read. If it is a "
-                f"model of {PROGRAM}, convert the original again with a newer {PROGRAM}"
+                f"{path} has version {self.version}, but only {_OLDEST} to {NEWEST} can be read. "
+                f"If it is a model of {PROGRAM}, convert the original again with a newer {PROGRAM}"
             )
         self.name, self.revision = self._text(), self._number("<I")
         count = self._number("<I")
@@ -104,7 +104,7 @@ class ModelBin:
         for _ in range(aliases):
             alias, name = self._text(), self._text()
             if name not in self._variables:
-                raise self._damaged(f"an alias of {name[:80]!r}, which is not there")
+                raise self._damaged(f"it has an alias of {name[:80]!r}, which is missing")
             self._variables[alias] = self._variables[name]
         self.shapes: Mapping[str, tuple[int, ...]] = {
             name: one.shape for name, one in self._variables.items()
@@ -163,7 +163,7 @@ class ModelBin:
             size = code * count
         begin = self._file.tell()
         if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self.size:
-            raise self._damaged(f"{name[:80]!r} does not fit into its place")
+            raise self._damaged(f"{name[:80]!r} has a shape that does not fit")
         self._file.seek(size, 1)
         return name, _Variable(shape, kind, begin, size)
 
@@ -220,8 +220,8 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
     activation = file.attribute("encoder/activation", 0)
     if activation not in ACTIVATIONS:
         raise RunError(
-            f"{folder}: activation {activation} of {PROGRAM}; ReLU (0), swish (2) and GELU (3) "
-            "are what can be imported"
+            f"{folder}: activation {activation} of {PROGRAM} cannot be imported, only 0 (ReLU), 2 "
+            "(swish) and 3 (GELU)"
         )
     tied = "decoder/projection/weight" not in file.shapes
     heads = _HEADS.get(file.name, 8)
@@ -275,8 +275,8 @@ def _check_kind(folder: Path, file: ModelBin) -> None:
     """Refuse what is no encoder and decoder of the paper's kind."""
     if not file.name.startswith("Transformer") or file.name.startswith("TransformerDecoder"):
         raise RunError(
-            f"{folder} is a {file.name[:80]} of {PROGRAM}; a Transformer with encoder and decoder "
-            "is what can be imported"
+            f"{folder} is a {file.name[:80]} of {PROGRAM}. Only a Transformer with encoder and "
+            "decoder can be imported"
         )
     odd = {
         "relative_position_keys": "relative positions",
@@ -290,9 +290,9 @@ def _check_kind(folder: Path, file: ModelBin) -> None:
     for name in file.names:
         for ending, what in odd.items():
             if name.endswith(ending):
-                raise RunError(f"{folder} has {what}, which no model here has ({name[:80]})")
+                raise RunError(f"{folder} has {what}, which cannot be imported ({name[:80]})")
     if file.has("encoder/embeddings_1/"):
-        raise RunError(f"{folder} reads several features of a word; a model here reads tokens")
+        raise RunError(f"{folder} reads several features of each word, so it cannot be imported")
 
 
 def _shape(file: ModelBin, name: str, rank: int) -> tuple[int, ...]:
@@ -405,7 +405,7 @@ def _config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     found = read_json(path) if path.is_file() else {}
     if not isinstance(found, dict) or found.get("add_source_bos"):
-        raise RunError(f"{path}: a source that begins with a symbol cannot be imported")
+        raise RunError(f"{path}: a model whose sources begin with a symbol cannot be imported")
     if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
         raise RunError(f"{path}: layer_norm_epsilon is not a number")
     if not isinstance(unknown := found.get("unk_token", UNKNOWN), str):
@@ -433,8 +433,8 @@ def _vocabularies(
             table.append(unknown)
         if len(table) != count:
             raise RunError(
-                f"{path} has {len(table):,} tokens, and the model {count:,}: they are of different "
-                "models"
+                f"{path} has {len(table):,} tokens, but the model has {count:,}: they belong to "
+                "different models"
             )
         specials = _specials(table, side, config, path)
         spm = _tokenizer(folder, side)
@@ -462,7 +462,7 @@ def _specials(table: list[str], side: str, config: Mapping[str, Any], path: Path
         for name, token in ((UNKNOWN, config.get("unk_token", UNKNOWN)), (BEGIN, begin), (END, end))
     }
     if begin == end or (side == "target" and -1 in found.values()):
-        raise RunError(f"{path} has no {begin!r:.80} or no {end!r:.80}, or they are one token")
+        raise RunError(f"{path} has no {begin!r:.80} or no {end!r:.80}, or both are the same token")
     if config.get("add_source_eos"):
         return found
     if side == "source":
@@ -482,5 +482,5 @@ def _tokenizer(folder: Path, side: str) -> Path | None:
                 return path
     for path in (*folder.glob("*.bpe"), folder.parent / "bpe.model"):
         if path.is_file():
-            raise RunError(f"{path} is of subword-nmt (BPE), whose rules are not read here")
+            raise RunError(f"{path} was written by subword-nmt (BPE), which cannot be imported")
     return None

@@ -82,7 +82,7 @@ def _program_of(folder: Path) -> Any:
         if (path := next(folder.glob(pattern), None)) is not None:
             raise RunError(f"{path} is of {what}")
     raise RunError(
-        f"{folder} has neither config.json nor model.bin nor an .npz file: name the folder with "
+        f"{folder} has neither config.json nor model.bin nor an .npz file. Give the folder with "
         "the files of a model of Marian, or of Hugging Face's Marian, or of CTranslate2"
     )
 
@@ -100,10 +100,10 @@ def _unpacked(given: Path) -> Iterator[Path]:
         yield _inner(given)
         return
     if not given.exists():
-        raise RunError(f"{given} does not exist: name the folder or the ZIP file of a model")
+        raise RunError(f"{given} does not exist. Give the folder or the ZIP file of a model")
     with open_regular(given) as file:
         if not zipfile.is_zipfile(file):
-            raise RunError(f"{given} is not a folder or a ZIP file: name the folder that it is in")
+            raise RunError(f"{given} is neither a folder nor a ZIP file. Give its folder")
     temporary = Path(tempfile.mkdtemp(prefix="dragoman-import-"))
     try:
         # In a folder of its own: some files of a model are also looked for one folder above.
@@ -136,9 +136,9 @@ def _unpack(given: Path, into: Path) -> None:
         with zipfile.ZipFile(given) as archive:
             members = [one for one in archive.infolist() if not one.is_dir()]
             if len(members) > _MOST_MEMBERS:
-                raise RunError(f"{given} has {len(members):,} members: it is not a model")
+                raise RunError(f"{given} has {len(members):,} members, too many for a model")
             if any(one.flag_bits & 1 for one in members):
-                raise RunError(f"{given} is encrypted: unpack it, and name the folder")
+                raise RunError(f"{given} is encrypted. Unpack it, and give the folder")
             most = (1 << 20) + _SWELLS * given.stat().st_size
             room = min(_MOST_BYTES, shutil.disk_usage(into).free, most)
             if sum(one.file_size for one in members) > room:
@@ -161,5 +161,5 @@ def _unpack_member(archive: zipfile.ZipFile, one: zipfile.ZipInfo, given: Path, 
         while block := packed.read(1 << 20):
             left -= len(block)
             if left < 0:
-                raise RunError(f"{given}, member {name[:80]!r}: it holds more than it says")
+                raise RunError(f"{given}, member {name[:80]!r}: it is larger than the archive says")
             file.write(block)

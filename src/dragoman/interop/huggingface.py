@@ -66,11 +66,10 @@ def open_weights(folder: Path) -> Iterator[Weights]:
     else:
         several = any(folder.glob("*.index.json"))
         raise RunError(
-            f"{folder} has its weights in several files, and they are read from one: load the "
-            "model in transformers and save it with max_shard_size"
+            f"{folder} has its weights in several files, but only one can be read. Load the model "
+            "in transformers and save it with a larger max_shard_size"
             if several
-            else f"{folder} has no model.safetensors and no pytorch_model.bin: are they still to "
-            "be downloaded?"
+            else f"{folder} has no model.safetensors and no pytorch_model.bin. Download one of them"
         )
 
 
@@ -206,38 +205,38 @@ class _Config:
         kind = self.values.get("model_type") if isinstance(self.values, dict) else None
         if kind != "marian":
             raise RunError(
-                f"{path} is of a model of type {kind!r}, and marian is what can be imported of "
-                f"{PROGRAM}{_REASONS.get(str(kind), '')}"
+                f"{path} has the model type {kind!r}, but of {PROGRAM} only marian can be "
+                f"imported{_REASONS.get(str(kind), '')}"
             )
         on = [name for name in _MUST_BE_OFF if self.truth(name, False)]
         if on or not self.truth("static_position_embeddings", True):
             what = on[0] if on else "static_position_embeddings"
-            raise RunError(f"{path}: {what} is set in a way that MarianMTModel does not compute")
+            raise RunError(f"{path}: {what} has a value that MarianMTModel does not support")
 
     def count(self, name: str, least: int = 1, most: int = 10**6 - 1) -> int:
         value = self.values.get(name)
         if type(value) is not int or not least <= value <= most:
-            raise RunError(f"{self.path}: {name} is {value!r:.80}, and a number is expected")
+            raise RunError(f"{self.path}: {name} is {value!r:.80}, but must be a number")
         return value
 
     def same(self, one: str, other: str) -> int:
         if self.count(one) != self.count(other):
             raise RunError(
-                f"{self.path}: {one} {self.count(one)} and {other} {self.count(other)} differ: "
-                "a model here has one of both"
+                f"{self.path}: {one} {self.count(one)} and {other} {self.count(other)} differ, but "
+                "must be equal"
             )
         return self.count(one)
 
     def number(self, name: str, default: float) -> float:
         value = self.values.get(name, default)
         if type(value) not in (int, float) or not 0 <= value < 1:
-            raise RunError(f"{self.path}: {name} is {value!r:.80}, and 0 to 1 is expected")
+            raise RunError(f"{self.path}: {name} is {value!r:.80}, but must be from 0 to 1")
         return float(value)
 
     def truth(self, name: str, default: bool) -> bool:
         value = self.values.get(name, default)
         if type(value) is not bool:
-            raise RunError(f"{self.path}: {name} is {value!r:.80}, and true or false is expected")
+            raise RunError(f"{self.path}: {name} is {value!r:.80}, but must be true or false")
         return value
 
     @property
@@ -254,8 +253,8 @@ class _Config:
         name = self.values.get("activation_function", "gelu")
         if not isinstance(name, str) or name not in _ACTIVATIONS:
             raise RunError(
-                f"{self.path}: activation_function {name!r:.80}; {', '.join(_ACTIVATIONS)} are "
-                "what can be imported"
+                f"{self.path}: activation_function {name!r:.80} cannot be imported, only "
+                f"{', '.join(_ACTIVATIONS)}"
             )
         return _ACTIVATIONS[name]
 
@@ -269,13 +268,13 @@ class _Config:
         beam, alpha = values.get("num_beams", 1), values.get("length_penalty", 1.0)
         sound = type(beam) is int and type(alpha) in (int, float)
         if not sound or not 1 <= beam <= 4096 or not 0 <= alpha <= 10:
-            raise RunError(f"{path}: num_beams or length_penalty is not a number in its range")
+            raise RunError(f"{path}: num_beams or length_penalty is not an allowed number")
         return {"beam": beam, "length_penalty": float(alpha), "penalty": "marian"}
 
 
 _REASONS = {
-    "t5": ": T5 has relative positions and norms without bias, which no model here has",
-    "mt5": ": mT5 has relative positions and norms without bias, which no model here has",
+    "t5": ": T5 has relative positions and norms without bias, which dragoman does not have",
+    "mt5": ": mT5 has relative positions and norms without bias, which dragoman does not have",
     "m2m_100": ": NLLB and M2M-100 have one vocabulary for 200 languages and a licence that "
     "forbids commercial use of NLLB",
     "bart": ": BART learns its positions and norms its embeddings",
@@ -290,7 +289,7 @@ def _vocabularies(folder: Path, config: _Config) -> Any:
             bpe = any(folder.glob("*.bpe"))
             raise RunError(
                 f"{folder} has no {name}"
-                + (": it cuts text by subword-nmt (BPE), which is not read here" if bpe else "")
+                + (": it splits text by subword-nmt (BPE), which cannot be imported" if bpe else "")
             )
     own = folder / "target_vocab.json"
     made = []
@@ -301,7 +300,7 @@ def _vocabularies(folder: Path, config: _Config) -> Any:
         table = read_table(path)
         if not len(table) <= rows <= len(table) + _MOST_SPARE:
             raise RunError(
-                f"{path} has {len(table):,} tokens, and config.json {rows:,}: they are of "
+                f"{path} has {len(table):,} tokens, but config.json says {rows:,}: they belong to "
                 "different models"
             )
         table += [f"<spare-{number}>" for number in range(len(table), rows)]
@@ -310,9 +309,9 @@ def _vocabularies(folder: Path, config: _Config) -> Any:
         if side == "source" and own.is_file():
             start = table.index(PAD) if PAD in table else -1
         if not (UNKNOWN in table and END in table and start < len(table)):
-            raise RunError(f"{path} has no {UNKNOWN}, no {END} or no token {start} to begin with")
+            raise RunError(f"{path} has no {UNKNOWN}, no {END} or no start token {start}")
         specials = {UNKNOWN: table.index(UNKNOWN), BEGIN: start, END: table.index(END)}
         if len(set(specials.values())) != 3:
-            raise RunError(f"{config.path}: decoder_start_token_id {start} is <unk> or </s>")
+            raise RunError(f"{config.path}: decoder_start_token_id must not be <unk> or </s>")
         made.append(from_sentencepiece(folder / f"{side}.spm", table, specials, side == "source"))
     return made

@@ -85,7 +85,7 @@ def _file(folder: Path) -> Path:
     if len(models) != 1:
         raise RunError(
             f"{folder} has {len(models)} models ({', '.join(path.name for path in models)[:200]}): "
-            "leave the .npz file that you want"
+            "keep only the .npz file that you want"
         )
     return models[0]
 
@@ -196,24 +196,25 @@ class _Settings:
             text = ", ".join(value) if isinstance(value, list) else value
             if text not in allowed:
                 raise RunError(
-                    f"{path}: {name} is {text!r:.80}; "
-                    f"{' or '.join(map(repr, allowed))} is what can be imported"
+                    f"{path}: {name} is {text!r:.80}, but only {' or '.join(map(repr, allowed))} "
+                    "can be imported"
                 )
         other = self._values.get("transformer-decoder-dim-ffn", "0")
         if other not in ("0", self._values.get("transformer-dim-ffn")):
-            raise RunError(f"{path}: transformer-decoder-dim-ffn {other!r:.80} differs from the "
-                           "encoder's: a model here has one of both")  # fmt: skip
+            raise RunError(
+                f"{path}: transformer-decoder-dim-ffn {other!r:.80} is not the encoder's"
+            )
 
     def count(self, name: str) -> int:
         value = self._values.get(name)
         if not isinstance(value, str) or not re.fullmatch(r"[1-9][0-9]{0,5}", value):
-            raise RunError(f"{self._path}: {name} is {value!r:.80}, and a number is expected")
+            raise RunError(f"{self._path}: {name} is {value!r:.80}, but must be a number")
         return int(value)
 
     def layers(self, name: str) -> int:
         if (value := self.count(name)) > MOST_LAYERS:
             raise RunError(
-                f"{self._path}: {name} is {value}; at most {MOST_LAYERS} layers are possible"
+                f"{self._path}: {name} is {value}; at most {MOST_LAYERS} layers are allowed"
             )
         return value
 
@@ -225,8 +226,8 @@ class _Settings:
         name = self._values.get("transformer-ffn-activation", "swish")
         if name not in _ACTIVATIONS:
             raise RunError(
-                f"{self._path}: transformer-ffn-activation {name!r:.80}; "
-                f"{', '.join(_ACTIVATIONS)} are what can be imported"
+                f"{self._path}: transformer-ffn-activation {name!r:.80} cannot be imported, only "
+                f"{', '.join(_ACTIVATIONS)}"
             )
         return _ACTIVATIONS[str(name)]
 
@@ -245,10 +246,10 @@ def _flat(text: str, where: str) -> dict[str, Any]:
         elif (pair := _LINE.match(line)) is not None:
             name = _plain(pair[1])
             if name in found:
-                raise RunError(f"{where}, line {number}: {name[:80]!r} is there twice")
+                raise RunError(f"{where}, line {number}: {name[:80]!r} occurs twice")
             found[name] = _plain((pair[2] or "").rstrip())
         elif name is None or not line.startswith((" ", "\t")):
-            raise RunError(f"{where}, line {number}: no name and value, as {PROGRAM} writes them")
+            raise RunError(f"{where}, line {number}: not a name and value of {PROGRAM}")
     return found
 
 
@@ -281,7 +282,7 @@ def _search(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         beam, alpha = 0, 0.0
     if not 1 <= beam <= 4096 or not 0 <= alpha <= 10:
         raise RunError(
-            f"{folder}: beam-size or normalize of decoder.yml is not a number in its range"
+            f"{folder}: beam-size or normalize of decoder.yml is not a number in the allowed range"
         )
     return {"beam": beam, "length_penalty": alpha, "penalty": "marian"}
 
@@ -298,8 +299,8 @@ def _paths(folder: Path, named: Any) -> list[Path]:
         raise RunError(f"{folder} has no {missing[0][:80]}, which is a vocabulary of the model")
     if len(paths) != 2 or (named is None and paths[0] != paths[1]):
         raise RunError(
-            f"{folder} has {len(paths)} vocabularies (*.vocab.yml, *.spm), and decoder.yml does "
-            "not name those of source and target: write them there, as vocabs"
+            f"{folder} has {len(paths)} vocabularies (*.vocab.yml, *.spm), but decoder.yml does "
+            "not name those of source and target. Add them there, as vocabs"
         )
     return paths
 
@@ -318,7 +319,7 @@ def _vocabularies(folder: Path, named: Any, said: list[str]) -> list[Vocabulary]
             made.append(from_sentencepiece(cutter, table, specials, side == "source"))
             continue
         if any(folder.glob("*.bpe")):
-            raise RunError(f"{folder} cuts text by subword-nmt (BPE), which is not read here")
+            raise RunError(f"{folder} splits text by subword-nmt (BPE), which cannot be imported")
         made.append(from_table_alone(table, specials, (), path))
         said.append(f"there is no tokenizer for the {side}: the vocabulary tells how text is read")
     return made

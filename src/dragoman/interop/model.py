@@ -140,13 +140,13 @@ def _check(found: Imported, file: Weights) -> None:
         there = file.shapes.get(one.name)
         if there is None:
             raise RunError(
-                f"the weights of {found.program} lack {one.name}: the file is of another model "
-                "than its settings"
+                f"the weights of {found.program} lack {one.name}. The file and its settings belong "
+                "to different models"
             )
         if there != one.shape:
             raise RunError(
-                f"{one.name} has the shape {_sizes(there)}, and its settings need "
-                f"{_sizes(one.shape)}: the file is of another model, or was cut"
+                f"{one.name} has the shape {_sizes(there)}, but the settings need "
+                f"{_sizes(one.shape)}. The file belongs to another model, or is incomplete"
             )
 
 
@@ -159,8 +159,8 @@ def _read(
             made = np.array(one.change(given), np.float32, order="C")
         if made.shape != expected[name]:
             raise RunError(
-                f"{one.name or name} becomes {name} of shape {_sizes(made.shape)}, and a model of "
-                f"these settings has {_sizes(expected[name])}"
+                f"{one.name or name} becomes {name} of shape {_sizes(made.shape)}, but the "
+                f"settings need {_sizes(expected[name])}"
             )
         require_finite(one.name, made)
         yield name, torch.from_numpy(made)

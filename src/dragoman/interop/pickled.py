@@ -187,7 +187,7 @@ class PickledWeights:
             found = _Machine().run(archive.read(pickles[0]))
         except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
             raise RunError(
-                f"{archive.path}: {pickles[0]} is refused, for weights are dicts of plain tensors "
+                f"{archive.path}: {pickles[0]} is refused: it contains more than plain tensors "
                 f"({str(error)[:100]}). Save it as safetensors with the program that made it"
             ) from None
         if not isinstance(found, dict):

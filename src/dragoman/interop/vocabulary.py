@@ -89,7 +89,7 @@ def table_in_order(table: Mapping[str, Any], path: Path) -> list[str]:
     """Return the tokens of a table in the order of their ids. Errors: ``RunError`` for holes."""
     pairs = sorted((number, token) for token, number in table.items())
     if [number for number, _ in pairs] != list(range(len(pairs))):
-        raise RunError(f"{path} has holes: its ids are not those from 0 to {len(pairs) - 1:,}")
+        raise RunError(f"{path} has gaps: its ids are not all from 0 to {len(pairs) - 1:,}")
     return [token for _, token in pairs]
 
 
@@ -101,13 +101,13 @@ def pieces_of(spm: Path) -> list[str]:
 def check_table(found: Any, path: Path) -> list[str]:
     """Return a list of tokens that has been checked. Errors: ``RunError``."""
     if not isinstance(found, list) or not all(isinstance(token, str) for token in found):
-        raise RunError(f"{path} holds no tokens")
+        raise RunError(f"{path} contains no tokens")
     if not 0 < len(found) <= MOST_TOKENS:
         raise RunError(f"{path} has {len(found):,} tokens; 1 to {MOST_TOKENS:,} are allowed")
     if len(set(found)) != len(found):
         raise RunError(f"{path} has a token twice")
     if any("\0" in token or not token for token in found):
-        raise RunError(f"{path} has a token that is empty, or holds a NUL")
+        raise RunError(f"{path} has a token that is empty or contains a NUL")
     return found
 
 
@@ -128,7 +128,7 @@ def from_sentencepiece(
     if cutter.kind != _UNIGRAM and alone:
         raise RunError(
             f"{spm} is a {_NAMES.get(cutter.kind, 'foreign')} model that lacks {alone:,} tokens of "
-            "the vocabulary: only a unigram model can be joined with another table"
+            "the vocabulary. Only a unigram model can be combined with another table"
         )
     pieces = list(_specials(specials))
     for number, word in ordinary:
@@ -165,7 +165,7 @@ def from_table_alone(
         spelt = word if by_characters or word in nulls else SPACE + word.removeprefix(SPACE)
         pieces.append(_Piece(spelt, 0.0, kind))
     if len({piece.word for piece in pieces}) != len(pieces):
-        raise RunError(f"{path} has one word with and without {SPACE}: add its SentencePiece file")
+        raise RunError(f"{path} has one word with and without {SPACE}. Add its SentencePiece file")
     kind = _CHAR if by_characters else _WORD
     settings = _settings(kind, len(rows), path)
     normalizer = _IDENTITY + b"".join(
@@ -197,7 +197,7 @@ def _specials(ids: Mapping[str, int]) -> Iterator[_Piece]:
 
 def _settings(kind: int, size: int, path: Path) -> TextSettings:
     if size > MOST_TOKENS:
-        raise RunError(f"{path} and its table have {size:,} tokens; {MOST_TOKENS:,} is the most")
+        raise RunError(f"{path} and its table have {size:,} tokens, more than {MOST_TOKENS:,}")
     return TextSettings(
         kind=_NAMES[kind],
         vocabulary=max(size, 8),
@@ -232,7 +232,7 @@ def _read_cutter(path: Path) -> _Cutter:
     except (IndexError, UnicodeDecodeError, struct.error):
         raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from None
     if not kept or kind not in _NAMES:
-        raise RunError(f"{path}: not a SentencePiece model that can be read here")
+        raise RunError(f"{path}: not a supported SentencePiece model")
     # The names and ids of the special symbols are ours.
     kept[_TRAINER] = field_bytes(_TRAINER, _trainer(kind, pieces))
     return _Cutter(pieces, kind, b"".join(kept.values()))

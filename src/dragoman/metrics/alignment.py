@@ -120,7 +120,7 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     if first is None and len(linked) >= _MANY and all(min(map(min, one)) > 0 for one in linked):
         raise DataError(
             f"{path}: no link of its {len(linked)} sentences touches a word 0, so they seem to be "
-            "counted from 1. Say which: --gold-base 1, or --gold-base 0 if they are not"
+            "counted from 1. Set --gold-base 1, or --gold-base 0 if they are not"
         )
     return gold
 
@@ -199,7 +199,6 @@ def check_gold(
             if source >= sources or target >= targets:
                 raise DataError(
                     f"{where}, pair {number}: the link from source word {source} to target word "
-                    f"{target}, both counted from 0, is outside of its sentences of {sources} "
-                    f"and {targets} words. Is it counted from 1 (--gold-base 1), or of text cut "
-                    "into other words?"
+                    f"{target}, both counted from 0, is outside of its sentences of {sources} and "
+                    f"{targets} words. Set --gold-base 1 if it is counted from 1"
                 )

@@ -292,7 +292,7 @@ def compare_statistics(
             if len(runs) > 1 and test == "randomisation":
                 raise DataError(
                     f"{system} has {len(runs)} runs, and approximate randomisation exchanges the "
-                    "outputs of two: compare systems of several runs by the bootstrap"
+                    "outputs of two. Compare systems of several runs by the bootstrap"
                 )
         sentences = len(statistics[0][0])
         comparisons.append(

@@ -199,9 +199,9 @@ def check_lengths(hypotheses: Sequence[str], references: References) -> None:
     for lines in references:
         if len(hypotheses) != len(lines):
             raise DataError(
-                f"{plural(len(hypotheses), 'translation')} but "
-                f"{plural(len(lines), 'reference')}: each translation needs its reference, line by "
-                "line. Check that neither file is cut."
+                f"{plural(len(hypotheses), 'translation')} but {plural(len(lines), 'reference')}: "
+                "each translation needs a reference on the same line. Check that neither file is "
+                "cut off."
             )
     if not hypotheses or not references:
         raise DataError("There is nothing to score: no translations and no references.")

@@ -332,7 +332,7 @@ class StackSettings(ModelSettings):
         if self.positions.width not in (None, self.model_dim):
             raise ValueError(
                 f"positions that are added are as wide as the model ({self.model_dim}, not "
-                f"{self.positions.width}): leave positions.width out"
+                f"{self.positions.width}). Leave positions.width out"
             )
         return self
 

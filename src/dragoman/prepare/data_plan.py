@@ -98,7 +98,7 @@ class DataPlan:
             count += 1
             yield pair
         if count != part.stretches[0].lines:
-            raise InputChanged(f"{self.place(number)} now has {count:,} lines")
+            raise InputChanged(f"{self.place(number)} has changed: it has {count:,} lines")
 
 
 DATA_PLANS = TypeAdapter(DataPlan)

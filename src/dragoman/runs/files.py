@@ -79,7 +79,7 @@ class ScoresFile(_Record):
     def _square(self) -> ScoresFile:
         sizes = {len(self.confusion), *map(len, self.confusion)}
         if self.confusion and sizes != {len(self.labels)}:
-            raise ValueError("the confusions do not match the labels")
+            raise ValueError("the table of confusions does not match the labels")
         return self
 
 

@@ -91,11 +91,11 @@ class Learned:
             return f"whether {self._who(name)} has learned from any of the {of} is not known: " + (
                 self.unknown
             )
-        verb = "learned" if self.base else "has learned"
-        return f"{self._who(name)} {verb} from {seen:,} of the {of}: its figures may flatter it"
+        what = f"{self._who(name)} has learned from {seen:,} of the {of}"
+        return f"{what}: the scores of {name} on them may be too high"
 
     def _who(self, name: str) -> str:
-        return f"{name}: the run this began from, {self.base}," if self.base else name
+        return f"{self.base}, the run that {name} was started from," if self.base else name
 
 
 def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:

@@ -90,6 +90,6 @@ def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False)
     if odd:  # said here: a damaged file is another matter
         raise RunError(
             f"{path} does not hold the model that {recipe} describes: "
-            f"{plural(len(odd), 'tensor differs', 'tensors differ')}, {odd[0]} first. "
-            "Was the recipe edited?"
+            f"{plural(len(odd), 'tensor differs', 'tensors differ')}, {odd[0]} first. If the "
+            "recipe was edited, restore it"
         )

@@ -88,8 +88,8 @@ def _find(
             raise RunError(f"{error}. It was given as text of {run.folder}") from error
     raise RunError(
         f"{' and '.join(named.values())} is not the text that {run.folder} was trained on: its "
-        "fingerprint differs. Give the old file, or train on this named: dragoman train FILES "
-        f"--from {run.quoted}"
+        "fingerprint differs. Give the old file, or train on this one: dragoman train FILES --from "
+        f"{run.quoted}"
     )
 
 

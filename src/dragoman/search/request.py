@@ -73,7 +73,7 @@ class Request:
                 may = self.rules.allowed(tokens[:, :place])[0]
                 if token >= len(may) or not may[token]:
                     raise SearchError(
-                        f"Token {place + 1} of the prefix {list(self.prefix)} may not follow there."
+                        f"Token {place + 1} of the prefix {list(self.prefix)} cannot follow there."
                     )
 
 

@@ -80,8 +80,8 @@ def source_of_idx(path: Path) -> PictureSource:
     shape = read_idx(path).shape[1:]
     if len(shape) not in (2, 3):
         raise DataError(
-            f"{path} holds {plural(len(shape), 'size')} of each example, but pictures have two, "
-            "or three in colour"
+            f"{path} has {plural(len(shape), 'dimension')} per example; pictures have two, or "
+            "three in colour"
         )
     if len(shape) == 3 and shape[2] not in (1, 3):
         raise DataError(

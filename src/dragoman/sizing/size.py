@@ -156,7 +156,7 @@ def shape_of(family: str, task: Spec) -> Shape:
     if shape is None:
         others = [name for name, one in able.items() if one is not None]
         raise RecipeError(
-            f"--model {family} cannot learn a {task.called}: use --model {' or '.join(others)}"
+            f"--model {family} cannot learn a {task.called}. Use --model {' or '.join(others)}"
         )
     return shape
 

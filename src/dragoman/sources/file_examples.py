@@ -135,7 +135,7 @@ def read_folders(root: Path) -> Iterator[Pair]:
     except (OSError, ValueError) as error:
         raise unusable(root, error) from error
     if not is_folder:
-        raise DataError(f"{root} is a file: give a folder that has a folder for each label")
+        raise DataError(f"{root} is a file. Give a folder that has a folder for each label")
     for file in files_in(root):
         inside = checked(file).relative_to(root).parts
         if len(inside) < 2:

@@ -156,8 +156,8 @@ class ObjectStore(Store):
             except Unanswered as error:
                 if time.monotonic() - began > PATIENCE:
                     raise StoreError(
-                        f"{error} (asked for {PATIENCE:,.0f} seconds). What is written already "
-                        "stays; give the same command again when the store answers"
+                        f"{error} (asked for {PATIENCE:,.0f} seconds). What was written is kept. "
+                        "Run the same command again when the store answers"
                     ) from error
                 time.sleep(_PAUSE)
 

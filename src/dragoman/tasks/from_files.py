@@ -149,15 +149,15 @@ def _recipe_named(
     ``RecipeError`` for options that work only with files, and for a single file of text."""
     name, changes = options.inputs[0], options.set_
     if len(options.inputs) > 1:
-        raise RecipeError(f"{' '.join(options.inputs)}: one is not a file. Give a recipe alone")
+        raise RecipeError(f"{' '.join(options.inputs)}: give only files, or one recipe")
     if Path(name).is_dir():
         raise RecipeError(advice_for(Path(name)))
     if Path(name).is_file() and Path(name).suffix != ".toml":
         next(read_lines(name, check_is_lines), None)  # refuses files that are not lines of text
         raise RecipeError(
-            f"{name} is one file of text: give the file of its translations too, or one file "
-            "with both sides (.tsv, .jsonl), or a recipe (.toml). To train a language model: "
-            "--task language-model"
+            f"{name} is one file of text. Give the file of its translations too, or one file with "
+            "both sides (.tsv, .jsonl), or a recipe (.toml). To train a language model: --task "
+            "language-model"
         )
     recipe: Recipe = catalogue.Recipe.load(name, changes)
     options.refuse(dict.fromkeys(_OF_FILES, " works only with files of text, not a recipe"))

@@ -72,7 +72,7 @@ def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
         return wish == "bf16" or no_bf16_units() is None
     able: bool = torch.cuda.is_bf16_supported(including_emulation=False)
     if wish == "bf16" and not able:
-        raise TrainingError("this GPU does not compute in bf16: set training.precision = fp32.")
+        raise TrainingError("this GPU does not compute in bf16. Set training.precision = fp32.")
     return able
 
 

@@ -125,8 +125,9 @@ def time_ways(
     seconds_of: Callable[[TrainingWay], float],
     in_time: Callable[[], bool],
 ) -> dict[TrainingWay, float]:
-    """Return the least seconds of each way. ``ways`` are timed alternately, then those near the
-    best on fewer threads, as long as that is faster, then all that are near each other again.
+    """Return the shortest time in seconds of each way. The ``ways`` are timed alternately. Those
+    close to the best are then tried with fewer threads, for as long as that is faster. Finally,
+    all that are close to each other are timed once more.
 
     ``seconds_of`` times one way. ``in_time`` tells whether there is time for more.
     """

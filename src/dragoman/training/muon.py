@@ -48,8 +48,8 @@ class Muon:
     (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"). With the factor
     0.2 √max(R, C), a step is about as long as one of Adam at the same rate η (Liu et al. 2025,
     "Muon is scalable for LLM training", §2.2). It moves the matrices that the model's modules name
-    (``Computing.hidden_matrices``); what else there is, embeddings, output, norms and biases,
-    is left to Adam.
+    (``Computing.hidden_matrices``). Adam updates everything else: embeddings, output, norms and
+    biases.
 
     One half of the matrices moves in each update, and the other in the next, by 2 η instead of η.
     Several processes share the matrices out, and exchange what they have orthogonalised.

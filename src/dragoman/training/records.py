@@ -229,7 +229,7 @@ class TensorBoard(Listener):
             self._open.add_text("samples", "\n".join([*head, *rows]), record.update)
 
     def on_plan(self, updates: int) -> None:
-        """Curves have no end that is known beforehand."""
+        """Do nothing: the curves of TensorBoard do not show the planned number of updates."""
 
     def on_message(self, text: str) -> None:
         """Messages are for people in front of the terminal."""

@@ -118,8 +118,8 @@ class GuidedSettings(Settings):
         of ``heads`` over the source. Errors: ``ValueError`` for a head that does not exist."""
         if not heads:
             raise ValueError(
-                "training.guided needs a head that attends to a source, and this model has "
-                "none: set training.guided.weight = 0"
+                "training.guided needs a head that attends to a source, and this model has none. "
+                "Set training.guided.weight = 0"
             )
         layer = self.layer or max(1, len(heads) - 1)
         if layer > len(heads):

@@ -129,7 +129,8 @@ class MovingAverage:
         self.decay = decay
 
     def follow(self, values: Tensor, step: int) -> None:
-        """Take in the ``values`` (E,) after step ``step`` (from 1)."""
+        """Update the average with the ``values`` (E,) of the weights after step ``step``, counted
+        from 1."""
         decay = min(self.decay, (1 + step) / (10 + step))
         self.values.lerp_(values, 1 - decay)
 

@@ -116,10 +116,14 @@ def test_tags_of_trees_end_where_it_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (UNDERSCORE, ("--label-ends", "."), "--label-ends: .* holds lines of word_TAG, which do"),
-        (COLUMNS, ("--label-ends", "."), "--label-ends: .* holds columns, which do not"),
-        (UNDERSCORE, ("--columns", "1,2"), "--columns: .* holds lines of word_TAG, which"),
-        (TREE, ("--columns", "1,2"), "--columns: .* holds bracketed trees, which do not"),
+        (
+            UNDERSCORE,
+            ("--label-ends", "."),
+            "--label-ends: .* contains lines of word_TAG, which do",
+        ),
+        (COLUMNS, ("--label-ends", "."), "--label-ends: .* contains columns, which do not"),
+        (UNDERSCORE, ("--columns", "1,2"), "--columns: .* contains lines of word_TAG, which"),
+        (TREE, ("--columns", "1,2"), "--columns: .* contains bracketed trees, which do not"),
     ],
 )
 def test_what_a_layout_has_no_place_for_is_refused(
@@ -192,8 +196,8 @@ def test_other_columns_are_another_corpus(tmp_path: Path) -> None:
         ("a\tX\n\nb\t\n", r"my.txt, line 3: the tag is empty"),
         ("a\tX\n\tY\n", r"my.txt, line 2: the word is empty"),
         ("New York\tX\nb\tX\n", r"my.txt, line 1: the word holds a space"),
-        ("a_X b_Y\nc_X d\n", r"my.txt, line 2: a word without a tag, 'd': write each word as"),
-        ("a_X b_Y\n_X d_Y\n", r"my.txt, line 2: a word without a tag, 'X'"),
+        ("a_X b_Y\nc_X d\n", r"my.txt, line 2: the word 'd' has no tag. Write each word as"),
+        ("a_X b_Y\n_X d_Y\n", r"my.txt, line 2: the word 'X' has no tag"),
         ("a\nb\n", r"my.txt: it contains no tagged words: 'a'. Use columns"),
         ("\n \n", r"my.txt: it contains no tagged words. Use columns"),
         ("(S (NN a) (NN b)) (S (NN a)\n", r"my.txt, line 1: the bracket that opens here"),

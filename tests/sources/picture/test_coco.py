@@ -100,7 +100,10 @@ MISTAKES: dict[str, tuple[Callable[[About], object], str]] = {
     "no letter": (lambda a: a["categories"][1].update(name="a\ud800"), "another control character"),
     "no such image": (lambda a: a["annotations"][0].update(image_id=99), "no image 99"),
     "no such category": (lambda a: a["annotations"][0].update(category_id=9), "no category 9"),
-    "no file name": (lambda a: a["images"][0].pop("file_name"), "image 1: it has no file_name"),
+    "no file name": (
+        lambda a: a["images"][0].pop("file_name"),
+        "image 1: the entry has no file_name",
+    ),
     "missing": (_image(1, file_name="x.png"), "image 2: .*x.png does not exist"),
     "twice": (_image(1, file_name="boxes-001.png"), "is image 1 already. List it once"),
     "the same id": (_image(1, id=1), "id 1 is already used by image 1"),

@@ -199,7 +199,7 @@ def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_p
         (("translate", letters.folder, "Hallo"), "does not translate: dragoman write"),
         (("evaluate", letters.folder, "--beam", "2"), "--beam: "),
         (("evaluate", letters.folder, "--output", "x"), "--output: "),
-        (("evaluate", letters.folder, "one.txt", "two.txt"), "what is two.txt?"),
+        (("evaluate", letters.folder, "one.txt", "two.txt"), "Leave two.txt out"),
         (("shortlist", letters.folder), "it reads no text"),
     ):
         refused = dragoman(*wrong)

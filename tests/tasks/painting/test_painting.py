@@ -415,10 +415,10 @@ def test_the_verb_paints(
         (["block " * 400], "has 401 tokens, and the model reads 128 at most"),
         ([CAPTIONS[0], "--seed", "3"], "Add --sample"),
         ([CAPTIONS[0], "--sample", "--beam", "3"], "Leave one out"),
-        ([CAPTIONS[0], "--count", "65"], "use 1 to 64"),
+        ([CAPTIONS[0], "--count", "65"], "Use 1 to 64"),
         ([CAPTIONS[0], "--to", "nowhere/out.png"], "there is no folder nowhere"),
         ([CAPTIONS[0], "--to", "out.jpg"], "Use a name that ends in .png"),
-        ([CAPTIONS[0], "--to", "out.png", "--scale", "65"], "use 1 to 64"),
+        ([CAPTIONS[0], "--to", "out.png", "--scale", "65"], "Use 1 to 64"),
     ],
 )
 def test_what_cannot_be_painted_is_told(

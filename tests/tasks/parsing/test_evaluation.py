@@ -321,7 +321,7 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
     ):
         with pytest.raises(RecipeError, match=words):
             recipe_of_trees(trees, change)
-    with pytest.raises(RecipeError, match="learns from bracketed trees: format = trees"):
+    with pytest.raises(RecipeError, match=r"needs bracketed trees\. Set format trees"):
         Recipe.parse({
             "task": "parsing", "model": {"tie": "target"},
             "data": {"train": [{"source": "a", "target": "b"}]},

@@ -418,7 +418,7 @@ def test_evaluate_is_told_where_a_file_has_words_and_tags(
     said = dragoman("evaluate", words.folder, tmp_path / "my.jsonl", "--keys", "w", "t", "--json")
     assert said.code == 0 and json.loads(said.out)["scores"]["accuracy"]["value"] == 100, said.err
     (tmp_path / "my.txt").write_text("they_PRP run_VB\n", encoding="utf-8")
-    for name, wanted in (("my.txt", "holds lines of word_TAG"), ("my.jsonl", "one .tsv file")):
+    for name, wanted in (("my.txt", "contains lines of word_TAG"), ("my.jsonl", "one .tsv file")):
         said = dragoman("evaluate", words.folder, tmp_path / name, "--columns", "3,2")
         assert said.code == 1 and wanted in said.err and said.err.count("\n") == 1
     said = dragoman("evaluate", words.folder, tmp_path / "my.conll", "--beam", "3")

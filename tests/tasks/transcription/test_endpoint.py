@@ -325,7 +325,12 @@ WRONG: Sequence[tuple[bytes | None, dict[str, Any], int, str]] = [
     (GOOD, {"response_format": "docx"}, 400, "response_format"),
     (GOOD, {"times": "word"}, 400, "verbose_json"),
     (GOOD, {"times": "syllable", "response_format": "verbose_json"}, 400, "granularities[]"),
-    (GOOD, {"stream": "true", "response_format": "srt"}, 400, "a stream is json"),
+    (
+        GOOD,
+        {"stream": "true", "response_format": "srt"},
+        400,
+        "a stream needs response_format=json",
+    ),
     (GOOD, {"temperature": "2"}, 400, "temperature"),
     (GOOD, {"beam": "17"}, 400, "beam of at most 16"),
     (GOOD, {"colour": "red"}, 400, "colour"),

@@ -313,11 +313,11 @@ def test_a_client_that_fills_the_store_takes_nobody_elses_room() -> None:
     assert kept.get(mine) and kept.get(theirs[-1])
     more = [keep(f"other {n}", 4) for n in range(3)]
     assert kept.get(mine) and all(map(kept.get, more))
-    with pytest.raises(Refusal, match="made room"):
+    with pytest.raises(Refusal, match="make room"):
         kept.get(theirs[-2])
     whole = keep("me", 20)
     assert len(kept.get(whole).data) == 20
-    with pytest.raises(Refusal, match="made room"):
+    with pytest.raises(Refusal, match="make room"):
         kept.get(mine)
 
 

@@ -150,8 +150,8 @@ def _read_underscored(lines: Iterable[str], path: Path) -> Iterator[Pair]:
         for before, _, tag in parts:
             if not before or not tag:
                 raise DataError(
-                    f"{path}, line {number}: a word without a tag, "
-                    f"{shortened(before or tag, 40)!r}: write each word as word_TAG"
+                    f"{path}, line {number}: the word {shortened(before or tag, 40)!r} has no tag. "
+                    "Write each word as word_TAG"
                 )
         if parts:
             words, _, tags = zip(*parts, strict=True)

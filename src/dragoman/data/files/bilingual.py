@@ -55,7 +55,7 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pa
     for begins, row in csv_rows(ended, delimiter, name):
         if len(row) < max(source, target):
             raise DataError(
-                f"{name}, line {begins}: no column {max(source, target)}, only {len(row)}"
+                f"{name}, line {begins} has no column {max(source, target)}, only {len(row)}"
             )
         yield Pair(begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1]))
 
@@ -223,7 +223,7 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
             )
         if len(columns) < last:
             raise DataError(
-                f"{path}, line {line}: no column {last}, only {len(columns)}: {_show(text)}"
+                f"{path}, line {line} has no column {last}, only {len(columns)}: {_show(text)}"
             )
         told = "" if group is None else columns[group - 1].strip()
         yield Pair(line, columns[source - 1], columns[target - 1], group=told)
@@ -240,7 +240,7 @@ def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) ->
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
             _refuse_array(path, line, text)
-            raise DataError(f"{path}, line {line}: not JSON ({error}): {_show(text)}") from error
+            raise DataError(f"{path}, line {line} is not JSON ({error}): {_show(text)}") from error
         if isinstance(record, list):
             _refuse_array(path, line, text)
         source, target, *group = (_at(record, key, path, line) for key in keys)
@@ -273,8 +273,8 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
         if not isinstance(found, dict) or part not in found:
             has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
             raise DataError(
-                f"{path}, line {line}: no {key!r} in this record{has}. Set the names with --keys "
-                "SOURCE TARGET, or in a recipe with source_key and target_key"
+                f"{path}, line {line}: there is no {key!r} in this record{has}. Set the names with "
+                "--keys SOURCE TARGET, or in a recipe with source_key and target_key"
             )
         found = found[part]
     if not isinstance(found, str):

@@ -301,7 +301,7 @@ def _open(
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged or cut off: {error}") from error
     except IsADirectoryError as error:
-        raise DataError(f"{path} is a folder: give a file") from error
+        raise DataError(f"{path} is a folder. Give a file") from error
     except OSError as error:
         raise unusable(path, error) from error
 

@@ -149,7 +149,7 @@ class CorpusSettings(Settings):
         if self.target is None and layout.second:
             raise ValueError(f"format {self.format} needs two files: {layout.second}")
         if self.source_column == self.target_column:
-            raise ValueError("source_column and target_column are the same column")
+            raise ValueError("source_column and target_column must be different columns")
         if self.holds == "drawn" and (layout.are_files or layout.by or layout.task):
             raise ValueError(f"format {self.format} has no text that could be drawn")
         self._check_groups()
@@ -175,7 +175,7 @@ class CorpusSettings(Settings):
         for name, files in _GROUPS.items():
             fits = name in layout.groups and self.target is None
             if getattr(self, name) is not None and not fits:
-                raise ValueError(f"{name} is for {files}, which {self.name} is not. Leave it out")
+                raise ValueError(f"{name} is only for {files}, not for {self.name}. Leave it out")
 
     @property
     def _layout(self) -> Layout:

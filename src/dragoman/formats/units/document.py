@@ -209,7 +209,7 @@ def check_pieces(count: int, name: str) -> None:
     """Errors: ``BadDocument`` for more pieces than a document may have."""
     if count > MOST_PIECES:
         raise BadDocument(
-            f"{name} has more than {MOST_PIECES:,} pieces of text and marks. Split it into parts"
+            f"{name} has more than {MOST_PIECES:,} pieces of text and tags. Split it into parts"
         )
 
 

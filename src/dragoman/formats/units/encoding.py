@@ -82,7 +82,7 @@ def _known_encoding(declared: str | None, name: str) -> str:
         return "utf-8"
     found = encoding_named(declared)
     if found is None:
-        raise BadDocument(f"{name} says that it is in {declared[:40]!r}. This encoding is unknown")
+        raise BadDocument(f"{name} states the unknown encoding {declared[:40]!r}. Save it as UTF-8")
     return found
 
 

@@ -102,7 +102,7 @@ class Text:
         except ValidationError as error:
             raise RunError(
                 f"{path}: the vocabulary has settings that this version does not know "
-                f"({error.error_count()} of them); was it made by a newer one?"
+                f"({error.error_count()} of them); it may come from a newer one"
             ) from error
         except (RuntimeError, IndexError, UnicodeDecodeError) as error:
             raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from error

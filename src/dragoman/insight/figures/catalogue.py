@@ -293,7 +293,7 @@ def checked(
         slider = known[key]
         if value not in slider.values:
             allowed = ", ".join(f"{one:g}" for one in slider.values)
-            raise DragomanError(f"{key} of {name} is one of {allowed}; given: {value:g}")
+            raise DragomanError(f"{key} of {name} must be one of {allowed}, not {value:g}")
         found[key] = int(value) if slider.is_whole else float(value)
     return found
 

@@ -202,7 +202,7 @@ def timeline_figure(subject: Subject) -> Drawn:
     last one. Errors: ``DragomanError`` for a run whose training time is not recorded."""
     seconds = max((float(line.get("elapsed", 0.0)) for line in subject.run.metrics()), default=0.0)
     if not seconds:
-        raise DragomanError(f"{subject.name} has no metrics.jsonl, which has its training time")
+        raise DragomanError(f"{subject.name} has no metrics.jsonl with its training time")
     own = Milestone(
         subject.name,
         "",

@@ -91,8 +91,8 @@ def _reverse(subject: Subject) -> tuple[str, str]:
     pair = [sorted(ids) for ids in subject.run.source.values([subject.sentence, turned])]
     if pair[0] != pair[1]:
         raise DragomanError(
-            f"the words of {subject.sentence!r} in reverse order have other tokens. Use another "
-            "sentence: --sentence TEXT"
+            f"the words of {subject.sentence!r} in reverse order are split into other tokens. Use "
+            "another sentence: --sentence TEXT"
         )
     return subject.sentence, turned
 

@@ -156,7 +156,7 @@ class Int8Searching(SearchSession):
     def admit(self, sources: Sequence[Source]) -> None:
         every = [np.asarray(source) for source in sources]
         if any(one.ndim != 1 or one.dtype.kind not in "iu" for one in every):
-            raise TypeError("kernels read tokens alone: rows are read by torch (Int8Transformer)")
+            raise TypeError("the kernels read only tokens; torch reads rows (Int8Transformer)")
         tokens = np.concatenate(every).astype(np.int64)
         lengths = np.array([len(source) for source in sources], np.int32)
         rows, mask = self._search.encode(tokens, lengths)

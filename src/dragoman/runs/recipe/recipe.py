@@ -186,5 +186,5 @@ def _check_sections(known: Mapping[str, Spec], task: str, changes: Sequence[str]
     for name in changed & (set(OPTIONAL) - spec.sections):
         tasks = ", ".join(other.name for other in known.values() if name in other.sections)
         raise RecipeError(
-            f"a {spec.called} has no section {name} (it is of {tasks}): leave it out of --set"
+            f"a {spec.called} has no section {name} (it is of {tasks}). Leave it out of --set"
         )

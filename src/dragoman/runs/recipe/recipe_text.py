@@ -63,8 +63,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if (dots := line.count(".")) > _MOST_DOTS:
             raise ValueError(
-                f"line {number:,} has {dots:,} dots, and {_MOST_DOTS} are allowed in one line: "
-                "write a long list on several lines"
+                f"line {number:,} has {dots:,} dots, and {_MOST_DOTS} are allowed in one line. "
+                "Write a long list on several lines"
             )
     return tomllib.loads(text)
 
@@ -88,7 +88,7 @@ def shipped(name: str) -> str:
         near = difflib.get_close_matches(name, names, 1)[:1] or near_files(name)
         hint = f" Did you mean {near[0]}?" if near else ""
         if Path(name).is_dir():
-            raise RecipeError(f"{name} is a folder, not a recipe")
+            raise RecipeError(f"{name} is a folder, not a recipe. Give a file")
         if Path(name).exists():
             raise RecipeError(
                 f"{name} is not a regular file: a pipe or a device can be read only once, but "

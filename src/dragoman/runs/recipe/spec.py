@@ -88,7 +88,7 @@ class Spec(Task):
         data, guided = recipe.data, recipe.training.guided
         if self.never_generated and data.embedded is not None:
             raise ValueError(
-                f"the program cannot generate {self.never_generated}: set files in data.train"
+                f"the program cannot generate {self.never_generated}. Set files in data.train"
             )
         self.check_source(recipe)
         for corpus in data.corpora:
@@ -133,7 +133,7 @@ class Spec(Task):
         if not isinstance(source, RowsSource):
             return
         if not self.reads_rows:
-            raise ValueError(f"{kind} is not text, which a {self.called} needs: leave it out")
+            raise ValueError(f"{kind} is not text, which a {self.called} needs. Leave it out")
         if not recipe.model.reads:
             raise ValueError(
                 f"{kind} needs a model that reads a source, but model.kind = "
@@ -158,7 +158,7 @@ class Spec(Task):
         if source.patches and model.class_token and longest < source.patches:
             raise ValueError(
                 f"model.positions.maximum = {model.positions.maximum}: a picture has "
-                f"{source.patches} patches, and the class token needs a position too: set it to "
+                f"{source.patches} patches, and the class token needs a position too. Set it to "
                 f"{source.patches + 1}"
             )
 
@@ -167,7 +167,7 @@ class Spec(Task):
         if corpus.is_alone != (len(self.sides) == 1):
             alone = "text, documents or file"
             raise ValueError(
-                f"{corpus.name}: a {self.called} learns only from texts: set format = {alone}"
+                f"{corpus.name}: a {self.called} learns only from texts. Set format = {alone}"
                 if len(self.sides) == 1
                 else f"{corpus.name}: a {self.called} has two sides; format {corpus.format} "
                 f"has one, as {alone} have"
@@ -176,7 +176,7 @@ class Spec(Task):
         if corpus.links is not None and not self.translates:
             raise ValueError(
                 f"{corpus.name}: links ({corpus.links}) align words with those of a translation, "
-                f"which a {self.called} does not have: leave links out{self.instead_of_links}"
+                f"which a {self.called} does not have. Leave links out{self.instead_of_links}"
             )
 
     only_format: ClassVar[tuple[str, str]] = ("", "")
@@ -188,7 +188,7 @@ class Spec(Task):
         """Check that the task can use the format of a corpus. Errors: ``ValueError``."""
         only, holds = self.only_format
         if only and corpus.format != only:
-            raise ValueError(f"{corpus.name}: a {self.called} learns from {holds}: format = {only}")
+            raise ValueError(f"{corpus.name}: a {self.called} needs {holds}. Set format {only}")
         if corpus.task not in (None, self.name):
             raise ValueError(
                 f"{corpus.name}: format {corpus.format} is for {corpus.task}, not for a "
@@ -292,7 +292,7 @@ def check_voices(recipe: Sections) -> None:
     if len({base(one) for one in (source, target)} - {"und"}) > 1:
         raise ValueError(
             f"data.synthetic_voices speaks what is written, which is {target!r} here, and "
-            f"recordings are in {source!r}: leave it out"
+            f"recordings are in {source!r}. Leave it out"
         )
 
 

@@ -97,7 +97,7 @@ def opened(raw: Recording) -> Any:
             path = Path(raw)
             size = path.stat().st_size
             if path.is_dir():
-                raise DataError(f"{name} is a folder: a recording is a file")
+                raise DataError(f"{name} is a folder. Give the file of a recording")
             with path.open("rb") as found:
                 _check(found, name, size)
             file = os.fsencode(path)  # a path of any bytes
@@ -156,7 +156,7 @@ def standard_input() -> IO[bytes]:
     while block := sys.stdin.buffer.read(1 << 20):
         if kept.tell() + len(block) > _MOST:
             raise DataError(
-                f"standard input holds more than {_MOST >> 30} GiB: write it to a file first"
+                f"standard input has more than {_MOST >> 30} GiB. Write it to a file first"
             )
         kept.write(block)
     return kept

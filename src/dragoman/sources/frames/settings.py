@@ -106,7 +106,7 @@ class FramesSource(RowsSource):
             )
         if self.band_heads and self.bands % self.band_heads:
             raise ValueError(
-                f"{self.bands} bands cannot be divided among {self.band_heads} heads: set "
+                f"{self.bands} bands cannot be divided among {self.band_heads} heads. Set "
                 "band_heads to a number that divides bands"
             )
         for name in ("rate", "bands", "window_ms", "hop_ms"):

@@ -100,7 +100,7 @@ def voices(language: str) -> tuple[Speaker, ...]:
             f"(Debian: apt install {' '.join(PROGRAMS)}). Install one, or set it to 0"
         )
     raise DataError(
-        f"espeak-ng does not speak {language!r}: set languages.source and languages.target to a "
+        f"espeak-ng does not speak {language!r}. Set languages.source and languages.target to a "
         "language that it speaks (espeak-ng --voices), or data.synthetic_voices to 0"
     )
 

@@ -152,7 +152,7 @@ def _labels(file: Path, categories: list[dict[str, Any]]) -> dict[Any, str]:
         at = f"{file}, category {place}"
         number, name = _key(one, "id", at), one.get("name")
         if not isinstance(name, str) or not name.strip():
-            raise DataError(f"{at}: it has no name")
+            raise DataError(f"{at}: the entry has no name")
         if _CONTROL.search(name.strip()):
             raise DataError(
                 f"{at}: {name.strip()!r} contains a line break, a tab or another control "
@@ -168,7 +168,7 @@ def _image(file: Path, number: int, one: dict[str, Any]) -> dict[str, Any]:
     at = f"{file}, image {number}"
     _key(one, "id", at)
     if not isinstance(one.get("file_name"), str) or not one["file_name"].strip():
-        raise DataError(f"{at}: it has no file_name")
+        raise DataError(f"{at}: the entry has no file_name")
     for side in ("width", "height"):
         if not _is_number(one.get(side)) or one[side] < 1:
             raise DataError(f"{at} ({one['file_name']}): {side} is not a number of pixels")

@@ -70,7 +70,7 @@ def _read(path: Path, changed: int, size: int) -> Bytes:
         with gzip.open(path) as unpacked:
             wanted = _file_size(_sizes(path, unpacked.read(_LONGEST_HEAD)))
             if wanted > _LARGEST:
-                raise DataError(f"{path} holds more than {_LARGEST >> 30} GiB. Unpack it first")
+                raise DataError(f"{path} has more than {_LARGEST >> 30} GiB. Unpack it first")
             unpacked.seek(0)
             content = unpacked.read(wanted + 1)  # no more, whatever its unpacked size
         return _array(path, np.frombuffer(content, np.uint8))
@@ -101,7 +101,7 @@ def _sizes(path: Path, head: bytes) -> list[int]:
     if head[3] > _MOST_SIZES:
         raise DataError(f"{path} has {head[3]} dimensions. At most {_MOST_SIZES} are allowed")
     if head[2] != _UNSIGNED_BYTES:
-        raise DataError(f"{path} holds numbers of type {head[2]}, not of unsigned bytes (8)")
+        raise DataError(f"{path} has numbers of type {head[2]}, but must have unsigned bytes (8)")
     end = 4 + 4 * head[3]
     if len(head) < end:
         raise DataError(f"{path} is cut off: its header needs {end} bytes and has {len(head)}")
@@ -128,7 +128,7 @@ def read_idx_pairs(pictures: Path, labels: Path) -> Iterator[Pair]:
     """
     images, numbers = read_idx(pictures), read_idx(labels)
     if numbers.ndim != 1:
-        raise DataError(f"{labels} holds arrays of {numbers.ndim} sizes, not a label an example")
+        raise DataError(f"{labels} has {numbers.ndim} dimensions, but labels must have one")
     if len(images) != len(numbers):
         raise DataError(
             f"{pictures} has {len(images):,} pictures and {labels} {len(numbers):,} labels. "
@@ -157,7 +157,7 @@ def picture_at(raw: str) -> Bytes:
     found = read_idx(Path(path))
     if found.ndim not in (3, 4):
         raise DataError(
-            f"{path} holds {plural(found.ndim - 1, 'size')} of each example; pictures have two"
+            f"{path} has {plural(found.ndim - 1, 'dimension')} per example; pictures have two"
         )
     number = number.lstrip("0") or "0"
     if len(number) > _DIGITS or int(number) >= len(found):

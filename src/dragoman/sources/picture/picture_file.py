@@ -135,7 +135,7 @@ def _open(file: File) -> Image:
         else:
             size = file.stat().st_size
             if file.is_dir():
-                raise DataError(f"{file} is a folder: a picture is a file")
+                raise DataError(f"{file} is a folder. Give the file of a picture")
     except (OSError, ValueError) as error:
         raise unusable(file, error) from error
     if not size:

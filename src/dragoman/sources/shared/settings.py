@@ -113,7 +113,7 @@ class TextSource(SourceSettings):
     def check_corpus(self, name: str, holds: str, *, names_files: bool) -> None:
         if names_files:
             raise ValueError(
-                f"{name} names files, but the model reads text: set source.kind to frames "
+                f"{name} names files, but the model reads text. Set source.kind to frames "
                 "(recordings), picture or line"
             )
 

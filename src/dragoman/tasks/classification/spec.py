@@ -81,15 +81,15 @@ class ClassificationSpec(WithHead):
                     )
             elif named is not None:
                 raise DataError(
-                    f"{named.name}, line {unknown[0].line}: {label} is a label that training "
-                    f"does not have, and so are the others of {side}: there is nothing to "
-                    f"measure. Labels are {learned.labels.summary()}"
+                    f"{named.name}, line {unknown[0].line}: {label} is not a label of training, "
+                    f"and neither is any other of {side}, so nothing can be measured. Labels are "
+                    f"{learned.labels.summary()}"
                 )
             elif side == "test":
                 raise DataError(
-                    f"what is held out for the test has no label that training has, {label} "
-                    "first: there is nothing to measure. Give more examples of each label, or a "
-                    "test set (--test)"
+                    f"no held-out test example has a label of training ({label} is the first), so "
+                    "nothing can be measured. Give more examples of each label, or a test set "
+                    "(--test)"
                 )
         return said
 
@@ -164,9 +164,9 @@ def _check_labels(examples: Examples) -> Iterator[tuple[str, Pair]]:
             raise DataError(f"{name}, line {pair.line}: the label is empty")
         if len(plain(pair.target)) > LONGEST:
             raise DataError(
-                f"{name}, line {pair.line}: the label has {len(plain(pair.target)):,} "
-                f"characters; at most {LONGEST:,} are allowed: {pair.target.strip()[:60]!r}. "
-                "Does the label's column hold the text? Set --columns"
+                f"{name}, line {pair.line}: the label has {len(plain(pair.target)):,} characters; "
+                f"at most {LONGEST:,} are allowed: {pair.target.strip()[:60]!r}. If its column is "
+                "wrong, set --columns"
             )
         yield name, pair
 

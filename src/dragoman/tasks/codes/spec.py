@@ -41,7 +41,7 @@ class CodesSpec(Spec):
         for corpus in recipe.data.corpora:
             if not corpus.names_files:
                 raise ValueError(
-                    f"{corpus.name} contains texts, but the model reads pictures: set format = "
+                    f"{corpus.name} contains texts, but the model reads pictures. Set format = "
                     "folders or idx, or holds = files for a list of files"
                 )
 

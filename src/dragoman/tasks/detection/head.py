@@ -97,7 +97,7 @@ class SetPredictor(Writing):
         return self.label
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        raise AssertionError("attention cannot be inspected in a set predictor")
+        raise AssertionError("with boxes.kind = set, attention cannot be inspected")
 
     def encode(self, source: Sequences) -> Memory:
         assert self.front_end is not None, "boxes are found in pictures"

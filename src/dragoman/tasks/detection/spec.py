@@ -117,8 +117,8 @@ def _check_count(examples: Examples, symbols: BoxSymbols) -> None:
         count = len(scene_of(pair.target).single)
         if count > symbols.most:
             raise DataError(
-                f"{name}, image {pair.line}: {Path(pair.source).name} has {count:,} boxes, and "
-                f"{symbols.most:,} is the most per picture. Set boxes.most={count}"
+                f"{name}, image {pair.line}: {Path(pair.source).name} has {count:,} boxes, but at "
+                f"most {symbols.most:,} are allowed in a picture. Set boxes.most={count}"
             )
 
 

@@ -107,7 +107,7 @@ class Filler(Predictor[Filled]):
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         vocabulary = run.target_text
         if vocabulary.mask is None:
-            raise RunError(f"{run.folder}: its vocabulary has no <mask>; was it added by hand?")
+            raise RunError(f"{run.folder}: its vocabulary has no <mask>, so it cannot fill blanks")
         self.context = run.recipe.plan.context
         """The number of tokens that the model reads at once, the end symbol included."""
         self._vocabulary, self._mask = vocabulary, vocabulary.mask
@@ -200,7 +200,7 @@ class Filler(Predictor[Filled]):
         more than ``longest`` tokens."""
         most = min(MAX_PIECES, self.context - 1)
         if not 1 <= pieces <= most:
-            raise DragomanError(f"{pieces} tokens for a blank: use 1 to {most}")
+            raise DragomanError(f"{pieces} tokens were requested for a blank. Use 1 to {most}")
         if self.engine.target.far_too_long(text, longest):
             raise _too_long(len(text), "characters", longest)
         vocabulary, settings = self._vocabulary, self._vocabulary.settings

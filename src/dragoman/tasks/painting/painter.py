@@ -181,7 +181,7 @@ def painting_settings(
     from dragoman.engine.search_settings import with_beams
 
     if not 1 <= count <= MOST:
-        raise DataError(f"{count:,} pictures of a caption: use 1 to {MOST}")
+        raise DataError(f"{count:,} pictures of a caption were requested. Use 1 to {MOST}")
     if sampling is not None:
         return own.model_copy(update={"sampling": sampling, "n_best": count})
     return with_beams(own.model_copy(update={"sampling": None, "n_best": 1}), beam, count)
@@ -225,7 +225,7 @@ def by_judge(
 def enlarged(pixels: Bytes, scale: int) -> Bytes:
     """Repeat each pixel ``scale`` x ``scale`` times. Errors: ``DataError`` for a wrong scale."""
     if not 1 <= scale <= LARGEST_SCALE:
-        raise DataError(f"a scale of {scale}: use 1 to {LARGEST_SCALE}")
+        raise DataError(f"the scale is {scale}. Use 1 to {LARGEST_SCALE}")
     return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
 
 

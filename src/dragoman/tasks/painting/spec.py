@@ -54,7 +54,7 @@ class PaintingSpec(Spec):
         for corpus in recipe.data.corpora:
             if corpus.holds != "captions":
                 raise ValueError(
-                    f"{corpus.name} has no captions for pictures: set holds = captions"
+                    f"{corpus.name} has no captions for pictures. Set holds = captions"
                 )
 
     def check_format(self, corpus: CorpusSettings) -> None:
@@ -89,7 +89,7 @@ class PaintingSpec(Spec):
         if symbols.places + 1 > room:
             raise DataError(
                 f"a picture of {run} has {symbols.places:,} codes, and the model learns "
-                f"{room - 1:,} at most: raise plan.max_target and model.positions.maximum to "
+                f"{room - 1:,} at most. Raise plan.max_target and model.positions.maximum to "
                 f"{symbols.places + 1:,}"
             )
         digest = hash_of_file(own)

@@ -132,14 +132,12 @@ class ServedParser(AskedRun[Parser]):
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
             if not text.strip():
-                raise Refusal(
-                    "no_words", f"{which}: there are no words in it, and so no tree.", text=number
-                )
+                raise Refusal("no_words", f"{which}: it has no words, and so no tree.", text=number)
             try:
                 request = self.predictor.ask(text, settings)
             except TooLongError as error:
                 raise too_long(
-                    error, f"{which}: it {error}. One text is one sentence: cut it into sentences."
+                    error, f"{which}: it {error}. Give one sentence in each text."
                 ) from None
             except DataError as error:
                 raise Refusal("bad_text", f"{which}: {error}.", problem=str(error)) from None

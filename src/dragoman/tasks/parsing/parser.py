@@ -91,8 +91,8 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
                     trees = next(found) if line.strip() else []
                 except TooLongError as error:
                     raise DataError(
-                        f"line {number} {error}. One line is one sentence, its words between "
-                        "spaces: cut it into sentences"
+                        f"line {number} {error}. Give one sentence on each line, with spaces "
+                        "between words"
                     ) from error
                 yield trees
             next(found, None)  # end the search, which frees its places for the next one

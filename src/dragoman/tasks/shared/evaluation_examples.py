@@ -33,8 +33,8 @@ def require_one_file(run: Run, files: Sequence[Path], of: str) -> None:
     """Raise ``DragomanError`` for a second file. ``of``: the contents of the first."""
     if len(files) > 1:
         raise DragomanError(
-            f"{run.folder} is a {run.task.called}: it is measured on one file of {of}; what is "
-            f"{files[1]}?"
+            f"{run.folder} is a {run.task.called}: it is measured on one file of {of}. Leave "
+            f"{files[1]} out"
         )
 
 
@@ -57,7 +57,7 @@ def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:
         one = "a folder" if learned.format == "folders" else "a list of files"
         what = one if wanted == 1 else "two IDX files, of pictures and of their labels,"
         raise DragomanError(
-            f"{run.folder} is measured on {what}, as it was trained on, but {len(files)} are given"
+            f"{run.folder} is measured on {what}, like in training, not on {len(files)}"
         )
     target = str(files[1]) if wanted == 2 else None
     return learned.model_copy(update={"source": str(files[0]), "target": target})

@@ -280,7 +280,8 @@ class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
         run, files = asked.run, asked.files
         if len(files) > 2:
             raise DragomanError(
-                f"a {run.task.called} is measured on one file of {self.one_of}; what is {files[2]}?"
+                f"a {run.task.called} is measured on one file of {self.one_of}. Leave {files[2]} "
+                "out"
             )
         placed = file_at(files, asked.columns, asked.keys, self.corpus)
         if not files:

@@ -60,8 +60,7 @@ class Tags(Form):
             if len(counts) > MOST:
                 raise DataError(
                     f"the examples have more than {MOST:,} different tags, such as "
-                    f"{next(iter(counts))[:60]!r}. Does the tags' column hold the words? Set "
-                    "--columns"
+                    f"{next(iter(counts))[:60]!r}. If the column is wrong, set --columns"
                 )
             for word, tag in zip(words, tags, strict=True):
                 of_words[_compose(word)][tag] += 1
@@ -105,7 +104,7 @@ class Tags(Form):
         counts, usual = parts if len(parts) == 2 else ({}, {})
         sizes = 2 <= len(counts) <= MOST and len(usual) <= _MOST_WORDS
         if not sizes or max(usual.values(), default=0) >= len(counts):
-            raise RunError(f"{path} is damaged: it holds no tags and words")
+            raise RunError(f"{path} is damaged: it contains no tags and words")
         return cls(counts, usual)
 
     def save(self, path: str | os.PathLike[str]) -> None:

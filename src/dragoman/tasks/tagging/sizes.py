@@ -101,4 +101,6 @@ def _refuse(path: str, holds: str, *options: tuple[str, str | None]) -> None:
     """Errors: ``RecipeError`` for the first option that is given."""
     for option, value in options:
         if value is not None:
-            raise RecipeError(f"{option}: {path} holds {holds}, which do not need it")
+            raise RecipeError(
+                f"{option}: {path} contains {holds}, which do not need it. Leave it out"
+            )

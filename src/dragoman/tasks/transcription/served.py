@@ -109,7 +109,7 @@ class ServedTranscriber(FileRun[Transcriber]):
                 run=self.name,
             )
         if request.stream and request.response_format not in ("json", "verbose_json"):
-            raise wrong_field("stream", "a stream is json or verbose_json (response_format)")
+            raise wrong_field("stream", "a stream needs response_format=json or verbose_json")
         if request.seen and request.response_format != "verbose_json":
             raise wrong_field("seen", "seen works only with response_format=verbose_json")
         hidden_cells(request.hidden)

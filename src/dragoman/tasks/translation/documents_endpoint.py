@@ -133,8 +133,8 @@ class KeptDocuments:
         if key not in self._kept:
             raise Refusal(
                 "no_such_document",
-                "There is no such document. It was downloaded, is older than ten minutes, or "
-                "made room for others. Translate it again.",
+                "There is no such document. It was already downloaded, is older than ten minutes, "
+                "or was removed to make room for others. Translate it again.",
             )
         return self._kept[key]
 

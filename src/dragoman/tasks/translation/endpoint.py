@@ -74,7 +74,7 @@ def endpoints(service: Service) -> Endpoints:
         if len(texts) != 1:
             raise Refusal(
                 "one_text_streamed",
-                "A stream translates one text; its sentences come as they go.",
+                "A stream translates only one text. Send each text by itself.",
                 texts=len(texts),
             )
         ((run, detected),) = choices

@@ -55,7 +55,7 @@ class TranslationBuilder(RecipeBuilder):
             looked_at += 1
             written += len(pair.target.encode("utf-8", "surrogateescape"))
         if not looked_at:
-            raise DataError("the corpora hold no pair")
+            raise DataError("the corpora contain no pairs")
         more = sum(1 for _ in pairs)
         length = written / looked_at / _BYTES_A_TOKEN
         return CorpusSummary(looked_at + more, len(different) + more, length=length)

@@ -67,7 +67,8 @@ class TranslateArguments(LinesArguments):
     n_best: int | None = setting(search_settings, default=None)
     """Write this many translations of each line, each with its rank and score."""
     scores: bool = False
-    """Write the score and a tab before each line. With --mbr, the score is the expected chrF."""
+    """Write the score and a tab before each line. With --mbr, the score is the
+    average chrF against all candidates."""
     temperature: float | None = setting(sampling_settings, default=None)
     """Sample instead of searching. Values below 1 favour likely tokens; values above 1 give
     unlikely tokens a better chance."""

@@ -106,8 +106,9 @@ def rows_needed(target: npt.NDArray[Any]) -> int:
 
 
 def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str | None:
-    """Describe, in a message, the sources that have fewer rows than their text needs. None: there
-    are no such sources. ``read``: what a source is, and how many rows are made into one."""
+    """Return a message that describes the sources with fewer rows than their text needs, or None
+    if there are no such sources. ``read``: the settings of the sources: their kind, and how many
+    rows are merged into one."""
     source, target = store.lengths["source"], store.lengths["target"]
     different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}
     rows = np.array([different[length] for length in source.tolist()])

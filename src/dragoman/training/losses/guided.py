@@ -64,7 +64,8 @@ class GuidedAlignment:
         return Sums(sums.loss + self._weight * loss, sums.nll, sums.tokens)
 
     def labels(self, batch: Batch) -> Tensor:
-        """(B, T, S): what each row that has read a token should look at; rows sum to 1 or 0."""
+        """Return (B, T, S): for each target position, the source positions that its attention
+        should cover. Each row sums to 1, or to 0 if its word has no link."""
         source, target = batch.source, batch.target_in
         grid = np.zeros((len(batch), target.layout.longest, source.layout.longest), np.float32)
         parts = zip(
