@@ -9,10 +9,11 @@
 
 Every program is measured beside ours, in the precision in which ours is faster on this machine:
 both are started anew from the same weights and see the same updates in the same order, at the same
-learning rates, in turns of a few updates, each in a process (and an environment) of its own. First both are warmed up until their rates are flat, then some
-turns are timed (``turns.py``); the row is written, and the next program follows. Tokens are real
-target tokens, end symbols counted. Kinds: ours; shipped (a plain loop, or a toolkit's own step);
-tuned (glibc told to keep memory, eager attention, fused Adam).
+learning rates, in turns of a few updates, each in a process (and an environment) of its own. First
+both are warmed up until their rates are flat, then some turns are timed (``turns.py``); the row is
+written, and the next program follows. Tokens are real target tokens, end symbols counted. Kinds:
+ours; shipped (a plain loop, or a toolkit's own step); tuned (glibc told to keep memory, eager
+attention, fused Adam).
 
 What runs is what the machine has: bf16 only where the processor multiplies it itself, native
 kernels only where there are some. The share is of the rate of matrix products in the row's own
