@@ -7,12 +7,13 @@
     python benchmarks/train.py --device cuda                base and big, on a GPU
     python benchmarks/train.py --resume                     goes on where an earlier call ended
 
-Every program is measured beside ours: both are started anew from the same weights and see the same
-updates in the same order, at the same learning rates, in turns of a few updates, each in a process
-(and an environment) of its own. First both are warmed up until their rates are flat, then some
-turns are timed (``turns.py``); the row is written, and the next program follows. Tokens are real
-target tokens, end symbols counted. Kinds: ours; shipped (a plain loop, or a toolkit's own step);
-tuned (glibc told to keep memory, eager attention, fused Adam).
+Every program is measured beside ours, in the precision in which ours is faster on this machine:
+both are started anew from the same weights and see the same updates in the same order, at the same
+learning rates, in turns of a few updates, each in a process (and an environment) of its own. First
+both are warmed up until their rates are flat, then some turns are timed (``turns.py``); the row is
+written, and the next program follows. Tokens are real target tokens, end symbols counted. Kinds:
+ours; shipped (a plain loop, or a toolkit's own step); tuned (glibc told to keep memory, eager
+attention, fused Adam).
 
 What runs is what the machine has: bf16 only where the processor multiplies it itself, native
 kernels only where there are some. The share is of the rate of matrix products in the row's own
@@ -41,7 +42,7 @@ from peak import tiles_rate
 from peers import Stopped
 from provenance import Watch, machine
 from results import Results, Row
-from training.systems import Program, System, programs, wanted
+from training.systems import Program, System, programs, quickest_of_ours, wanted
 from translating.works import lines_of
 from turns import MOST, take_turns
 
@@ -316,13 +317,15 @@ def main() -> None:
     for name in arguments.work or OF_DEVICE[arguments.device]:
         with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
             write_work(Path(folder), arguments, WORKS[name])
+            turn = arguments.turn or WORKS[name]["turn"]
+            ours = quickest_of_ours(every, Path(folder), turn)
             for program in every:
                 row = {"work": name, "system": program.name, "kind": program.kind,
                        "precision": program.precision}  # fmt: skip
                 if not wanted(arguments, program, name) or (arguments.resume and results.has(row)):
                     continue
                 try:
-                    results.store(measure(name, Path(folder), arguments, every[0], program))
+                    results.store(measure(name, Path(folder), arguments, ours, program))
                 except Stopped as error:
                     stopped.append(str(error))
                     print(error, file=sys.stderr)

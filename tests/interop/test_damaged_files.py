@@ -327,6 +327,24 @@ def test_an_interrupted_import_leaves_nothing(
     assert list(tmp_path.iterdir()) == [packed]
 
 
+def test_an_interrupted_export_leaves_nothing(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dragoman: Dragoman
+) -> None:
+    def interrupted(*_: object) -> None:
+        assert len(list(tmp_path.iterdir())) == 2
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    import_model(folders["hf"], tmp_path / "run", ("en", "de"))
+    monkeypatch.setattr("dragoman.interop.to_huggingface.write", interrupted)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        told = dragoman("export", tmp_path / "run", "--to", "huggingface", tmp_path / "made")
+        assert told.code == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert list(tmp_path.iterdir()) == [tmp_path / "run"]
+
+
 def test_what_is_no_model_is_named_for_what_it_is(folders: dict[str, Path], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "empty").mkdir()

@@ -21,7 +21,7 @@ constexpr int64_t OUTPUTS = TILE_ROWS, LEAST_OUTPUTS = 60, MOST_OUTPUTS = 264, M
 
 namespace {
 
-constexpr int64_t SUM_ROWS = 256;  // rows of x and dy that are packed and summed at a time
+constexpr int64_t SUM_ROWS = 128;  // rows of x and dy that are packed and summed at a time
 
 // Row pairs (bf16) or rows (fp32) of x, a panel's columns from `first`, as steps of a panel.
 #if defined(__AVX512BF16__)

@@ -122,6 +122,15 @@ static ALWAYS_INLINE void add_bias(const float *bias, int64_t column, int64_t wi
   }
 }
 
+// A `prepare` of `product`: what `finish` will read or write of a row-major array.
+template <class T>
+static ALWAYS_INLINE auto fetch_panel(const T *first, int64_t row) {
+  const int64_t size = sizeof(T);
+  return [=](int64_t i, int64_t count, int64_t column) {
+    fetch_rows(first + i * row + column, row * size, count, PANEL * size);
+  };
+}
+
 template <class T>
 static void forward(const T *x, int64_t x_row, const uint32_t *weight, const float *bias, T *out,
                     int64_t out_row, int64_t rows, int64_t outputs, int64_t inputs) {
@@ -129,7 +138,8 @@ static void forward(const T *x, int64_t x_row, const uint32_t *weight, const flo
                       [=](int64_t i, int64_t column, int64_t width, Sums sums) {
                         add_bias(bias, column, width, sums);
                         store_row(out + i * out_row + column, width, sums);
-                      });
+                      },
+                      fetch_panel(out, out_row));
 }
 
 // Dropout(ReLU(x Wᵀ + b))
@@ -154,7 +164,8 @@ static void forward_relu(const T *x, int64_t x_row, const uint32_t *weight, cons
           for (int v = 0; v < PANEL_VECTORS; v++) sums.v[v] = sums.v[v] * f[v];
         }
         store_row(out + i * out_row + column, width, sums);
-      });
+      },
+      fetch_panel(out, out_row));
 }
 
 // dx = dy W; with `hidden`, the output of forward_relu that x stands for, the gradient goes through
@@ -164,6 +175,7 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
                            int64_t dx_row, int64_t rows, int64_t outputs, int64_t inputs,
                            const T *hidden, int64_t hidden_row, float rate) {
   const Vec scale = all(Dropout(rate).scale);
+  const auto fetch_out = fetch_panel(dx, dx_row), fetch_hidden = fetch_panel(hidden, hidden_row);
   const auto through = [=](const T *h, int64_t left, Vec v) {
     return left > 0 ? where(greater(load(h, left), zero()), v * scale, zero()) : v;
   };
@@ -180,9 +192,8 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
         store_row(dx + i * dx_row + column, width, sums);
       },
       [=](int64_t i, int64_t count, int64_t column) {
-        if (hidden == nullptr) return;
-        fetch_rows(hidden + i * hidden_row + column, hidden_row * static_cast<int64_t>(sizeof(T)),
-                   count, PANEL * static_cast<int64_t>(sizeof(T)));
+        fetch_out(i, count, column);
+        if (hidden != nullptr) fetch_hidden(i, count, column);
       });
 }
 
