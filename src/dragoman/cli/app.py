@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import Any
@@ -102,6 +103,9 @@ def main() -> None:
             # Text is UTF-8 in any locale: a translation must not fail at its first umlaut.
             stream.reconfigure(encoding="utf-8", errors=UNREADABLE)
     keep_to_quota(os.environ)
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # to delete temporary files
     try:
         app(prog_name="dragoman")
     except DragomanError as error:

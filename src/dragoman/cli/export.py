@@ -42,18 +42,12 @@ def export(args: ExportArguments) -> None:
     """
     from dragoman.interop.export import export_run
     from dragoman.tasks.catalogue import opened_run
-    from dragoman.training.interrupt import Interrupted, StopRequest
 
     if args.to is None:
         raise DragomanError("set the program: --to huggingface, --to ctranslate2 or --to argos")
     if args.folder.exists() and not (args.folder.is_dir() and not any(args.folder.iterdir())):
         raise DragomanError(f"{args.folder} already exists. Give a new folder")
-    stop = StopRequest()
-    try:
-        with stop.listening(), stop.interruptible():
-            made = export_run(opened_run(args.run), args.to, args.folder, args.license)
-    except Interrupted:
-        raise typer.Exit(130) from None
+    made = export_run(opened_run(args.run), args.to, args.folder, args.license)
     if args.license is None:
         typer.echo("the card states no licence: to state one, use --license", err=True)
     typer.echo(f"{made} is written; {args.folder / 'README.md'} says how it is used")

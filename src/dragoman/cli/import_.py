@@ -41,18 +41,12 @@ def import_(args: ImportArguments) -> None:
     from dragoman.interop.folder import import_model
     from dragoman.runs.run import refuse_occupied
     from dragoman.sizing.languages import given_languages
-    from dragoman.training.interrupt import Interrupted, StopRequest
 
     if args.to is None:
         raise DragomanError("set the folder of the new run: --to RUN")
     refuse_occupied(args.to)
     pair = given_languages(args.languages, []) if args.languages else None
-    stop = StopRequest()
-    try:
-        with stop.listening(), stop.interruptible():
-            said = import_model(args.model, args.to, pair, args.tag)
-    except Interrupted:
-        raise typer.Exit(130) from None
+    said = import_model(args.model, args.to, pair, args.tag)
     for line in said:
         typer.echo(line, err=True)
     typer.echo(f"{args.to} is a run now: dragoman translate {args.to} FILE")
