@@ -18,6 +18,7 @@ FAMILIES = {
     "AVX2 alone": ("train-avx2", "translate-avx2"),
     "AVX-VNNI": (None, "translate-avxvnni"),
     "Intel, AMX": ("train-amx", "translate-amx"),
+    "Intel, AVX-512 with bf16, without AMX": ("train-intel", None),
 }
 """The files of each: of training and of translating."""
 
@@ -41,7 +42,7 @@ def _trained(folder: Path, file: str | None) -> Iterator[str]:
         yield _least(peers)
 
 
-def _translated(folder: Path, file: str) -> Iterator[str]:
+def _translated(folder: Path, file: str | None) -> Iterator[str]:
     rows = _rows(folder, file)
     for work in WORKS:
         peers = [

@@ -384,6 +384,7 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "train": train,
     "train-avx2": train,
     "train-amx": train,
+    "train-intel": train,
     "translate": translate,
     "translate-avx2": translate,
     "translate-avxvnni": translate,

@@ -84,7 +84,7 @@ def test_what_a_compiler_gains_is_what_was_measured() -> None:
             for row in rows(name)
             if row["system"] == "dragoman, plain torch" and row["work"] == "train-d256"
         )
-        for name in ("train", "train-avx2", "train-amx")
+        for name in ("train", "train-avx2", "train-amx", "train-intel")
     ]
     text = page("install.md")
     assert f"translation is {span(iter(translated))} times as fast" in text
