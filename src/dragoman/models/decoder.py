@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.encoding import around_of, parts_of
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
+from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.search_states import CachedState
-from dragoman.models.settings import DecoderSettings
+from dragoman.models.settings import DecoderSettings, RecurrentDecoderSettings
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout
@@ -92,7 +92,31 @@ class DecoderState(CachedState):
         )
 
 
-class Decoder(Writing):
+class OnlyWriting(Advancing):
+    """A model without an encoder: its embedding and its output layer, and sources in which nothing
+    stands."""
+
+    def __init__(
+        self, settings: DecoderSettings | RecurrentDecoderSettings, target_vocabulary: int
+    ) -> None:
+        super().__init__()
+        self.settings, width = settings, settings.model_dim
+        self.embedding = Embedding(target_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.embedding if self.output is None else self.output
+
+    def encode(self, source: Sequences) -> Memory:
+        """A memory of B sources in which nothing stands."""
+        layout, table = source.layout, self.embedding
+        # What a search keeps is of the precision that the layers compute in.
+        none = torch.empty(0, table.weight.shape[1], dtype=table.dtype, device=layout.device)
+        return Memory(none, Layout([0] * layout.batch, layout.device))
+
+
+class Decoder(OnlyWriting):
     """A decoder alone: an embedding, layers, and an output."""
 
     settings: DecoderSettings
@@ -101,11 +125,8 @@ class Decoder(Writing):
         self, settings: DecoderSettings, source_vocabulary: int, target_vocabulary: int
     ) -> None:
         """``source_vocabulary`` is not used: nothing is read."""
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings, target_vocabulary)
         width = settings.model_dim
-        self.embedding = Embedding(target_vocabulary, width)
-        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
         self.positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
         self.layers: Stack[Layer] = Stack(
@@ -121,17 +142,6 @@ class Decoder(Writing):
             for number, one in enumerate(attentions)
         )
 
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self.embedding if self.output is None else self.output
-
-    def encode(self, source: Sequences) -> Memory:
-        """A memory of B sources in which nothing stands."""
-        layout = source.layout
-        none = torch.empty(0, dtype=torch.int64, device=layout.device)
-        # Embedded, so that what a search keeps is of the precision that the layers compute in.
-        return Memory(self._embed(none, none), Layout([0] * layout.batch, layout.device))
-
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         x = self._embed(target_in.values, layout.positions, layout.row_keys)
@@ -142,7 +152,7 @@ class Decoder(Writing):
     def start(self, memory: Memory) -> DecoderState:
         return DecoderState(self, memory)
 
-    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, DecoderState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
         x = self._embed(tokens.flatten(), cache.places(new).flatten())  # (N x t, D)
@@ -151,7 +161,7 @@ class Decoder(Writing):
             x = layer.step(x, new, past)
         cache.end(new)
         x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
-        return self.project(x if self.norm is None else self.norm(x))
+        return x if self.norm is None else self.norm.forward(x)
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         word = self.embedding(tokens) * self.settings.embedding_scale

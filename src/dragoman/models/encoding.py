@@ -16,15 +16,21 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
-from dragoman.models.interface import Memory
-from dragoman.models.settings import UNKNOWN, StackSettings, TransformerSettings
+from dragoman.models.interface import Advancing, Memory
+from dragoman.models.settings import (
+    UNKNOWN,
+    ConvolutionalSettings,
+    RecurrentSettings,
+    StackSettings,
+    TransformerSettings,
+)
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
 from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, LayerParts
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding
+from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
 from dragoman.sources.shared.settings import RowsSource
@@ -63,7 +69,43 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
     return FRONT_ENDS[name](width, **sizes)
 
 
-def parts_of(settings: TransformerSettings | StackSettings) -> LayerParts:
+class EncoderDecoder(Advancing):
+    """A model that reads with an encoder and writes with a decoder: its embeddings and its output
+    layer, of which ``settings.tie`` makes one matrix."""
+
+    source_embedding: Embedding
+    """The token embedding; a model that reads rows has none."""
+
+    def __init__(
+        self,
+        settings: TransformerSettings | RecurrentSettings | ConvolutionalSettings,
+        source: SourceInput,
+        target_vocabulary: int,
+        width: int | None = None,
+    ) -> None:
+        """``width``: the width of the embeddings, if it is not that of the model."""
+        super().__init__()
+        self.settings, tie = settings, settings.tie
+        width = width or settings.model_dim
+        self.front_end = front_end(source, width)
+        if isinstance(source, int):
+            self.source_embedding = Embedding(source, width)
+        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
+        self.output = (
+            Linear(settings.model_dim, target_vocabulary, bias=False) if tie == "none" else None
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.written_embedding if self.output is None else self.output
+
+    @property
+    def written_embedding(self) -> Embedding:
+        """The embedding of the tokens that the model writes."""
+        return self.source_embedding if self.target_embedding is None else self.target_embedding
+
+
+def parts_of(settings: StackSettings) -> LayerParts:
     """The settings of each layer of such a model."""
     return LayerParts(
         model_dim=settings.model_dim,
@@ -75,7 +117,7 @@ def parts_of(settings: TransformerSettings | StackSettings) -> LayerParts:
     )
 
 
-def around_of(settings: TransformerSettings | StackSettings) -> Around:
+def around_of(settings: StackSettings) -> Around:
     """The settings of the norm, residual connection and dropout of each sub-layer."""
     return Around(
         norm=settings.norm,

@@ -25,14 +25,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.decoder import OnlyWriting
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory
 from dragoman.models.settings import RecurrentDecoderSettings
 from dragoman.native.dropout import numbers
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.lstm import Lstm
 
 Carried = list[tuple[Tensor, Tensor]]
@@ -71,7 +71,7 @@ class RecurrentDecoderState(DecodeState):
         self._lengths = F.pad(self._lengths, (0, memory.layout.batch))
 
 
-class RecurrentDecoder(Advancing):
+class RecurrentDecoder(OnlyWriting):
     """LSTM layers without an encoder: an embedding, layers, and an output."""
 
     settings: RecurrentDecoderSettings
@@ -80,13 +80,10 @@ class RecurrentDecoder(Advancing):
         self, settings: RecurrentDecoderSettings, source_vocabulary: int, target_vocabulary: int
     ) -> None:
         """``source_vocabulary`` is not used: nothing is read."""
-        super().__init__()
-        self.settings = settings
-        width = settings.model_dim
-        self.embedding = Embedding(target_vocabulary, width)
-        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        super().__init__(settings, target_vocabulary)
+        widths = (settings.model_dim, *settings.widths)
         self.layers: Stack[Lstm] = Stack(
-            [Lstm(inputs, outputs) for inputs, outputs in pairwise((width, *settings.widths))]
+            [Lstm(inputs, outputs) for inputs, outputs in pairwise(widths)]
         )
         self.dropout = Dropout(settings.dropout)
         self.embedding_dropout = Dropout(settings.embedding_dropout)
@@ -95,17 +92,6 @@ class RecurrentDecoder(Advancing):
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
         return ()
-
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self.embedding if self.output is None else self.output
-
-    def encode(self, source: Sequences) -> Memory:
-        """A memory of B sources in which nothing stands."""
-        layout = source.layout
-        none = torch.empty(0, dtype=torch.int64, device=layout.device)
-        # Embedded, so that it is of the precision that the layers compute in.
-        return Memory(self._embed(none), Layout([0] * layout.batch, layout.device))
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
@@ -67,19 +68,13 @@ class ModelSettings(Settings):
         return {"model_dim": self.model_dim}
 
 
-class TransformerSettings(ModelSettings):
-    """A Transformer. The defaults are the paper's base model (table 3)."""
+class StackSettings(ModelSettings):
+    """What every model of self-attention and feed-forward layers has."""
 
-    kind: Literal["transformer"] = "transformer"
-    """The kind of model."""
     model_dim: int = Field(512, ge=1, le=65_536)
     """The width of embeddings and layers (d_model)."""
     ffn_dim: int = Field(2048, ge=1, le=1_000_000)
     """The inner width of the feed-forward layers (d_ff)."""
-    encoder_layers: int = Field(6, ge=1, le=256)
-    """The number of encoder layers (N)."""
-    decoder_layers: int = Field(6, ge=1, le=256)
-    """The number of decoder layers (N)."""
     attention: AttentionSettings = AttentionSettings()
     """Heads and their widths."""
     dropout: float = Field(0.1, ge=0, lt=1)
@@ -102,6 +97,44 @@ class TransformerSettings(ModelSettings):
     """How positions are encoded."""
     scale_embeddings: bool = True
     """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
+
+    @property
+    def embedding_scale(self) -> float:
+        """The number that embeddings are multiplied by."""
+        return math.sqrt(self.model_dim) if self.scale_embeddings else 1.0
+
+    @property
+    def longest(self) -> int | None:
+        return self.positions.maximum if self.positions.kind == "learned" else None
+
+    @property
+    @abstractmethod
+    def stacks(self) -> tuple[int, int]:
+        """The numbers of layers of the encoder and the decoder."""
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        heads, (encoder_layers, decoder_layers) = self.attention.num_heads, self.stacks
+        return {
+            "model_dim": self.model_dim,
+            "ffn_dim": self.ffn_dim,
+            "heads": heads,
+            "key_width": self.attention.key_width or self.model_dim // heads,
+            "encoder_layers": encoder_layers,
+            "decoder_layers": decoder_layers,
+            "norm": self.norm,
+        }
+
+
+class TransformerSettings(StackSettings):
+    """A Transformer. The defaults are the paper's base model (table 3)."""
+
+    kind: Literal["transformer"] = "transformer"
+    """The kind of model."""
+    encoder_layers: int = Field(6, ge=1, le=256)
+    """The number of encoder layers (N)."""
+    decoder_layers: int = Field(6, ge=1, le=256)
+    """The number of decoder layers (N)."""
     zero_start: bool = False
     """Use zeros as the embedding of the start symbol ``<s>`` of an output, so that only its
     position is read (Marian)."""
@@ -121,21 +154,12 @@ class TransformerSettings(ModelSettings):
         return self.tie == "all"
 
     @property
-    def embedding_scale(self) -> float:
-        """The number that embeddings are multiplied by."""
-        return _embedding_scale(self)
-
-    @property
-    def longest(self) -> int | None:
-        return self.positions.maximum if self.positions.kind == "learned" else None
-
-    @property
     def cross_heads(self) -> tuple[int, ...]:
         return (self.attention.num_heads,) * self.decoder_layers
 
     @property
-    def sizes(self) -> dict[str, int | str]:
-        return _sizes_of_stacks(self, self.encoder_layers, self.decoder_layers)
+    def stacks(self) -> tuple[int, int]:
+        return self.encoder_layers, self.decoder_layers
 
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
@@ -274,51 +298,20 @@ class ConvolutionalSettings(ModelSettings):
         return self
 
 
-class StackSettings(ModelSettings):
+class SingleStackSettings(StackSettings):
     """A stack of self-attention and feed-forward layers."""
 
-    model_dim: int = Field(512, ge=1, le=65_536)
-    """The width of embeddings and layers (d_model)."""
-    ffn_dim: int = Field(2048, ge=1, le=1_000_000)
-    """The inner width of the feed-forward layers (d_ff)."""
     layers: int = Field(6, ge=1, le=256)
     """The number of layers (N)."""
-    attention: AttentionSettings = AttentionSettings()
-    """Heads and their widths."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
-    activation: Activation = "relu"
-    """The activation function of the feed-forward layers. relu: max(0, x) (the paper); swish: x
-    times the sigmoid of x; gelu: x times the normal distribution function, exactly (GPT, BERT)."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout inside the feed-forward layers, after the activation."""
     norm: Norm = "pre"
     """Layer normalisation. pre: before each sub-layer (GPT-2 and later); post: after the residual
     sum (the paper, BERT); none: nowhere."""
-    norm_epsilon: float = Field(NORM_EPSILON, gt=0, le=1)
-    """The number that layer normalisation adds to the variance."""
-    residual: bool = True
-    """Residual connections around each sub-layer (the paper)."""
-    positions: PositionSettings = PositionSettings()
-    """How positions are encoded; the encodings are added."""
-    scale_embeddings: bool = True
-    """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
     tie: bool = True
     """Use one matrix for the input embeddings and the output layer."""
 
     @property
-    def embedding_scale(self) -> float:
-        """The number that embeddings are multiplied by."""
-        return _embedding_scale(self)
-
-    @property
-    def longest(self) -> int | None:
-        return self.positions.maximum if self.positions.kind == "learned" else None
-
-    @property
-    def sizes(self) -> dict[str, int | str]:
-        layers = (0, self.layers) if self.writes else (self.layers, 0)
-        return _sizes_of_stacks(self, *layers)
+    def stacks(self) -> tuple[int, int]:
+        return (0, self.layers) if self.writes else (self.layers, 0)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -337,7 +330,7 @@ class StackSettings(ModelSettings):
         return self
 
 
-class DecoderSettings(StackSettings):
+class DecoderSettings(SingleStackSettings):
     """A Transformer decoder without an encoder, for language models (GPT's architecture)."""
 
     kind: Literal["decoder"] = "decoder"
@@ -346,7 +339,7 @@ class DecoderSettings(StackSettings):
     reads: ClassVar[bool] = False
 
 
-class EncoderSettings(StackSettings):
+class EncoderSettings(SingleStackSettings):
     """A Transformer encoder without a decoder, for masked models, classifiers and taggers (BERT's
     architecture). It predicts something for each token, or for the whole text."""
 
@@ -437,25 +430,6 @@ class CodesSettings(ModelSettings):
                 f"levels make {math.prod(self.levels):,} codes, more than {_MOST_CODES:,}"
             )
         return self
-
-
-def _embedding_scale(model: TransformerSettings | StackSettings) -> float:
-    return math.sqrt(model.model_dim) if model.scale_embeddings else 1.0
-
-
-def _sizes_of_stacks(
-    model: TransformerSettings | StackSettings, encoder_layers: int, decoder_layers: int
-) -> dict[str, int | str]:
-    heads = model.attention.num_heads
-    return {
-        "model_dim": model.model_dim,
-        "ffn_dim": model.ffn_dim,
-        "heads": heads,
-        "key_width": model.attention.key_width or model.model_dim // heads,
-        "encoder_layers": encoder_layers,
-        "decoder_layers": decoder_layers,
-        "norm": model.norm,
-    }
 
 
 def check_line(positions: PositionSettings) -> None:

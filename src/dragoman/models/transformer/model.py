@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.encoding import (
+    EncoderDecoder,
     SourceInput,
     attended,
     embed_source,
-    front_end,
     parts_of,
     read,
 )
-from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory, Part
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part
 from dragoman.models.search_states import CachedState
 from dragoman.models.settings import BEGIN, TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord, followed
@@ -34,7 +34,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Computing, Embedding, Linear, Precision
+from dragoman.nn.linear import Computing, Precision
 from dragoman.nn.positions import Positions
 
 
@@ -82,22 +82,17 @@ class TransformerState(CachedState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(Advancing, Computing):
+class Transformer(EncoderDecoder, Computing):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
     """
 
     settings: TransformerSettings
-    source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
 
     def __init__(
         self, settings: TransformerSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
-        super().__init__()
-        self.settings = settings
-        self.embedding_scale = settings.embedding_scale
         positions, width = settings.positions, settings.model_dim
         own = width
         if positions.combine == "concatenate":
@@ -105,14 +100,9 @@ class Transformer(Advancing, Computing):
             own = width - positions.width
         if settings.tie == "all":
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
+        super().__init__(settings, source_vocabulary, target_vocabulary, own)
+        self.embedding_scale = settings.embedding_scale
         layer = parts_of(settings)
-        self.front_end = front_end(source_vocabulary, own)
-        if isinstance(source_vocabulary, int):
-            self.source_embedding = Embedding(source_vocabulary, own)
-        self.target_embedding = None if settings.tie == "all" else Embedding(target_vocabulary, own)
-        self.output = (
-            Linear(width, target_vocabulary, bias=False) if settings.tie == "none" else None
-        )
         if settings.output_bias:
             self.output_bias = nn.Parameter(torch.zeros(target_vocabulary))
         self.source_positions = Positions(positions, positions.width or width)
@@ -226,7 +216,7 @@ class Transformer(Advancing, Computing):
         rows = embed(
             tokens,
             positions,
-            self._target_embedding,
+            self.written_embedding,
             self.target_positions,
             self.dropout,
             scale=self.embedding_scale,
@@ -236,7 +226,7 @@ class Transformer(Advancing, Computing):
         if not self.settings.zero_start:
             return rows
         starts = (tokens == BEGIN).nonzero()[:, 0]
-        weight = self._target_embedding.weight
+        weight = self.written_embedding.weight
         only_positions = placed(
             weight.new_zeros(len(starts), weight.shape[1]),
             positions[starts],
@@ -249,7 +239,7 @@ class Transformer(Advancing, Computing):
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         of_source, places = side == "source", torch.arange(len(tokens))
-        embedding = self.source_embedding if of_source else self._target_embedding
+        embedding = self.source_embedding if of_source else self.written_embedding
         encoding = self.source_positions if of_source else self.target_positions
         word = embedding(tokens) * self.embedding_scale
         if self.settings.zero_start and not of_source:
@@ -262,10 +252,6 @@ class Transformer(Advancing, Computing):
         word, place = F.pad(word, (0, place.shape[1])), F.pad(place, (word.shape[1], 0))
         return {"embedding": word, "position": place, "sum": word + place}
 
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self._target_embedding if self.output is None else self.output
-
     # ---- inside
 
     def _attending(self) -> Iterator[tuple[Part, int, MultiHeadAttention]]:
@@ -275,7 +261,3 @@ class Transformer(Advancing, Computing):
         for number, decoding in enumerate(self.decoder):
             yield "decoder", number, decoding.self_attention
             yield "cross", number, decoding.cross_attention
-
-    @property
-    def _target_embedding(self) -> Embedding:
-        return self.source_embedding if self.target_embedding is None else self.target_embedding
