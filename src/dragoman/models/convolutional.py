@@ -256,9 +256,6 @@ class _AllAtOnce:
             return found * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
         probes.offer_weights(layer.name, weights[:, None])
-        probe = probes.probe()
-        if probe is not None:
-            probe.take_attention(layer.name, weights[:, None])
         return seen_by_probe(layer.name, layout.pack(out)) * self._factor
 
 

@@ -14,61 +14,17 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dragoman.models.encoding import around_of, parts_of
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.search_states import CachedState
 from dragoman.models.settings import DecoderSettings, RecurrentDecoderSettings
-from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import FeedForward, Stack, show
+from dragoman.nn.layers import Around, EncoderLayer, Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-
-
-class Layer(nn.Module):
-    """One layer: masked self-attention, then feed-forward."""
-
-    def __init__(self, settings: DecoderSettings, name: str) -> None:
-        super().__init__()
-        width = settings.model_dim
-        self.name = name
-        self.around = around_of(settings)
-        self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
-        self.attention_norm = self.around.new_norm(width, f"{name}.attention")
-        self.feed_forward = FeedForward(parts_of(settings))
-        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
-
-    def forward(self, x: Tensor, layout: Layout) -> Tensor:
-        """All positions at once: (P, D) -> (P, D)."""
-
-        def look_back(y: Tensor) -> Tensor:
-            return self.attention(y, layout, y, layout, causal=True)  # type: ignore[no-any-return]
-
-        row_keys = layout.row_keys if self.training else None
-        x = self.around(x, look_back, self.attention_norm, row_keys)
-        return self._feed(x, row_keys)
-
-    def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
-        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
-
-        def look_back(y: Tensor) -> Tensor:
-            return self.attention.step(y, new, cache)
-
-        x = self.around(x, look_back, self.attention_norm, None)
-        return self._feed(x, None)
-
-    def _feed(self, x: Tensor, row_keys: Tensor | None) -> Tensor:
-        def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
-
-        x = self.around(x, feed, self.feed_forward_norm, row_keys)
-        show(self.name, x)
-        return x
 
 
 class DecoderState(CachedState):
@@ -129,10 +85,10 @@ class Decoder(OnlyWriting):
         width = settings.model_dim
         self.positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
-        self.layers: Stack[Layer] = Stack(
-            [Layer(settings, f"layers.{number}") for number in range(settings.layers)]
+        self.layers: Stack[EncoderLayer] = Stack(
+            [EncoderLayer(settings, f"layers.{number}") for number in range(settings.layers)]
         )
-        self.norm = around_of(settings).last_norm(width)
+        self.norm = Around(settings).last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -146,7 +102,7 @@ class Decoder(OnlyWriting):
         layout = target_in.layout
         x = self._embed(target_in.values, layout.positions, layout.row_keys)
         for layer in self.layers:
-            x = layer(x, layout)
+            x = layer(x, layout, causal=True)
         return x if self.norm is None else self.norm.forward(x)
 
     def start(self, memory: Memory) -> DecoderState:

@@ -21,18 +21,16 @@ from dragoman.models.settings import (
     UNKNOWN,
     ConvolutionalSettings,
     RecurrentSettings,
-    StackSettings,
     TransformerSettings,
 )
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
-from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, LayerParts
+from dragoman.nn.layers import EncoderLayer, LayerNorm
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-from dragoman.nn.settings import PositionSettings
 from dragoman.sources.shared.settings import RowsSource
 
 SourceInput = int | RowsSource
@@ -105,28 +103,6 @@ class EncoderDecoder(Advancing):
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
 
-def parts_of(settings: StackSettings) -> LayerParts:
-    """The settings of each layer of such a model."""
-    return LayerParts(
-        model_dim=settings.model_dim,
-        ffn_dim=settings.ffn_dim,
-        attention=settings.attention,
-        activation=settings.activation,
-        activation_dropout=settings.activation_dropout,
-        around=around_of(settings),
-    )
-
-
-def around_of(settings: StackSettings) -> Around:
-    """The settings of the norm, residual connection and dropout of each sub-layer."""
-    return Around(
-        norm=settings.norm,
-        residual=settings.residual,
-        dropout=settings.dropout,
-        norm_epsilon=settings.norm_epsilon,
-    )
-
-
 class Embedded(NamedTuple):
     """The input of the first layer, for a batch of sources."""
 
@@ -149,17 +125,16 @@ def embed_source(
     An open probe may switch positions off."""
     if isinstance(before, FrontEnd):
         source = before(source)
-    layout, lengths, combine = source.layout, None, encoding.settings.combine
+    layout, lengths = source.layout, None
     if encoding.settings.kind == "normalised":
         lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
     probe = probes.probe()
     if probe is not None and probe.positions_off:
-        encoding = Positions(PositionSettings(kind="none"), encoding.width)
+        off = encoding.settings.model_copy(update={"kind": "none"})
+        encoding = Positions(off, encoding.width)
     if isinstance(before, FrontEnd):
         places = layout.positions, encoding, dropout
-        rows = placed(
-            source.values, *places, combine=combine, lengths=lengths, row_keys=layout.row_keys
-        )
+        rows = placed(source.values, *places, lengths=lengths, row_keys=layout.row_keys)
         return Embedded(rows, layout, None)
     rows = embed(
         source.values,
@@ -168,7 +143,6 @@ def embed_source(
         encoding,
         dropout,
         scale=scale,
-        combine=combine,
         lengths=lengths,
         row_keys=layout.row_keys,
     )

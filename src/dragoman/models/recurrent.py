@@ -41,7 +41,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Computing, Embedding, Linear, Precision
+from dragoman.nn.linear import Computing, Embedding, Linear
 from dragoman.nn.lstm import Lstm
 from dragoman.nn.recurrence import Steps
 
@@ -53,9 +53,6 @@ class Energy(Computing):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(1, width))
         nn.init.xavier_uniform_(self.weight)
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Nothing to choose: v takes the type of the rows that it is multiplied by."""
 
     def forward(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
         """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""
@@ -278,12 +275,9 @@ class Recurrent(EncoderDecoder):
             )
             outs.append(out)
             seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
-        probe = probes.probe()
-        if probe is not None or probes.guide_of(CROSS) is not None:
-            weights = torch.cat(seen, dim=1)[steps.ranks][:, None]  # (B, 1, T, S)
-            probes.offer_weights(CROSS, weights)
-            if probe is not None:
-                probe.take_attention(CROSS, weights)
+        if probes.probe() is not None or probes.guide_of(CROSS) is not None:
+            # (B, 1, T, S)
+            probes.offer_weights(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
         return torch.cat(outs)[steps.places]
 
     def _combine(self, rows: Tensor, context: Tensor) -> Tensor:
@@ -320,8 +314,6 @@ class Recurrent(EncoderDecoder):
             return native.attention(query, *of_source, *places, heads=1, scale=self._scale)
         found, weights = self._attend(layout.pad(query), self._source(memory))
         probes.offer_weights(CROSS, weights[:, None])
-        if probe is not None:
-            probe.take_attention(CROSS, weights[:, None])
         return layout.pack(found)
 
     # Dropout

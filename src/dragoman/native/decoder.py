@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from ctypes import addressof, c_int64, c_uint8, c_void_p, cast
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,17 +46,10 @@ class _DecoderKernels:
     step: Any
     best: Any
 
-    @classmethod
-    def bind(cls) -> _DecoderKernels | None:
-        found = {each.name: loader.function(f"decode_{each.name}") for each in fields(cls)}
-        if any(function is None for function in found.values()):
-            return None
-        return cls(**found)
-
 
 def supported() -> bool:
     """True if this machine has the decoder's kernels."""
-    return _DecoderKernels.bind() is not None
+    return loader.bound(_DecoderKernels, "decode") is not None
 
 
 class NativeModel:
@@ -64,7 +57,7 @@ class NativeModel:
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
         """Allocates room for the weights; ``pack`` or another model's ``parts`` fill it."""
-        kernels = _DecoderKernels.bind()
+        kernels = loader.bound(_DecoderKernels, "decode")
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
         self._handle: int = kernels.model_new(addressof(shape), addressof(factors))

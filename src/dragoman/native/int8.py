@@ -10,7 +10,7 @@ P rows, K inputs, N outputs, g groups of outputs.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -36,15 +36,10 @@ class _Int8Kernels:
     lstm: Any
     recur: Any
 
-    @classmethod
-    def bind(cls) -> _Int8Kernels | None:
-        found = {each.name: loader.function(f"int8_{each.name}") for each in fields(cls)}
-        return None if None in found.values() else cls(**found)
-
 
 def supported() -> bool:
     """True if this machine has the int8 kernels."""
-    return _Int8Kernels.bind() is not None
+    return loader.bound(_Int8Kernels, "int8") is not None
 
 
 class Int8Map:
@@ -59,7 +54,7 @@ class Int8Map:
     """The type of rows and results."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, groups: int = 1) -> None:
-        kernels = _Int8Kernels.bind()
+        kernels = loader.bound(_Int8Kernels, "int8")
         assert kernels is not None, "ask supported() first"
         self._kernels = kernels
         weight = weight.detach().float().contiguous()

@@ -23,10 +23,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.base.errors import DragomanError
 from dragoman.native import abi
@@ -45,6 +45,9 @@ comparison at the start (``library.py``) decides on such a machine, as on every 
 CHOICES = ("auto", "off", *LEVELS, TWIN)
 
 logger = logging.getLogger("dragoman.native")
+
+Kernels = TypeVar("Kernels", bound=Any)
+"""A dataclass of functions of the library."""
 
 
 @dataclass(frozen=True)
@@ -289,6 +292,13 @@ def function(name: str, level: str | None = None) -> Any | None:
     Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
     return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
+
+
+def bound(kernels: type[Kernels], prefix: str) -> Kernels | None:
+    """The functions that the fields of ``kernels`` name, without ``prefix``; None if one is
+    missing here."""
+    found = {one.name: function(f"{prefix}_{one.name}") for one in fields(kernels)}
+    return None if None in found.values() else kernels(**found)
 
 
 def kernel(name: str, level: str | None = None) -> Any:

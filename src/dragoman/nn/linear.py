@@ -37,8 +37,8 @@ class Computing(nn.Module):
     """A module that can compute in several ways. ``use_precision`` chooses for all of a model."""
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Compute in ``precision``; by native kernels, or by plain torch."""
-        raise NotImplementedError
+        """Compute in ``precision``; by native kernels, or by plain torch. A module that computes in
+        one way only has nothing to choose."""
 
     def fits(self, precision: Precision) -> bool:
         """True if this machine has native kernels for the module's sizes."""
@@ -123,6 +123,20 @@ class Linear(Matrix):
         if self.packed is not None:
             return native.linear(x, *joint_parameters(self), self.packed)
         return linear(x, self.weight, self.bias, self.low)
+
+
+class PlainLinear(Linear):
+    """A linear map that computes in fp32 in a model of any precision: over a body in bf16 that has
+    few rows, or on data as they are stored. So its sizes need not be those of kernels."""
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        pass
+
+    def fits(self, precision: Precision) -> bool:
+        return True
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        pass
 
 
 def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:

@@ -22,7 +22,6 @@ from dragoman.models.encoding import (
     SourceInput,
     attended,
     embed_source,
-    parts_of,
     read,
 )
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part
@@ -32,9 +31,9 @@ from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
+from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Computing, Precision
+from dragoman.nn.linear import Computing
 from dragoman.nn.positions import Positions
 
 
@@ -102,27 +101,23 @@ class Transformer(EncoderDecoder, Computing):
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
         super().__init__(settings, source_vocabulary, target_vocabulary, own)
         self.embedding_scale = settings.embedding_scale
-        layer = parts_of(settings)
         if settings.output_bias:
             self.output_bias = nn.Parameter(torch.zeros(target_vocabulary))
         self.source_positions = Positions(positions, positions.width or width)
         self.target_positions = Positions(positions, positions.width or width)
         self.dropout = Dropout(settings.dropout)
         self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)]
+            [EncoderLayer(settings, f"encoder.{i}") for i in range(settings.encoder_layers)]
         )
         self.decoder: Stack[DecoderLayer] = Stack(
-            [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
+            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
         self.next_word: NextWord | None = None
         if settings.next_word:
             assert isinstance(source_vocabulary, int), "rows have no next word"
             self.next_word = NextWord(source_vocabulary, target_vocabulary, width)
-        self.encoder_norm = layer.around.last_norm(width)
-        self.decoder_norm = layer.around.last_norm(width)
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Its own weights, the output bias, are added in one way only."""
+        self.encoder_norm = Around(settings).last_norm(width)
+        self.decoder_norm = Around(settings).last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -212,7 +207,6 @@ class Transformer(EncoderDecoder, Computing):
 
         ``row_keys`` (P,) are those of the rows, for dropout.
         """
-        combine = self.settings.positions.combine
         rows = embed(
             tokens,
             positions,
@@ -220,7 +214,6 @@ class Transformer(EncoderDecoder, Computing):
             self.target_positions,
             self.dropout,
             scale=self.embedding_scale,
-            combine=combine,
             row_keys=row_keys,
         )
         if not self.settings.zero_start:
@@ -232,7 +225,6 @@ class Transformer(EncoderDecoder, Computing):
             positions[starts],
             self.target_positions,
             self.dropout,
-            combine=combine,
             row_keys=None if row_keys is None else row_keys[starts],
         )
         return rows.index_copy(0, starts, only_positions.to(rows.dtype))
