@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from ctypes import addressof, c_int64, c_uint8, c_void_p, cast
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,31 +25,9 @@ MAX_IDLE = 8
 """States kept for the next search: their pages of memory are the dear part of a short one."""
 
 
-@dataclass(frozen=True)
-class _DecoderKernels:
-    """The C interface of ``src/decode.cpp``, bound once per model (one level for all)."""
-
-    model_new: Any
-    model_pack: Any
-    model_parts: Any
-    model_free: Any
-    model_width: Any
-    model_shortlist: Any
-    encode: Any
-    state_new: Any
-    state_free: Any
-    state_rows: Any
-    state_lengths: Any
-    state_admit: Any
-    state_allowed: Any
-    state_select: Any
-    step: Any
-    best: Any
-
-
 def supported() -> bool:
     """True if this machine has the decoder's kernels."""
-    return loader.bound(_DecoderKernels, "decode") is not None
+    return loader.bound("decode_") is not None
 
 
 class NativeModel:
@@ -57,7 +35,7 @@ class NativeModel:
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
         """Allocates room for the weights; ``pack`` or another model's ``parts`` fill it."""
-        kernels = loader.bound(_DecoderKernels, "decode")
+        kernels = loader.bound("decode_")
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
         self._handle: int = kernels.model_new(addressof(shape), addressof(factors))
@@ -193,7 +171,7 @@ def place(array: Array | None) -> int | None:
     return at
 
 
-def _free_model(kernels: _DecoderKernels, handle: int, idle: list[int]) -> None:
+def _free_model(kernels: SimpleNamespace, handle: int, idle: list[int]) -> None:
     while idle:
         kernels.state_free(idle.pop())
     kernels.model_free(handle)

@@ -10,8 +10,6 @@ P rows, K inputs, N outputs, g groups of outputs.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,23 +21,9 @@ MAX_BEST = 64
 """Up to this k the best outputs are kept while products pass by."""
 
 
-@dataclass(frozen=True)
-class _Int8Kernels:
-    """The C interface of ``src/int8.cpp``, bound once per map (one level for all)."""
-
-    new: Any
-    free: Any
-    columns: Any
-    rows: Any
-    best: Any
-    gated: Any
-    lstm: Any
-    recur: Any
-
-
 def supported() -> bool:
     """True if this machine has the int8 kernels."""
-    return loader.bound(_Int8Kernels, "int8") is not None
+    return loader.bound("int8_") is not None
 
 
 class Int8Map:
@@ -54,7 +38,7 @@ class Int8Map:
     """The type of rows and results."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, groups: int = 1) -> None:
-        kernels = loader.bound(_Int8Kernels, "int8")
+        kernels = loader.bound("int8_")
         assert kernels is not None, "ask supported() first"
         self._kernels = kernels
         weight = weight.detach().float().contiguous()

@@ -23,10 +23,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.native import abi
@@ -45,9 +46,6 @@ comparison at the start (``library.py``) decides on such a machine, as on every 
 CHOICES = ("auto", "off", *LEVELS, TWIN)
 
 logger = logging.getLogger("dragoman.native")
-
-Kernels = TypeVar("Kernels", bound=Any)
-"""A dataclass of functions of the library."""
 
 
 @dataclass(frozen=True)
@@ -294,11 +292,12 @@ def function(name: str, level: str | None = None) -> Any | None:
     return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
 
 
-def bound(kernels: type[Kernels], prefix: str) -> Kernels | None:
-    """The functions that the fields of ``kernels`` name, without ``prefix``; None if one is
-    missing here."""
-    found = {one.name: function(f"{prefix}_{one.name}") for one in fields(kernels)}
-    return None if None in found.values() else kernels(**found)
+def bound(prefix: str) -> SimpleNamespace | None:
+    """The functions of ``abi.py`` whose names begin with ``prefix``, by the rest of their names;
+    None if one is missing here."""
+    names = [name for name in abi.FUNCTIONS if name.startswith(prefix)]
+    found = {name.removeprefix(prefix): function(name) for name in names}
+    return None if None in found.values() else SimpleNamespace(**found)
 
 
 def kernel(name: str, level: str | None = None) -> Any:
