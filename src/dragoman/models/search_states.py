@@ -8,7 +8,7 @@ Shapes: B sources, S longest source, R queries of a source, K and Kv widths of k
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,8 +23,7 @@ from dragoman.nn.layout import Layout, joined
 from dragoman.nn.linear import Computing, Precision
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Keys and values of B sources, in a grid."""
 
     keys: Tensor
@@ -49,17 +48,13 @@ class Source:
 
     def select(self, sources: Tensor | slice) -> Source:
         """(M,) of the sources, in that order."""
-        return Source(*(part[sources] for part in self._parts))
+        return Source(*(part[sources] for part in self))
 
     @classmethod
     def join(cls, first: Source, second: Source) -> Source:
         """The sources of both, those of ``first`` before."""
-        keys, values, allowed = map(joined, first._parts[:3], second._parts[:3])
+        keys, values, allowed = map(joined, first[:3], second[:3])
         return cls(keys, values, allowed, torch.cat([first.lengths, second.lengths]))
-
-    @property
-    def _parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.keys, self.values, self.allowed, self.lengths
 
 
 def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.native import loader
-from dragoman.native.abi import Factors, Shape, Step
+from dragoman.native.abi import Factors, Shape
 
 Array = npt.NDArray[Any]
 
@@ -156,10 +156,6 @@ class NativeState:
         given = (place(tokens), rows, new, positions, known)
         out = (ids.shape[1], place(log_probabilities), place(ids))
         return int(self._kernels.best(self.handle, *given, *out))
-
-    def stepping(self) -> Step:
-        """The step that native code takes itself; it lacks only a table of positions."""
-        return Step(self._model.best_address, self._model.select_address, self.handle)
 
 
 def place(array: Array | None) -> int | None:

@@ -86,7 +86,13 @@ class Matrix(Computing):
         rows ``ids`` alone. No bias."""
         if self.packed is not None and ids is None:
             return native.linear(hidden, [self.weight], [], self.packed)
-        return project(hidden, self.weight, self.low, ids)
+        weight: Tensor = self.weight
+        low = self.low
+        if low is None:
+            hidden = hidden.to(weight.dtype)  # which kernels may have made of low precision
+        if ids is not None:
+            weight, low = weight[ids], None if low is None else low[ids]
+        return linear(hidden, weight, None, low)
 
 
 class Linear(Matrix):
@@ -254,7 +260,8 @@ class Embedding(Matrix):
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        self._prepared_for = of_rows(dtype)
+        # Kernels of int8 products read and give fp32.
+        self._prepared_for = torch.float32 if dtype == torch.int8 else dtype
 
     @property
     def dtype(self) -> torch.dtype:
@@ -270,25 +277,11 @@ class Embedding(Matrix):
         return F.embedding(ids, self.weight)
 
 
-def project(hidden: Tensor, weight: Tensor, low: Tensor | None, ids: Tensor | None) -> Tensor:
-    """Logits over all tokens or over ``ids``: (..., D) -> (..., V) or (..., len(ids))."""
-    if low is None:
-        hidden = hidden.to(weight.dtype)  # which kernels may have made of low precision
-    if ids is None:
-        return linear(hidden, weight, None, low)
-    return linear(hidden, weight[ids], None, None if low is None else low[ids])
-
-
 def laid_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
     """y = x Wᵀ + b in fp32 or bf16, or of weights in int8 by kernels, which are there."""
     if dtype == torch.int8:
         return Int8Map(weight, bias)
     return InferenceLinear(weight, bias, dtype)
-
-
-def of_rows(dtype: torch.dtype) -> torch.dtype:
-    """The type of rows where products are in ``dtype``: int8 kernels read and give fp32."""
-    return torch.float32 if dtype == torch.int8 else dtype
 
 
 class InferenceLinear:

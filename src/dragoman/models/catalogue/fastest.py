@@ -92,7 +92,7 @@ def fastest(
     _tell(line, _is_as_asked(path, precision, shortlist))
     if path is None:
         return as_it_is(model, reason=line)
-    with library.using(path.level):
+    with loader.using(path.level):
         fast_model = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(fast_model) if path.searched is None else path.searched(fast_model)
     rows, whole = _rows(path, times), path.searched is not None
@@ -133,7 +133,7 @@ def without_torch(
         return None
     if path is None or path.without_torch is None:
         return None
-    with library.using(path.level):
+    with loader.using(path.level):
         found = packed_model(path.without_torch, settings, sizes, weights, kept)
         if found is None:
             return None
@@ -149,7 +149,7 @@ def without_torch(
 def _trial(
     path: FastPath, trial: Callable[[int], Callable[[], None]], rows: int
 ) -> Callable[[], None]:
-    with library.using(path.level):
+    with loader.using(path.level):
         return trial(rows)
 
 

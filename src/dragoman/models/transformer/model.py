@@ -129,25 +129,19 @@ class Transformer(EncoderDecoder, Computing):
     @property
     def sublayers(self) -> tuple[Sublayer, ...]:
         """In the order of computing."""
-        return (
-            *(
-                found
-                for number, layer in enumerate(self.encoder)
-                for found in (
-                    Sublayer("encoder", number, "self-attention", layer.attention_norm),
-                    Sublayer("encoder", number, "feed-forward", layer.feed_forward_norm),
-                )
-            ),
-            *(
-                found
-                for number, layer in enumerate(self.decoder)
-                for found in (
-                    Sublayer("decoder", number, "self-attention", layer.self_attention_norm),
-                    Sublayer("decoder", number, "cross-attention", layer.cross_attention_norm),
-                    Sublayer("decoder", number, "feed-forward", layer.feed_forward_norm),
-                )
-            ),
-        )
+        found = []
+        for number, reading in enumerate(self.encoder):
+            found += [
+                Sublayer("encoder", number, "self-attention", reading.attention_norm),
+                Sublayer("encoder", number, "feed-forward", reading.feed_forward_norm),
+            ]
+        for number, writing in enumerate(self.decoder):
+            found += [
+                Sublayer("decoder", number, "self-attention", writing.self_attention_norm),
+                Sublayer("decoder", number, "cross-attention", writing.cross_attention_norm),
+                Sublayer("decoder", number, "feed-forward", writing.feed_forward_norm),
+            ]
+        return tuple(found)
 
     def query_matrix(self, attention: AttentionLayer) -> Tensor:
         """W^Q of all heads, (H x K, D); (H, K, D / H) where each reads a slice of its own."""
