@@ -41,7 +41,6 @@ class QueueBatch:
         self.running: dict[int, tuple[QueuedRequest, int]] = {}
         """The searches in progress: the ticket of the scheduler -> the request and the number of
         the sentence in it."""
-        self.watched: set[int] = set()
         self.spent = 0.0
         """The time of its steps in seconds, divided by ``share``. The batch in which this is less
         takes the next step."""
@@ -60,7 +59,6 @@ class QueueBatch:
     def clear(self) -> None:
         """Remove all searches, after a failure of the model."""
         self.running.clear()
-        self.watched.clear()
         self.scheduler = self._new_scheduler()
 
 
@@ -90,8 +88,6 @@ class Batches:
             batch.spent = max(batch.spent, other.spent)
         ticket = batch.scheduler.take(queued.requests[number])
         batch.running[ticket] = queued, number
-        if queued.watched:
-            batch.watched.add(ticket)
 
     def next(self) -> QueueBatch:
         """Choose the batch that takes the next step."""
@@ -267,8 +263,7 @@ class Worker:
             for queued in dict.fromkeys(finished):
                 if queued.done or queued.watched:
                     queued.wake()
-        if batch.watched:
-            self._show_drafts(batch)
+        self._show_drafts(batch)
 
     def _settle(
         self, batch: QueueBatch, ticket: int, hypotheses: list[Hypothesis]
@@ -278,16 +273,20 @@ class Worker:
         queued.answers[number] = hypotheses
         queued.left -= 1
         if queued.watched:
-            batch.watched.discard(ticket)
             queued.news[number] = Answer(number, hypotheses)
         return queued
 
     def _show_drafts(self, batch: QueueBatch) -> None:
         now = time.monotonic()
-        due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
+        due = {
+            ticket: searched
+            for ticket, searched in batch.running.items()
+            if searched[0].watched and now - searched[0].shown >= DRAFT_SECONDS
+        }
+        if not due:
+            return
         shown = []
-        for ticket in due:
-            queued, number = batch.running[ticket]
+        for ticket, (queued, number) in due.items():
             draft = batch.scheduler.so_far(ticket)
             if draft is not None and draft.tokens:
                 queued.shown = now
@@ -302,7 +301,6 @@ class Worker:
         for ticket in [t for t, (queued, _) in batch.running.items() if not queued.wanted]:
             batch.scheduler.cancel(ticket)
             self._hold(*batch.running.pop(ticket), -1)
-            batch.watched.discard(ticket)
             self.counters["given_up_sentences"] += 1
 
     def _fail(self, batch: QueueBatch, error: Exception) -> None:
