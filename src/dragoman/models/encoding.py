@@ -17,12 +17,7 @@ from torch import Tensor, nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
 from dragoman.models.interface import Advancing, Memory
-from dragoman.models.settings import (
-    UNKNOWN,
-    ConvolutionalSettings,
-    RecurrentSettings,
-    TransformerSettings,
-)
+from dragoman.models.settings import UNKNOWN, EncoderDecoderSettings
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
@@ -76,7 +71,7 @@ class EncoderDecoder(Advancing):
 
     def __init__(
         self,
-        settings: TransformerSettings | RecurrentSettings | ConvolutionalSettings,
+        settings: EncoderDecoderSettings,
         source: SourceInput,
         target_vocabulary: int,
         width: int | None = None,

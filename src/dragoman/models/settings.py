@@ -62,6 +62,18 @@ class ModelSettings(Settings):
         return {"model_dim": self.model_dim}
 
 
+class EncoderDecoderSettings(ModelSettings):
+    """What every model of an encoder and a decoder has."""
+
+    tie: Literal["all", "target", "none"] = "all"
+    """Weight tying. all: one matrix for source, target and output (as in the paper); target: for
+    target and output; none: no tying (as in the paper of the convolutional model)."""
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        return self.tie == "all"
+
+
 class StackSettings(LayerSettings, ModelSettings):
     """What every model of self-attention and feed-forward layers has."""
 
@@ -98,7 +110,7 @@ class StackSettings(LayerSettings, ModelSettings):
         }
 
 
-class TransformerSettings(StackSettings):
+class TransformerSettings(StackSettings, EncoderDecoderSettings):
     """A Transformer. The defaults are the paper's base model (table 3)."""
 
     kind: Literal["transformer"] = "transformer"
@@ -110,9 +122,6 @@ class TransformerSettings(StackSettings):
     zero_start: bool = False
     """Use zeros as the embedding of the start symbol ``<s>`` of an output, so that only its
     position is read (Marian)."""
-    tie: Literal["all", "target", "none"] = "all"
-    """Weight tying. all: one matrix for source, target and output (the paper); target: for target
-    and output; none: no tying."""
     output_bias: bool = False
     """Add a bias, one number for each token, to the output layer (Marian). The paper has none."""
     attend_unknown: bool = True
@@ -120,10 +129,6 @@ class TransformerSettings(StackSettings):
     next_word: bool = False
     """Also give the decoder the encoder's output for the next word of the sentence (Ma et al.,
     2017). For outputs that keep the word order, such as trees."""
-
-    @property
-    def shares_vocabulary(self) -> bool:
-        return self.tie == "all"
 
     @property
     def cross_heads(self) -> tuple[int, ...]:
@@ -157,7 +162,7 @@ class TransformerSettings(StackSettings):
         return self
 
 
-class RecurrentSettings(ModelSettings):
+class RecurrentSettings(EncoderDecoderSettings):
     """A recurrent model: an LSTM encoder and decoder with attention."""
 
     kind: Literal["recurrent"] = "recurrent"
@@ -183,15 +188,8 @@ class RecurrentSettings(ModelSettings):
     dropout_kind: Literal["plain", "variational"] = "plain"
     """plain: a new mask at every step (Zaremba et al., 2014); variational: one mask per sentence,
     also on the recurrent connections (Gal and Ghahramani, 2016)."""
-    tie: Literal["all", "target", "none"] = "all"
-    """Weight tying. all: one matrix for source, target and output; target: for target and output;
-    none: no tying."""
 
     usual_dropout: ClassVar[tuple[float, ...]] = (0.2, 0.3, 0.4, 0.5)
-
-    @property
-    def shares_vocabulary(self) -> bool:
-        return self.tie == "all"
 
     @property
     def cross_heads(self) -> tuple[int, ...]:
@@ -217,7 +215,7 @@ class RecurrentSettings(ModelSettings):
         return self
 
 
-class ConvolutionalSettings(ModelSettings):
+class ConvolutionalSettings(EncoderDecoderSettings):
     """A convolutional model (ConvS2S: Gehring et al., 2017). The defaults suit a small corpus; the
     paper's models have 15 or more layers with 512 or more channels."""
 
@@ -239,13 +237,6 @@ class ConvolutionalSettings(ModelSettings):
     """The number of position embeddings, and so the maximum number of tokens on either side: longer
     input is cut, and outputs cannot be longer. Embeddings beyond the longest training pair stay
     untrained."""
-    tie: Literal["all", "target", "none"] = "all"
-    """Weight tying. all: one matrix for source, target and output; target: for target and output;
-    none: no tying (the paper)."""
-
-    @property
-    def shares_vocabulary(self) -> bool:
-        return self.tie == "all"
 
     @property
     def longest(self) -> int | None:

@@ -253,6 +253,11 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
 type of its elements. A test compares them with the sources."""
 
 
+def at(struct: ctypes.Structure) -> int:
+    """Its address, valid while ``struct`` is alive."""
+    return ctypes.addressof(struct)
+
+
 def signature(name: str) -> tuple[tuple[Any, ...], Any]:
     """The signature of a function; ``norm_forward_bf16`` and ``norm_forward_fp32`` share one."""
     return FUNCTIONS[name.removesuffix("_fp32").removesuffix("_bf16")]

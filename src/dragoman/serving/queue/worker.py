@@ -189,7 +189,8 @@ class Worker:
                     done = batch.advance(STEPS_AT_ONCE, self._enough)
                 else:
                     done = batch.advance(1, 1)
-                self._count(batch, done)
+                self.counters["steps"] += 1
+                self.counters["step_rows"] += batch.scheduler.rows
                 self._tell(batch, done)
             except Exception as error:  # a model may fail with any exception
                 logger.exception("the search of %s failed and starts again", self._waiting.name)
@@ -248,14 +249,6 @@ class Worker:
         if queued.costly[number]:
             self._costly += rows
 
-    def _count(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
-        counters = self.counters
-        counters["steps"] += 1
-        counters["step_rows"] += batch.scheduler.rows
-        counters["sentences"] += len(done)
-        for _, hypotheses in done:
-            counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
-
     def _tell(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
             with self._waiting.changed:
@@ -272,6 +265,8 @@ class Worker:
         self._hold(queued, number, -1)
         queued.answers[number] = hypotheses
         queued.left -= 1
+        self.counters["sentences"] += 1
+        self.counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
         if queued.watched:
             queued.news[number] = Answer(number, hypotheses)
         return queued
