@@ -49,8 +49,8 @@ class DecoderState(CachedState):
 
 
 class OnlyWriting(Advancing):
-    """A model without an encoder: its embedding and its output layer, and sources in which nothing
-    stands."""
+    """A model without an encoder. It has an embedding and an output layer, and its sources are
+    empty."""
 
     def __init__(
         self, settings: DecoderSettings | RecurrentDecoderSettings, target_vocabulary: int

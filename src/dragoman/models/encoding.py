@@ -63,8 +63,8 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
 
 
 class EncoderDecoder(Advancing):
-    """A model that reads with an encoder and writes with a decoder: its embeddings and its output
-    layer, of which ``settings.tie`` makes one matrix."""
+    """A model with an encoder and a decoder. It has the embeddings of both and the output layer;
+    ``settings.tie`` says which of these are one matrix."""
 
     source_embedding: Embedding
     """The token embedding; a model that reads rows has none."""

@@ -63,7 +63,7 @@ class ModelSettings(Settings):
 
 
 class EncoderDecoderSettings(ModelSettings):
-    """What every model of an encoder and a decoder has."""
+    """Settings of models with an encoder and a decoder."""
 
     tie: Literal["all", "target", "none"] = "all"
     """Weight tying. all: one matrix for source, target and output (as in the paper); target: for
@@ -75,7 +75,7 @@ class EncoderDecoderSettings(ModelSettings):
 
 
 class StackSettings(LayerSettings, ModelSettings):
-    """What every model of self-attention and feed-forward layers has."""
+    """Settings of models whose layers are self-attention and feed-forward."""
 
     positions: PositionSettings = PositionSettings()
     """How positions are encoded."""

@@ -95,8 +95,8 @@ def _attend(
     scale: float | None,
     drop: Drop,
 ) -> Tensor:
-    """Attention by the kernel if it takes the ``tensors``, whose views are queries, keys and values
-    (``_views``), and otherwise on plain torch."""
+    """Compute attention with the kernel if it takes the ``tensors``, whose views are queries, keys
+    and values (``_views``), and otherwise on plain torch."""
     scale = 1.0 / math.sqrt(widths[0] // heads) if scale is None else scale
     if not _takes(*tensors):
         query, key, value = _views(tensors, widths)

@@ -160,7 +160,7 @@ def feed_forward_plain(
 def forward_rows(
     x: Tensor, packed: PackedWeights, bias: Tensor | None, relu: Drop | None = None
 ) -> Tensor:
-    """x (P, K) -> (P, N), if ``relu`` is given through a ReLU and then that dropout."""
+    """x (P, K) -> (P, N); if ``relu`` is given, a ReLU and then that dropout follow."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
     kernel = packed.kernel(f"linear_{'forward' if relu is None else 'relu'}_{packed.precision}")
     kernel(

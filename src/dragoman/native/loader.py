@@ -293,8 +293,8 @@ def function(name: str, level: str | None = None) -> Any | None:
 
 
 def bound(prefix: str) -> SimpleNamespace | None:
-    """The functions of ``abi.py`` whose names begin with ``prefix``, by the rest of their names and
-    of one level; None if one is missing here."""
+    """Return the functions of ``abi.py`` whose names begin with ``prefix``, by the rest of their
+    names, for the level in use. Returns None if one is missing."""
     names = [name for name in abi.FUNCTIONS if name.startswith(prefix)]
     found = {name.removeprefix(prefix): function(name) for name in names}
     return None if None in found.values() else SimpleNamespace(**found)

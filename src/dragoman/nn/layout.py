@@ -118,8 +118,8 @@ class Sequences:
 
 
 def joined(first: Tensor, second: Tensor, dim: int = 1) -> Tensor:
-    """Two batches of grids one behind the other, with zeros behind the shorter one along
-    ``dim``."""
+    """Join two batches of grids, one behind the other. Along ``dim``, the shorter one is padded
+    with zeros."""
     longest = max(first.shape[dim], second.shape[dim])
     inner = (0, 0) * (first.dim() - dim - 1)
     return torch.cat([F.pad(x, (*inner, 0, longest - x.shape[dim])) for x in (first, second)])
