@@ -77,7 +77,7 @@ def test_equals_plain(name: str) -> None:
 
 
 @needs_native
-@pytest.mark.parametrize("level", library.LEVELS)
+@pytest.mark.parametrize("level", loader.LEVELS)
 def test_every_instruction_set_agrees(level: str) -> None:
     model = random_transformer(model_dim=64, attention={"num_heads": 8})
     source = Sequences.of(random_sources((5, 21, 1)))
@@ -123,7 +123,7 @@ def test_tiles_and_registers_compute_the_same_bits(
 
 
 @needs_native
-@pytest.mark.parametrize("level", library.LEVELS)
+@pytest.mark.parametrize("level", loader.LEVELS)
 def test_weights_of_one_sign_do_not_overflow(level: str) -> None:
     """Where products are added in 16 bits, weights that all pull one way are the worst of cases."""
     model = random_transformer(model_dim=64, ffn_dim=128)
@@ -329,7 +329,7 @@ def test_fastest_says_what_it_chose() -> None:
 
 
 def test_every_instruction_set_has_its_words() -> None:
-    assert set(UNITS) == {*library.LEVELS, loader.TWIN}
+    assert set(UNITS) == {*loader.LEVELS, loader.TWIN}
     assert ("int8 on" in summary()) is library.available()
 
 

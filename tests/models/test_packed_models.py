@@ -104,7 +104,7 @@ def packs_no_more(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 # ---- the same bits
 
 
-@pytest.mark.parametrize("level", library.LEVELS)
+@pytest.mark.parametrize("level", loader.LEVELS)
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=list(CHANGES))
 def test_what_is_read_is_what_was_packed(
     changes: dict[str, Any],

@@ -57,7 +57,7 @@ def plain_norm_works() -> bool:
 def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "off")
     assert not library.available()
-    assert library.function("norm_forward_fp32") is None
+    assert loader.function("norm_forward_fp32") is None
     assert library.status().reason.startswith("off")
     assert plain_norm_works()
 
@@ -91,7 +91,7 @@ def test_a_wrong_choice_names_the_allowed_ones(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_each_level_can_be_forced(built: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for level in library.LEVELS[library.LEVELS.index(built) :]:
+    for level in loader.LEVELS[loader.LEVELS.index(built) :]:
         monkeypatch.setenv("DRAGOMAN_NATIVE", level)
         library.reset()
         if level == "avx2" or library.available():
@@ -236,7 +236,7 @@ def test_a_kernel_that_disagrees_with_its_twin_turns_all_off(
         spoil(spoiled)
         assert not library.available()
         assert "residual_norm" in library.status().reason
-        assert library.function("norm_forward_fp32") is None
+        assert loader.function("norm_forward_fp32") is None
     library.reset()
     assert library.available()
 
@@ -416,7 +416,7 @@ expected = normalised()  # on torch's threads
 
 def same(times):
     torch.set_num_threads(3)  # of the calling thread
-    with library.own_threads():
+    with loader.own_threads():
         assert torch.get_num_threads() == 1
         assert loader.load()[0].handle.dragoman_threads() == 3
         for _ in range(times):

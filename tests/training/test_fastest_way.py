@@ -328,21 +328,21 @@ def test_weights_are_read_by_the_kernels_that_they_were_packed_for() -> None:
     x, weight = torch.randn(5, 24), torch.randn(40, 24)
     packed = {}
     for level in loader.offered():
-        with library.using(level):
+        with loader.using(level):
             packed[level] = PackedWeights([weight], "fp32")
     for level, one in itertools.product(loader.offered(), packed.values()):
-        with library.using(level):
+        with loader.using(level):
             torch.testing.assert_close(forward_rows(x, one, None), x @ weight.t())
 
 
 def test_a_level_is_in_use_for_a_while() -> None:
     best = loader.level_in_use()
     for level in loader.offered():
-        with library.using(level):
+        with loader.using(level):
             assert loader.level_in_use() == level
-            with library.using(None):
+            with loader.using(None):
                 assert loader.level_in_use() == best
-    with library.using("none such"):
+    with loader.using("none such"):
         assert loader.level_in_use() == best
     assert loader.level_in_use() == best
 

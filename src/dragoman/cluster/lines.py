@@ -123,9 +123,9 @@ class Job(Work):
         """Make the model, computing in the job's way if this machine can."""
         way = self.way
         if way is not None and way.level:
-            from dragoman.native import library
+            from dragoman.native import library, loader
 
-            if way.level in library.offered():
+            if way.level in loader.offered():
                 os.environ["DRAGOMAN_NATIVE"] = way.level
                 library.reset()
         mapper = self.make("" if way is None else way.precision)

@@ -27,8 +27,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.encoding import SourceInput, front_end
-from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.encoding import EncoderDecoder, SourceInput
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory
 from dragoman.models.search_states import (
     Carried,
     CarriedState,
@@ -45,7 +45,7 @@ from dragoman.nn.convolution import ConvolutionWindows, NormedLinear, unfold
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
 
@@ -92,12 +92,10 @@ LookOver = Callable[[ConvolutionalDecoderLayer, Tensor], Tensor]
 """Queries of a layer (P, D) -> what they find in their sources (P, D), times √S."""
 
 
-class Convolutional(Advancing):
+class Convolutional(EncoderDecoder):
     """Blocks that read, blocks that write, an attention in each of these."""
 
     settings: ConvolutionalSettings
-    source_embedding: Embedding
-    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self,
@@ -105,15 +103,8 @@ class Convolutional(Advancing):
         source_vocabulary: SourceInput,
         target_vocabulary: int,
     ) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings, source_vocabulary, target_vocabulary)
         width, channels, rate = settings.model_dim, settings.channels, settings.dropout
-        tie = settings.tie
-        self.front_end = front_end(source_vocabulary, width)
-        if isinstance(source_vocabulary, int):
-            self.source_embedding = Embedding(source_vocabulary, width)
-        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
-        self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
         places = PositionSettings(kind="learned", maximum=settings.positions)
         self.source_positions = Positions(places, width)
         self.target_positions = Positions(places, width)
@@ -148,10 +139,6 @@ class Convolutional(Advancing):
             for number, layer in enumerate(self.decoder)
         )
 
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self._target_embedding if self.output is None else self.output
-
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
@@ -180,7 +167,7 @@ class Convolutional(Advancing):
         row_keys = layout.row_keys
         embedded = self._embed(target_in.values, layout.positions, "target", row_keys)
         windows = ConvolutionWindows.behind(layout, self.settings.kernel_width)
-        of_source = _AllAtOnce(layout, memory, self._target_embedding.packed is not None)
+        of_source = _AllAtOnce(layout, memory, self.written_embedding.packed is not None)
         x = self.decoder_in(embedded)
         for layer in self.decoder:
             x = layer(unfold(self.dropout(x, row_keys), windows), x, embedded, of_source)
@@ -239,12 +226,8 @@ class Convolutional(Advancing):
         past = rows.new_zeros(*sizes, settings.channels)
         return (past,), _source(memory)
 
-    @property
-    def _target_embedding(self) -> Embedding:
-        return self.source_embedding if self.target_embedding is None else self.target_embedding
-
     def _words(self, side: Side) -> Embedding:
-        return self.source_embedding if side == "source" else self._target_embedding
+        return self.source_embedding if side == "source" else self.written_embedding
 
     def _places(self, side: Side) -> Positions:
         return self.source_positions if side == "source" else self.target_positions
@@ -273,9 +256,6 @@ class _AllAtOnce:
             return found * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
         probes.offer_weights(layer.name, weights[:, None])
-        probe = probes.probe()
-        if probe is not None:
-            probe.take_attention(layer.name, weights[:, None])
         return seen_by_probe(layer.name, layout.pack(out)) * self._factor
 
 

@@ -14,61 +14,17 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dragoman.models.encoding import around_of, parts_of
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
+from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.search_states import CachedState
-from dragoman.models.settings import DecoderSettings
-from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.cache import LayerCache
+from dragoman.models.settings import DecoderSettings, RecurrentDecoderSettings
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import FeedForward, Stack, show
+from dragoman.nn.layers import Around, EncoderLayer, Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-
-
-class Layer(nn.Module):
-    """One layer: masked self-attention, then feed-forward."""
-
-    def __init__(self, settings: DecoderSettings, name: str) -> None:
-        super().__init__()
-        width = settings.model_dim
-        self.name = name
-        self.around = around_of(settings)
-        self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
-        self.attention_norm = self.around.new_norm(width, f"{name}.attention")
-        self.feed_forward = FeedForward(parts_of(settings))
-        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
-
-    def forward(self, x: Tensor, layout: Layout) -> Tensor:
-        """All positions at once: (P, D) -> (P, D)."""
-
-        def look_back(y: Tensor) -> Tensor:
-            return self.attention(y, layout, y, layout, causal=True)  # type: ignore[no-any-return]
-
-        row_keys = layout.row_keys if self.training else None
-        x = self.around(x, look_back, self.attention_norm, row_keys)
-        return self._feed(x, row_keys)
-
-    def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
-        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
-
-        def look_back(y: Tensor) -> Tensor:
-            return self.attention.step(y, new, cache)
-
-        x = self.around(x, look_back, self.attention_norm, None)
-        return self._feed(x, None)
-
-    def _feed(self, x: Tensor, row_keys: Tensor | None) -> Tensor:
-        def feed(y: Tensor) -> Tensor:
-            return self.feed_forward(y, row_keys)  # type: ignore[no-any-return]
-
-        x = self.around(x, feed, self.feed_forward_norm, row_keys)
-        show(self.name, x)
-        return x
 
 
 class DecoderState(CachedState):
@@ -92,7 +48,31 @@ class DecoderState(CachedState):
         )
 
 
-class Decoder(Writing):
+class OnlyWriting(Advancing):
+    """A model without an encoder. It has an embedding and an output layer, and its sources are
+    empty."""
+
+    def __init__(
+        self, settings: DecoderSettings | RecurrentDecoderSettings, target_vocabulary: int
+    ) -> None:
+        super().__init__()
+        self.settings, width = settings, settings.model_dim
+        self.embedding = Embedding(target_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.embedding if self.output is None else self.output
+
+    def encode(self, source: Sequences) -> Memory:
+        """A memory of B sources in which nothing stands."""
+        layout, table = source.layout, self.embedding
+        # What a search keeps is of the precision that the layers compute in.
+        none = torch.empty(0, table.weight.shape[1], dtype=table.dtype, device=layout.device)
+        return Memory(none, Layout([0] * layout.batch, layout.device))
+
+
+class Decoder(OnlyWriting):
     """A decoder alone: an embedding, layers, and an output."""
 
     settings: DecoderSettings
@@ -101,17 +81,14 @@ class Decoder(Writing):
         self, settings: DecoderSettings, source_vocabulary: int, target_vocabulary: int
     ) -> None:
         """``source_vocabulary`` is not used: nothing is read."""
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings, target_vocabulary)
         width = settings.model_dim
-        self.embedding = Embedding(target_vocabulary, width)
-        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
         self.positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
-        self.layers: Stack[Layer] = Stack(
-            [Layer(settings, f"layers.{number}") for number in range(settings.layers)]
+        self.layers: Stack[EncoderLayer] = Stack(
+            [EncoderLayer(settings, f"layers.{number}") for number in range(settings.layers)]
         )
-        self.norm = around_of(settings).last_norm(width)
+        self.norm = Around(settings).last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -121,28 +98,17 @@ class Decoder(Writing):
             for number, one in enumerate(attentions)
         )
 
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self.embedding if self.output is None else self.output
-
-    def encode(self, source: Sequences) -> Memory:
-        """A memory of B sources in which nothing stands."""
-        layout = source.layout
-        none = torch.empty(0, dtype=torch.int64, device=layout.device)
-        # Embedded, so that what a search keeps is of the precision that the layers compute in.
-        return Memory(self._embed(none, none), Layout([0] * layout.batch, layout.device))
-
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         x = self._embed(target_in.values, layout.positions, layout.row_keys)
         for layer in self.layers:
-            x = layer(x, layout)
+            x = layer(x, layout, causal=True)
         return x if self.norm is None else self.norm.forward(x)
 
     def start(self, memory: Memory) -> DecoderState:
         return DecoderState(self, memory)
 
-    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, DecoderState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
         x = self._embed(tokens.flatten(), cache.places(new).flatten())  # (N x t, D)
@@ -151,7 +117,7 @@ class Decoder(Writing):
             x = layer.step(x, new, past)
         cache.end(new)
         x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
-        return self.project(x if self.norm is None else self.norm(x))
+        return x if self.norm is None else self.norm.forward(x)
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         word = self.embedding(tokens) * self.settings.embedding_scale

@@ -24,13 +24,12 @@ from dragoman.models.encoding import (
     SourceInput,
     embed_source,
     front_end,
-    parts_of,
     read,
 )
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.layers import EncoderLayer, Stack
+from dragoman.nn.layers import Around, EncoderLayer, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -55,7 +54,6 @@ class Encoder(Network):
         super().__init__()
         self.settings = settings
         width = settings.model_dim
-        layer = parts_of(settings)
         made = front_end(source_vocabulary, width)
         self.front_end = ClassToken(made, width) if settings.class_token and made else made
         if isinstance(source_vocabulary, int):
@@ -68,9 +66,9 @@ class Encoder(Network):
         self.source_positions = Positions(settings.positions, width, across, skipped)
         self.dropout = Dropout(settings.dropout)
         self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(layer, f"encoder.{number}") for number in range(settings.layers)]
+            [EncoderLayer(settings, f"encoder.{number}") for number in range(settings.layers)]
         )
-        self.encoder_norm = layer.around.last_norm(width)
+        self.encoder_norm = Around(settings).last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:

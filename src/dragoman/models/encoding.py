@@ -16,17 +16,16 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
-from dragoman.models.interface import Memory
-from dragoman.models.settings import UNKNOWN, StackSettings, TransformerSettings
+from dragoman.models.interface import Advancing, Memory
+from dragoman.models.settings import UNKNOWN, EncoderDecoderSettings
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
-from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, LayerParts
+from dragoman.nn.layers import EncoderLayer, LayerNorm
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding
+from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-from dragoman.nn.settings import PositionSettings
 from dragoman.sources.shared.settings import RowsSource
 
 SourceInput = int | RowsSource
@@ -63,26 +62,40 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
     return FRONT_ENDS[name](width, **sizes)
 
 
-def parts_of(settings: TransformerSettings | StackSettings) -> LayerParts:
-    """The settings of each layer of such a model."""
-    return LayerParts(
-        model_dim=settings.model_dim,
-        ffn_dim=settings.ffn_dim,
-        attention=settings.attention,
-        activation=settings.activation,
-        activation_dropout=settings.activation_dropout,
-        around=around_of(settings),
-    )
+class EncoderDecoder(Advancing):
+    """A model with an encoder and a decoder. It has the embeddings of both and the output layer;
+    ``settings.tie`` says which of these are one matrix."""
 
+    source_embedding: Embedding
+    """The token embedding; a model that reads rows has none."""
 
-def around_of(settings: TransformerSettings | StackSettings) -> Around:
-    """The settings of the norm, residual connection and dropout of each sub-layer."""
-    return Around(
-        norm=settings.norm,
-        residual=settings.residual,
-        dropout=settings.dropout,
-        norm_epsilon=settings.norm_epsilon,
-    )
+    def __init__(
+        self,
+        settings: EncoderDecoderSettings,
+        source: SourceInput,
+        target_vocabulary: int,
+        width: int | None = None,
+    ) -> None:
+        """``width``: the width of the embeddings, if it is not that of the model."""
+        super().__init__()
+        self.settings, tie = settings, settings.tie
+        width = width or settings.model_dim
+        self.front_end = front_end(source, width)
+        if isinstance(source, int):
+            self.source_embedding = Embedding(source, width)
+        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
+        self.output = (
+            Linear(settings.model_dim, target_vocabulary, bias=False) if tie == "none" else None
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.written_embedding if self.output is None else self.output
+
+    @property
+    def written_embedding(self) -> Embedding:
+        """The embedding of the tokens that the model writes."""
+        return self.source_embedding if self.target_embedding is None else self.target_embedding
 
 
 class Embedded(NamedTuple):
@@ -107,17 +120,16 @@ def embed_source(
     An open probe may switch positions off."""
     if isinstance(before, FrontEnd):
         source = before(source)
-    layout, lengths, combine = source.layout, None, encoding.settings.combine
+    layout, lengths = source.layout, None
     if encoding.settings.kind == "normalised":
         lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
     probe = probes.probe()
     if probe is not None and probe.positions_off:
-        encoding = Positions(PositionSettings(kind="none"), encoding.width)
+        off = encoding.settings.model_copy(update={"kind": "none"})
+        encoding = Positions(off, encoding.width)
     if isinstance(before, FrontEnd):
         places = layout.positions, encoding, dropout
-        rows = placed(
-            source.values, *places, combine=combine, lengths=lengths, row_keys=layout.row_keys
-        )
+        rows = placed(source.values, *places, lengths=lengths, row_keys=layout.row_keys)
         return Embedded(rows, layout, None)
     rows = embed(
         source.values,
@@ -126,7 +138,6 @@ def embed_source(
         encoding,
         dropout,
         scale=scale,
-        combine=combine,
         lengths=lengths,
         row_keys=layout.row_keys,
     )

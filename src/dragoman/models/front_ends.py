@@ -25,7 +25,7 @@ from torch.nn import functional as F
 
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Computing, Linear, Precision
+from dragoman.nn.linear import Computing, Linear, PlainLinear, Precision
 from dragoman.nn.settings import AttentionSettings
 
 WHITE = 255.0
@@ -63,25 +63,8 @@ class Convolution2d(Computing):
         self.bias = nn.Parameter(torch.zeros(outputs))
         nn.init.kaiming_normal_(self.weight, nonlinearity="relu")
 
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """There is only one way to compute it."""
-
     def forward(self, grid: Tensor) -> Tensor:
         return F.conv2d(grid, self.weight, self.bias, stride=2, padding=1)
-
-
-class _PlainLinear(Linear):
-    """A linear map that always computes in fp32, because it reads frames as they are stored and
-    its sizes are no model's."""
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        pass
-
-    def fits(self, precision: Precision) -> bool:
-        return True
-
-    def prepare(self, dtype: torch.dtype) -> None:
-        pass
 
 
 class BandHeads(MultiHeadAttention):
@@ -97,7 +80,7 @@ class BandHeads(MultiHeadAttention):
 
     def __init__(self, bands: int, heads: int) -> None:
         super().__init__(AttentionSettings(num_heads=heads, whole_input=False), bands, BAND_WEIGHTS)
-        self.output = _PlainLinear(bands, bands)
+        self.output = PlainLinear(bands, bands)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         """There is only one way to compute it."""

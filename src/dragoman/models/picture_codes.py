@@ -19,8 +19,8 @@ Shapes: B pictures, P patches in all, h x w patches of a picture, D width, F num
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -240,20 +240,18 @@ class PictureCoder:
         return cls(network, symbols.places)
 
     def codes(self, patches: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-        with torch.inference_mode():
-            parts = [
-                self._network.codes(torch.from_numpy(part).flatten(0, 1))
-                for part in np.array_split(patches, -(-len(patches) // _TOGETHER))
-            ]
-        found: npt.NDArray[np.int64] = torch.cat(parts).view(-1, self._patches).numpy()
-        return found
+        codes: npt.NDArray[np.int64] = self._by_patch(self._network.codes, patches)
+        return codes
 
     def pictures(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        patches: npt.NDArray[np.uint8] = self._by_patch(self._network.pictures, codes)
+        return patches
+
+    def _by_patch(self, work: Callable[[Tensor], Tensor], given: npt.NDArray[Any]) -> Any:
+        """(B, P, ...) -> (B, P, ...): ``work`` on the patches of some pictures at once."""
         with torch.inference_mode():
             parts = [
-                self._network.pictures(torch.from_numpy(part).flatten())
-                for part in np.array_split(codes, -(-len(codes) // _TOGETHER))
+                work(torch.from_numpy(part).flatten(0, 1))
+                for part in np.array_split(given, -(-len(given) // _TOGETHER))
             ]
-        rows = torch.cat(parts)
-        found: npt.NDArray[np.uint8] = rows.view(-1, self._patches, rows.shape[-1]).numpy()
-        return found
+        return torch.cat(parts).unflatten(0, (-1, self._patches)).numpy()

@@ -207,7 +207,7 @@ def why_not_int8(level: str | None = None) -> str | None:
     can."""
     if not library.available():
         return library.status().reason
-    with library.using(level):
+    with loader.using(level):
         if not native.supported():
             return "the native library has no int8 products for this processor"
         agree = _agrees(loader.level_in_use())

@@ -28,8 +28,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.models.encoding import SourceInput, front_end
-from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.encoding import EncoderDecoder, SourceInput
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory
 from dragoman.models.search_states import CarriedState, Looking, Source, look, seen_by_probe
 from dragoman.models.settings import RecurrentSettings
 from dragoman.native import attention as native
@@ -41,7 +41,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Computing, Embedding, Linear, Precision
+from dragoman.nn.linear import Computing, Embedding, Linear
 from dragoman.nn.lstm import Lstm
 from dragoman.nn.recurrence import Steps
 
@@ -53,9 +53,6 @@ class Energy(Computing):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(1, width))
         nn.init.xavier_uniform_(self.weight)
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Nothing to choose: v takes the type of the rows that it is multiplied by."""
 
     def forward(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
         """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""
@@ -82,24 +79,16 @@ class Carried(NamedTuple):
     """(1, N, D): with input feeding, what was found at the step before; else (0, N, D)."""
 
 
-class Recurrent(Advancing):
+class Recurrent(EncoderDecoder):
     """LSTM encoder, LSTM decoder, one attention between them."""
 
     settings: RecurrentSettings
-    source_embedding: Embedding
-    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self, settings: RecurrentSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
-        super().__init__()
-        self.settings = settings
-        width, tie = settings.model_dim, settings.tie
-        self.front_end = front_end(source_vocabulary, width)
-        if isinstance(source_vocabulary, int):
-            self.source_embedding = Embedding(source_vocabulary, width)
-        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
-        self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
+        super().__init__(settings, source_vocabulary, target_vocabulary)
+        width = settings.model_dim
         self.encoder: Stack[Lstm] = Stack(
             [Lstm(width, width // 2, both_ways=True)]
             + [Lstm(width, width) for _ in range(1, settings.encoder_layers)]
@@ -123,10 +112,6 @@ class Recurrent(Advancing):
     def attentions(self) -> tuple[AttentionLayer, ...]:
         return (AttentionLayer("cross", 0, 1, self._scale, CROSS),)
 
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self._target_embedding if self.output is None else self.output
-
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
@@ -148,7 +133,7 @@ class Recurrent(Advancing):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        x = self._embed(self._target_embedding, target_in.values, layout)
+        x = self._embed(self.written_embedding, target_in.values, layout)
         if self.settings.input_feeding:
             return self._token_by_token(x, layout, memory)
         begin, attends = self._begin(memory), self.settings.attends
@@ -186,7 +171,7 @@ class Recurrent(Advancing):
 
         out = tokens  # (N, t), of which t is at least 1
         for column in tokens.unbind(dim=1):
-            x = self._embed(self._target_embedding, column)
+            x = self._embed(self.written_embedding, column)
             out, carried = self._advance(self._read(x), Carried(*state.carried), look_over)
             state.moved(carried)
         return out
@@ -194,16 +179,12 @@ class Recurrent(Advancing):
     # ---- inside
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        embedding = self.source_embedding if side == "source" else self._target_embedding
+        embedding = self.source_embedding if side == "source" else self.written_embedding
         return {"embedding": self._embed(embedding, tokens)}
 
     @property
     def _scale(self) -> float:
         return 1.0 if self.energy is not None else float(self.settings.model_dim**-0.5)
-
-    @property
-    def _target_embedding(self) -> Embedding:
-        return self.source_embedding if self.target_embedding is None else self.target_embedding
 
     def _embed(self, embedding: Embedding, tokens: Tensor, layout: Layout | None = None) -> Tensor:
         """(P,) -> (P, D), of unit variance as the embeddings of a Transformer. ``layout`` of the
@@ -294,12 +275,9 @@ class Recurrent(Advancing):
             )
             outs.append(out)
             seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
-        probe = probes.probe()
-        if probe is not None or probes.guide_of(CROSS) is not None:
-            weights = torch.cat(seen, dim=1)[steps.ranks][:, None]  # (B, 1, T, S)
-            probes.offer_weights(CROSS, weights)
-            if probe is not None:
-                probe.take_attention(CROSS, weights)
+        if probes.probe() is not None or probes.guide_of(CROSS) is not None:
+            # (B, 1, T, S)
+            probes.offer_weights(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
         return torch.cat(outs)[steps.places]
 
     def _combine(self, rows: Tensor, context: Tensor) -> Tensor:
@@ -328,7 +306,7 @@ class Recurrent(Advancing):
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
         """The attention over the sources for all rows (P, D) of the decoder -> (P, D)."""
         query, probe = self._query(rows), probes.probe()
-        by_kernels = self._target_embedding.packed is not None and self.energy is None
+        by_kernels = self.written_embedding.packed is not None and self.energy is None
         by_kernels = by_kernels and probes.guide_of(CROSS) is None
         if by_kernels and probe is None and memory.key_mask is None:
             places = layout.offsets, memory.layout.offsets
@@ -336,8 +314,6 @@ class Recurrent(Advancing):
             return native.attention(query, *of_source, *places, heads=1, scale=self._scale)
         found, weights = self._attend(layout.pad(query), self._source(memory))
         probes.offer_weights(CROSS, weights[:, None])
-        if probe is not None:
-            probe.take_attention(CROSS, weights[:, None])
         return layout.pack(found)
 
     # Dropout

@@ -17,61 +17,25 @@ Shapes: B sources, P packed rows, D width, N rows of a search.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.decoder import OnlyWriting
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory
+from dragoman.models.search_states import Carried, CarriedState, Source
 from dragoman.models.settings import RecurrentDecoderSettings
 from dragoman.native.dropout import numbers
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.lstm import Lstm
 
-Carried = list[tuple[Tensor, Tensor]]
-"""Hidden vectors and cells (N, H) of each layer; cells are never of low precision."""
 
-
-class RecurrentDecoderState(DecodeState):
-    """The state of a search: hidden vectors and cells of each row."""
-
-    def __init__(self, begin: Callable[[Memory], Carried], memory: Memory) -> None:
-        self._begin = begin
-        self.carried = begin(memory)
-        self._lengths = torch.zeros(memory.layout.batch, dtype=torch.int64)
-
-    @property
-    def rows(self) -> int:
-        return len(self._lengths)
-
-    @property
-    def lengths(self) -> Tensor:
-        return self._lengths
-
-    def moved(self, carried: Carried) -> None:
-        """The state after every row has taken in a token."""
-        self.carried, self._lengths = carried, self._lengths + 1
-
-    def select(self, rows: Tensor) -> None:
-        self.carried = [(hidden[rows], cell[rows]) for hidden, cell in self.carried]
-        self._lengths = self._lengths[rows.cpu()]
-
-    def admit(self, memory: Memory) -> None:
-        pairs = zip(self.carried, self._begin(memory), strict=True)
-        self.carried = [
-            (torch.cat([old[0], new[0]]), torch.cat([old[1], new[1]])) for old, new in pairs
-        ]
-        self._lengths = F.pad(self._lengths, (0, memory.layout.batch))
-
-
-class RecurrentDecoder(Advancing):
+class RecurrentDecoder(OnlyWriting):
     """LSTM layers without an encoder: an embedding, layers, and an output."""
 
     settings: RecurrentDecoderSettings
@@ -80,13 +44,10 @@ class RecurrentDecoder(Advancing):
         self, settings: RecurrentDecoderSettings, source_vocabulary: int, target_vocabulary: int
     ) -> None:
         """``source_vocabulary`` is not used: nothing is read."""
-        super().__init__()
-        self.settings = settings
-        width = settings.model_dim
-        self.embedding = Embedding(target_vocabulary, width)
-        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        super().__init__(settings, target_vocabulary)
+        widths = (settings.model_dim, *settings.widths)
         self.layers: Stack[Lstm] = Stack(
-            [Lstm(inputs, outputs) for inputs, outputs in pairwise((width, *settings.widths))]
+            [Lstm(inputs, outputs) for inputs, outputs in pairwise(widths)]
         )
         self.dropout = Dropout(settings.dropout)
         self.embedding_dropout = Dropout(settings.embedding_dropout)
@@ -95,17 +56,6 @@ class RecurrentDecoder(Advancing):
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
         return ()
-
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self.embedding if self.output is None else self.output
-
-    def encode(self, source: Sequences) -> Memory:
-        """A memory of B sources in which nothing stands."""
-        layout = source.layout
-        none = torch.empty(0, dtype=torch.int64, device=layout.device)
-        # Embedded, so that it is of the precision that the layers compute in.
-        return Memory(self._embed(none), Layout([0] * layout.batch, layout.device))
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
@@ -117,30 +67,32 @@ class RecurrentDecoder(Advancing):
             x = self.dropout.forward(x, rows)
         return x
 
-    def start(self, memory: Memory) -> RecurrentDecoderState:
-        return RecurrentDecoderState(self._begin, memory)
+    def start(self, memory: Memory) -> CarriedState:
+        return CarriedState(self._begin, memory)
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        assert isinstance(state, RecurrentDecoderState)  # it comes back to the model that made it
+        assert isinstance(state, CarriedState)  # a state comes back to the model that made it
         x = tokens  # (N, t), of which t is at least 1
         for column in tokens.unbind(dim=1):
-            x, carried = self._embed(column), []
-            for layer, before in zip(self.layers, state.carried, strict=True):
-                x, cell = layer.step(layer.read(x), *before)
-                carried.append((x, cell))
-            state.moved(carried)
+            x, carried = self._embed(column), list[Tensor]()
+            for number, layer in enumerate(self.layers):
+                hidden, cell = state.carried[2 * number : 2 * number + 2]
+                x, cell = layer.step(layer.read(x), hidden[0], cell[0])
+                carried += [x[None], cell[None]]
+            state.moved(tuple(carried))
         return x
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         return {"embedding": self._embed(tokens)}
 
-    def _begin(self, memory: Memory) -> Carried:
-        rows, batch = memory.rows, memory.layout.batch
-        precise = self.embedding.weight.dtype
-        return [
-            (rows.new_zeros(batch, layer.width), rows.new_zeros(batch, layer.width, dtype=precise))
-            for layer in self.layers
-        ]
+    def _begin(self, memory: Memory) -> tuple[Carried, Source]:
+        """The hidden vectors and then the cells (1, B, H) of each layer; cells are never of low
+        precision."""
+        rows, carried = memory.rows, list[Tensor]()
+        for layer in self.layers:
+            hidden = rows.new_zeros(1, memory.layout.batch, layer.width)
+            carried += [hidden, hidden.to(self.embedding.weight.dtype)]
+        return tuple(carried), Source.of(memory, rows, rows)
 
     def _embed(self, tokens: Tensor, row_keys: Tensor | None = None) -> Tensor:
         return embed_alone(tokens, self.embedding, self.embedding_dropout, row_keys)

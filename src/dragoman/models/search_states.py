@@ -8,7 +8,7 @@ Shapes: B sources, S longest source, R queries of a source, K and Kv widths of k
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,12 +19,11 @@ from dragoman.native import attention as native
 from dragoman.nn import probes
 from dragoman.nn.attention import scaled_dot_product
 from dragoman.nn.cache import Cache
-from dragoman.nn.layout import Layout
+from dragoman.nn.layout import Layout, joined
 from dragoman.nn.linear import Computing, Precision
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Keys and values of B sources, in a grid."""
 
     keys: Tensor
@@ -49,26 +48,13 @@ class Source:
 
     def select(self, sources: Tensor | slice) -> Source:
         """(M,) of the sources, in that order."""
-        return Source(*(part[sources] for part in self._parts))
+        return Source(*(part[sources] for part in self))
 
     @classmethod
     def join(cls, first: Source, second: Source) -> Source:
         """The sources of both, those of ``first`` before."""
-        longest = max(first.keys.shape[1], second.keys.shape[1])
-        keys, values, allowed = (
-            torch.cat([_longer(one, longest), _longer(other, longest)])
-            for one, other in zip(first._parts[:3], second._parts[:3], strict=True)
-        )
+        keys, values, allowed = map(joined, first[:3], second[:3])
         return cls(keys, values, allowed, torch.cat([first.lengths, second.lengths]))
-
-    @property
-    def _parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.keys, self.values, self.allowed, self.lengths
-
-
-def _longer(grid: Tensor, longest: int) -> Tensor:
-    """(B, S, ...) -> (B, longest, ...), zeros behind."""
-    return F.pad(grid, (*(0, 0) * (grid.dim() - 2), 0, longest - grid.shape[1]))
 
 
 def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:

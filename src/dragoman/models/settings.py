@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
@@ -12,13 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from dragoman.base.settings import Settings
-from dragoman.nn.settings import (
-    NORM_EPSILON,
-    Activation,
-    AttentionSettings,
-    Norm,
-    PositionSettings,
-)
+from dragoman.nn.settings import AttentionSettings, LayerSettings, Norm, PositionSettings
 
 UNKNOWN = 0
 """The id of ``<unk>``, the same in every vocabulary of the project."""
@@ -67,47 +62,66 @@ class ModelSettings(Settings):
         return {"model_dim": self.model_dim}
 
 
-class TransformerSettings(ModelSettings):
-    """A Transformer. The defaults are the paper's base model (table 3)."""
+class EncoderDecoderSettings(ModelSettings):
+    """Settings of models with an encoder and a decoder."""
 
-    kind: Literal["transformer"] = "transformer"
-    """The kind of model."""
-    model_dim: int = Field(512, ge=1, le=65_536)
-    """The width of embeddings and layers (d_model)."""
-    ffn_dim: int = Field(2048, ge=1, le=1_000_000)
-    """The inner width of the feed-forward layers (d_ff)."""
-    encoder_layers: int = Field(6, ge=1, le=256)
-    """The number of encoder layers (N)."""
-    decoder_layers: int = Field(6, ge=1, le=256)
-    """The number of decoder layers (N)."""
-    attention: AttentionSettings = AttentionSettings()
-    """Heads and their widths."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
-    activation: Activation = "relu"
-    """The activation function of the feed-forward layers. relu: max(0, x) (as in the paper); swish:
-    x times the sigmoid of x (OPUS-MT's models); gelu: x times the normal distribution function,
-    exactly (GPT, BERT)."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout inside the feed-forward layers, after the activation. The paper has none here."""
-    norm: Norm = "post"
-    """Layer normalisation. post: after the residual sum (the paper); pre: before each sub-layer;
-    none: nowhere, to show why normalisation is needed."""
-    norm_epsilon: float = Field(NORM_EPSILON, gt=0, le=1)
-    """The number that layer normalisation adds to the variance."""
-    residual: bool = True
-    """Residual connections around each sub-layer (the paper). Switch them off to see why the paper
-    has them: deep stacks do not learn."""
+    tie: Literal["all", "target", "none"] = "all"
+    """Weight tying. all: one matrix for source, target and output (as in the paper); target: for
+    target and output; none: no tying (as in the paper of the convolutional model)."""
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        return self.tie == "all"
+
+
+class StackSettings(LayerSettings, ModelSettings):
+    """Settings of models whose layers are self-attention and feed-forward."""
+
     positions: PositionSettings = PositionSettings()
     """How positions are encoded."""
     scale_embeddings: bool = True
     """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
+
+    @property
+    def embedding_scale(self) -> float:
+        """The number that embeddings are multiplied by."""
+        return math.sqrt(self.model_dim) if self.scale_embeddings else 1.0
+
+    @property
+    def longest(self) -> int | None:
+        return self.positions.maximum if self.positions.kind == "learned" else None
+
+    @property
+    @abstractmethod
+    def stacks(self) -> tuple[int, int]:
+        """The numbers of layers of the encoder and the decoder."""
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        heads, (encoder_layers, decoder_layers) = self.attention.num_heads, self.stacks
+        return {
+            "model_dim": self.model_dim,
+            "ffn_dim": self.ffn_dim,
+            "heads": heads,
+            "key_width": self.attention.key_width or self.model_dim // heads,
+            "encoder_layers": encoder_layers,
+            "decoder_layers": decoder_layers,
+            "norm": self.norm,
+        }
+
+
+class TransformerSettings(StackSettings, EncoderDecoderSettings):
+    """A Transformer. The defaults are the paper's base model (table 3)."""
+
+    kind: Literal["transformer"] = "transformer"
+    """The kind of model."""
+    encoder_layers: int = Field(6, ge=1, le=256)
+    """The number of encoder layers (N)."""
+    decoder_layers: int = Field(6, ge=1, le=256)
+    """The number of decoder layers (N)."""
     zero_start: bool = False
     """Use zeros as the embedding of the start symbol ``<s>`` of an output, so that only its
     position is read (Marian)."""
-    tie: Literal["all", "target", "none"] = "all"
-    """Weight tying. all: one matrix for source, target and output (the paper); target: for target
-    and output; none: no tying."""
     output_bias: bool = False
     """Add a bias, one number for each token, to the output layer (Marian). The paper has none."""
     attend_unknown: bool = True
@@ -117,25 +131,12 @@ class TransformerSettings(ModelSettings):
     2017). For outputs that keep the word order, such as trees."""
 
     @property
-    def shares_vocabulary(self) -> bool:
-        return self.tie == "all"
-
-    @property
-    def embedding_scale(self) -> float:
-        """The number that embeddings are multiplied by."""
-        return _embedding_scale(self)
-
-    @property
-    def longest(self) -> int | None:
-        return self.positions.maximum if self.positions.kind == "learned" else None
-
-    @property
     def cross_heads(self) -> tuple[int, ...]:
         return (self.attention.num_heads,) * self.decoder_layers
 
     @property
-    def sizes(self) -> dict[str, int | str]:
-        return _sizes_of_stacks(self, self.encoder_layers, self.decoder_layers)
+    def stacks(self) -> tuple[int, int]:
+        return self.encoder_layers, self.decoder_layers
 
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
@@ -161,7 +162,7 @@ class TransformerSettings(ModelSettings):
         return self
 
 
-class RecurrentSettings(ModelSettings):
+class RecurrentSettings(EncoderDecoderSettings):
     """A recurrent model: an LSTM encoder and decoder with attention."""
 
     kind: Literal["recurrent"] = "recurrent"
@@ -187,15 +188,8 @@ class RecurrentSettings(ModelSettings):
     dropout_kind: Literal["plain", "variational"] = "plain"
     """plain: a new mask at every step (Zaremba et al., 2014); variational: one mask per sentence,
     also on the recurrent connections (Gal and Ghahramani, 2016)."""
-    tie: Literal["all", "target", "none"] = "all"
-    """Weight tying. all: one matrix for source, target and output; target: for target and output;
-    none: no tying."""
 
     usual_dropout: ClassVar[tuple[float, ...]] = (0.2, 0.3, 0.4, 0.5)
-
-    @property
-    def shares_vocabulary(self) -> bool:
-        return self.tie == "all"
 
     @property
     def cross_heads(self) -> tuple[int, ...]:
@@ -221,7 +215,7 @@ class RecurrentSettings(ModelSettings):
         return self
 
 
-class ConvolutionalSettings(ModelSettings):
+class ConvolutionalSettings(EncoderDecoderSettings):
     """A convolutional model (ConvS2S: Gehring et al., 2017). The defaults suit a small corpus; the
     paper's models have 15 or more layers with 512 or more channels."""
 
@@ -243,13 +237,6 @@ class ConvolutionalSettings(ModelSettings):
     """The number of position embeddings, and so the maximum number of tokens on either side: longer
     input is cut, and outputs cannot be longer. Embeddings beyond the longest training pair stay
     untrained."""
-    tie: Literal["all", "target", "none"] = "all"
-    """Weight tying. all: one matrix for source, target and output; target: for target and output;
-    none: no tying (the paper)."""
-
-    @property
-    def shares_vocabulary(self) -> bool:
-        return self.tie == "all"
 
     @property
     def longest(self) -> int | None:
@@ -274,51 +261,20 @@ class ConvolutionalSettings(ModelSettings):
         return self
 
 
-class StackSettings(ModelSettings):
+class SingleStackSettings(StackSettings):
     """A stack of self-attention and feed-forward layers."""
 
-    model_dim: int = Field(512, ge=1, le=65_536)
-    """The width of embeddings and layers (d_model)."""
-    ffn_dim: int = Field(2048, ge=1, le=1_000_000)
-    """The inner width of the feed-forward layers (d_ff)."""
     layers: int = Field(6, ge=1, le=256)
     """The number of layers (N)."""
-    attention: AttentionSettings = AttentionSettings()
-    """Heads and their widths."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
-    activation: Activation = "relu"
-    """The activation function of the feed-forward layers. relu: max(0, x) (the paper); swish: x
-    times the sigmoid of x; gelu: x times the normal distribution function, exactly (GPT, BERT)."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropout inside the feed-forward layers, after the activation."""
     norm: Norm = "pre"
     """Layer normalisation. pre: before each sub-layer (GPT-2 and later); post: after the residual
     sum (the paper, BERT); none: nowhere."""
-    norm_epsilon: float = Field(NORM_EPSILON, gt=0, le=1)
-    """The number that layer normalisation adds to the variance."""
-    residual: bool = True
-    """Residual connections around each sub-layer (the paper)."""
-    positions: PositionSettings = PositionSettings()
-    """How positions are encoded; the encodings are added."""
-    scale_embeddings: bool = True
-    """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
     tie: bool = True
     """Use one matrix for the input embeddings and the output layer."""
 
     @property
-    def embedding_scale(self) -> float:
-        """The number that embeddings are multiplied by."""
-        return _embedding_scale(self)
-
-    @property
-    def longest(self) -> int | None:
-        return self.positions.maximum if self.positions.kind == "learned" else None
-
-    @property
-    def sizes(self) -> dict[str, int | str]:
-        layers = (0, self.layers) if self.writes else (self.layers, 0)
-        return _sizes_of_stacks(self, *layers)
+    def stacks(self) -> tuple[int, int]:
+        return (0, self.layers) if self.writes else (self.layers, 0)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -337,7 +293,7 @@ class StackSettings(ModelSettings):
         return self
 
 
-class DecoderSettings(StackSettings):
+class DecoderSettings(SingleStackSettings):
     """A Transformer decoder without an encoder, for language models (GPT's architecture)."""
 
     kind: Literal["decoder"] = "decoder"
@@ -346,7 +302,7 @@ class DecoderSettings(StackSettings):
     reads: ClassVar[bool] = False
 
 
-class EncoderSettings(StackSettings):
+class EncoderSettings(SingleStackSettings):
     """A Transformer encoder without a decoder, for masked models, classifiers and taggers (BERT's
     architecture). It predicts something for each token, or for the whole text."""
 
@@ -437,25 +393,6 @@ class CodesSettings(ModelSettings):
                 f"levels make {math.prod(self.levels):,} codes, more than {_MOST_CODES:,}"
             )
         return self
-
-
-def _embedding_scale(model: TransformerSettings | StackSettings) -> float:
-    return math.sqrt(model.model_dim) if model.scale_embeddings else 1.0
-
-
-def _sizes_of_stacks(
-    model: TransformerSettings | StackSettings, encoder_layers: int, decoder_layers: int
-) -> dict[str, int | str]:
-    heads = model.attention.num_heads
-    return {
-        "model_dim": model.model_dim,
-        "ffn_dim": model.ffn_dim,
-        "heads": heads,
-        "key_width": model.attention.key_width or model.model_dim // heads,
-        "encoder_layers": encoder_layers,
-        "decoder_layers": decoder_layers,
-        "norm": model.norm,
-    }
 
 
 def check_line(positions: PositionSettings) -> None:

@@ -48,19 +48,9 @@ def attention(
     ``drop`` is on the weights, and its keys (Pq,) are those of the queries (``dropout.py``). A
     sentence without keys gives rows of zeros.
     """
-    if scale is None:
-        scale = 1.0 / math.sqrt(key.shape[-1] // heads)
-    if not (_takes(query, key, value)):
-        return attention_plain(
-            query, key, value, query_offsets, key_offsets,
-            heads=heads, causal=causal, scale=scale, drop=drop,
-        )  # fmt: skip
-    choices = (heads, causal, scale, drop)
     widths = (query.shape[-1], key.shape[-1], value.shape[-1])
-    out: Tensor = _Function.apply(  # type: ignore[no-untyped-call]
-        query_offsets, key_offsets, widths, choices, query, key, value
-    )
-    return out
+    tensors = (query, key, value)
+    return _attend(tensors, widths, query_offsets, key_offsets, heads, causal, scale, drop)
 
 
 def self_attention(
@@ -76,16 +66,7 @@ def self_attention(
     """joint (P, H x K + H x K + H x Kv): queries, keys, values -> (P, H x Kv)."""
     keys = heads * key_width
     widths = (keys, keys, joint.shape[-1] - 2 * keys)
-    scale = 1.0 / math.sqrt(key_width) if scale is None else scale
-    if not _takes(joint):
-        query, key, value = joint.split(widths, dim=-1)
-        return attention_plain(
-            query, key, value, offsets, offsets,
-            heads=heads, causal=causal, scale=scale, drop=drop,
-        )  # fmt: skip
-    choices = (heads, causal, scale, drop)
-    out: Tensor = _Function.apply(offsets, offsets, widths, choices, joint)  # type: ignore[no-untyped-call]
-    return out
+    return _attend((joint,), widths, offsets, offsets, heads, causal, scale, drop)
 
 
 def cross_attention(
@@ -101,15 +82,30 @@ def cross_attention(
     """query (Pq, H x K), joint (Pk, H x K + H x Kv): keys, values -> (Pq, H x Kv)."""
     keys = query.shape[-1]
     widths = (keys, keys, joint.shape[-1] - keys)
-    scale = 1.0 / math.sqrt(keys // heads) if scale is None else scale
-    if not (_takes(query, joint)):
-        key, value = joint.split(widths[1:], dim=-1)
+    return _attend((query, joint), widths, query_offsets, key_offsets, heads, False, scale, drop)
+
+
+def _attend(
+    tensors: tuple[Tensor, ...],
+    widths: tuple[int, int, int],
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    heads: int,
+    causal: bool,
+    scale: float | None,
+    drop: Drop,
+) -> Tensor:
+    """Compute attention with the kernel if it takes the ``tensors``, whose views are queries, keys
+    and values (``_views``), and otherwise on plain torch."""
+    scale = 1.0 / math.sqrt(widths[0] // heads) if scale is None else scale
+    if not _takes(*tensors):
+        query, key, value = _views(tensors, widths)
         return attention_plain(
             query, key, value, query_offsets, key_offsets,
-            heads=heads, causal=False, scale=scale, drop=drop,
+            heads=heads, causal=causal, scale=scale, drop=drop,
         )  # fmt: skip
-    choices = (heads, False, scale, drop)
-    out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, query, joint)  # type: ignore[no-untyped-call]
+    choices = (heads, causal, scale, drop)
+    out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, *tensors)  # type: ignore[no-untyped-call]
     return out
 
 

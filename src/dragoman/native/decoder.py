@@ -10,14 +10,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from ctypes import addressof, c_int64, c_uint8, c_void_p, cast
-from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.native import loader
-from dragoman.native.abi import Factors, Shape, Step
+from dragoman.native.abi import Factors, Shape
 
 Array = npt.NDArray[Any]
 
@@ -25,38 +25,9 @@ MAX_IDLE = 8
 """States kept for the next search: their pages of memory are the dear part of a short one."""
 
 
-@dataclass(frozen=True)
-class _DecoderKernels:
-    """The C interface of ``src/decode.cpp``, bound once per model (one level for all)."""
-
-    model_new: Any
-    model_pack: Any
-    model_parts: Any
-    model_free: Any
-    model_width: Any
-    model_shortlist: Any
-    encode: Any
-    state_new: Any
-    state_free: Any
-    state_rows: Any
-    state_lengths: Any
-    state_admit: Any
-    state_allowed: Any
-    state_select: Any
-    step: Any
-    best: Any
-
-    @classmethod
-    def bind(cls) -> _DecoderKernels | None:
-        found = {each.name: loader.function(f"decode_{each.name}") for each in fields(cls)}
-        if any(function is None for function in found.values()):
-            return None
-        return cls(**found)
-
-
 def supported() -> bool:
     """True if this machine has the decoder's kernels."""
-    return _DecoderKernels.bind() is not None
+    return loader.bound("decode_") is not None
 
 
 class NativeModel:
@@ -64,7 +35,7 @@ class NativeModel:
 
     def __init__(self, shape: Shape, factors: Factors) -> None:
         """Allocates room for the weights; ``pack`` or another model's ``parts`` fill it."""
-        kernels = _DecoderKernels.bind()
+        kernels = loader.bound("decode_")
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
         self._handle: int = kernels.model_new(addressof(shape), addressof(factors))
@@ -186,10 +157,6 @@ class NativeState:
         out = (ids.shape[1], place(log_probabilities), place(ids))
         return int(self._kernels.best(self.handle, *given, *out))
 
-    def stepping(self) -> Step:
-        """The step that native code takes itself; it lacks only a table of positions."""
-        return Step(self._model.best_address, self._model.select_address, self.handle)
-
 
 def place(array: Array | None) -> int | None:
     """The address of an array's first element; None (a null pointer) for no array."""
@@ -200,7 +167,7 @@ def place(array: Array | None) -> int | None:
     return at
 
 
-def _free_model(kernels: _DecoderKernels, handle: int, idle: list[int]) -> None:
+def _free_model(kernels: SimpleNamespace, handle: int, idle: list[int]) -> None:
     while idle:
         kernels.state_free(idle.pop())
     kernels.model_free(handle)

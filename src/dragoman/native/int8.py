@@ -10,8 +10,6 @@ P rows, K inputs, N outputs, g groups of outputs.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, fields
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,28 +21,9 @@ MAX_BEST = 64
 """Up to this k the best outputs are kept while products pass by."""
 
 
-@dataclass(frozen=True)
-class _Int8Kernels:
-    """The C interface of ``src/int8.cpp``, bound once per map (one level for all)."""
-
-    new: Any
-    free: Any
-    columns: Any
-    rows: Any
-    best: Any
-    gated: Any
-    lstm: Any
-    recur: Any
-
-    @classmethod
-    def bind(cls) -> _Int8Kernels | None:
-        found = {each.name: loader.function(f"int8_{each.name}") for each in fields(cls)}
-        return None if None in found.values() else cls(**found)
-
-
 def supported() -> bool:
     """True if this machine has the int8 kernels."""
-    return _Int8Kernels.bind() is not None
+    return loader.bound("int8_") is not None
 
 
 class Int8Map:
@@ -59,7 +38,7 @@ class Int8Map:
     """The type of rows and results."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, groups: int = 1) -> None:
-        kernels = _Int8Kernels.bind()
+        kernels = loader.bound("int8_")
         assert kernels is not None, "ask supported() first"
         self._kernels = kernels
         weight = weight.detach().float().contiguous()

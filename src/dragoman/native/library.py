@@ -9,12 +9,7 @@ from functools import cache
 from threading import Lock
 
 from dragoman.native import loader
-from dragoman.native.loader import LEVELS, Status, function, offered, own_threads, using
-
-__all__ = [
-    "LEVELS", "Status", "agrees", "available", "function", "offered", "own_threads", "reset",
-    "status", "take_as_compared", "taken_as_compared", "using",
-]  # fmt: skip
+from dragoman.native.loader import Status
 
 _compared_before = False
 _deciding = Lock()
@@ -62,7 +57,7 @@ def agrees(level: str) -> bool:
     if not available():
         return False
     with _deciding:
-        return level == offered()[0] or _agrees(level)
+        return level == loader.offered()[0] or _agrees(level)
 
 
 @cache
@@ -71,7 +66,7 @@ def _agrees(level: str) -> bool:
         return True  # none of its own that trains
     from dragoman.native.check import first_difference
 
-    with using(level):
+    with loader.using(level):
         wrong = first_difference()
     if wrong is not None:
         loader.logger.warning(

@@ -157,10 +157,12 @@ def feed_forward_plain(
 # ---- products on rows
 
 
-def forward_rows(x: Tensor, packed: PackedWeights, bias: Tensor | None) -> Tensor:
-    """x (P, K) -> (P, N)."""
+def forward_rows(
+    x: Tensor, packed: PackedWeights, bias: Tensor | None, relu: Drop | None = None
+) -> Tensor:
+    """x (P, K) -> (P, N); if ``relu`` is given, a ReLU and then that dropout follow."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    kernel = packed.kernel(f"linear_forward_{packed.precision}")
+    kernel = packed.kernel(f"linear_{'forward' if relu is None else 'relu'}_{packed.precision}")
     kernel(
         address(x),
         x.stride(0),
@@ -171,16 +173,8 @@ def forward_rows(x: Tensor, packed: PackedWeights, bias: Tensor | None) -> Tenso
         x.shape[0],
         packed.outputs,
         packed.inputs,
+        *(() if relu is None else relu.for_kernel(len(x))),
     )
-    return out
-
-
-def _forward_relu(x: Tensor, packed: PackedWeights, bias: Tensor, drop: Drop) -> Tensor:
-    out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    kernel = packed.kernel(f"linear_relu_{packed.precision}")
-    words = packed.forward_words()
-    places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
-    kernel(*places, x.shape[0], packed.outputs, packed.inputs, *drop.for_kernel(len(x)))
     return out
 
 
@@ -269,7 +263,7 @@ class _FeedForward(torch.autograd.Function):
         drop: Drop,
     ) -> Tensor:
         rows = as_rows(x.detach().to(inner.dtype))
-        hidden = _forward_relu(rows, inner, inner_bias.detach(), drop)
+        hidden = forward_rows(rows, inner, inner_bias.detach(), drop)
         ctx.save_for_backward(rows, hidden)
         ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), drop.rate, x.dtype
         ctx.parameters = (inner_weight, inner_bias, outer_weight, outer_bias)

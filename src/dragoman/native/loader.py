@@ -26,6 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from dragoman.base.errors import DragomanError
@@ -289,6 +290,14 @@ def function(name: str, level: str | None = None) -> Any | None:
     Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
     return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
+
+
+def bound(prefix: str) -> SimpleNamespace | None:
+    """Return the functions of ``abi.py`` whose names begin with ``prefix``, by the rest of their
+    names, for the level in use. Returns None if one is missing."""
+    names = [name for name in abi.FUNCTIONS if name.startswith(prefix)]
+    found = {name.removeprefix(prefix): function(name) for name in names}
+    return None if None in found.values() else SimpleNamespace(**found)
 
 
 def kernel(name: str, level: str | None = None) -> Any:

@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated
 
@@ -182,15 +183,12 @@ def library_hash(path: Path) -> str:
 
 def _processor() -> str:
     """The lines of /proc/cpuinfo that tell processors apart; of the first core."""
-    path = Path("/proc/cpuinfo")
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
     wanted = (
         "vendor_id", "cpu family", "model", "stepping", "microcode", "flags", "Features",
         "CPU part",
     )  # fmt: skip
-    return "\n".join(
-        line for line in text.partition("\n\n")[0].splitlines() if line.startswith(wanted)
-    )
+    first = takewhile(bool, processor.cpuinfo())
+    return "\n".join(line for line in first if line.startswith(wanted))
 
 
 def _read(path: Path) -> dict[str, dict[str, int]]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.nn.layout import Layout
+from dragoman.nn.layout import Layout, joined
 
 GROWTH = 32
 """Positions by which a full cache grows: few enough copies, little waste."""
@@ -167,8 +167,8 @@ class Cache:
             for layer, (key, value) in zip(self.layers, sources, strict=True):
                 layer.key = F.pad(layer.key, (0, 0, 0, 0, 0, 0, 0, new))
                 layer.value = F.pad(layer.value, (0, 0, 0, 0, 0, 0, 0, new))
-                layer.source_key = _join(layer.source_key, key)
-                layer.source_value = _join(layer.source_value, value)
+                layer.source_key = joined(layer.source_key, key, 2)
+                layer.source_value = joined(layer.source_value, value, 2)
         self.counts = [*self.counts, *([1] * new)]
         self._queries = {}
         self.lengths = F.pad(self.lengths, (0, new))
@@ -178,13 +178,6 @@ class Cache:
     def _measure(self) -> None:
         self.longest = int(self.lengths.max()) if self.rows else 0
         self.is_even = bool((self.lengths == self.longest).all())
-
-
-def _join(first: Tensor, second: Tensor) -> Tensor:
-    """Stack two (B, H, S, K) whose S differ, zeros behind the shorter."""
-    longest = max(first.shape[2], second.shape[2])
-    grown = [F.pad(x, (0, 0, 0, longest - x.shape[2])) for x in (first, second)]
-    return torch.cat(grown)
 
 
 def _join_masks(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -24,7 +23,6 @@ def embed(
     dropout: Dropout,
     *,
     scale: float,
-    combine: Literal["add", "concatenate"] = "add",
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
 ) -> Tensor:
@@ -33,7 +31,7 @@ def embed(
     ``lengths`` (P,) of the sequences that the rows are of, where positions go by them; ``row_keys``
     (P,) of the rows, for dropout.
     """
-    added = combine == "add"
+    added = encoding.settings.combine == "add"
     if embedding.packed is not None and added and encoding.is_fixed_table:
         longest = int(positions.max()) + 1 if len(positions) else 0
         return embed_natively(
@@ -46,7 +44,7 @@ def embed(
             drop=new_drop(dropout.rate_now, row_keys),
         )
     x = embedding(tokens) * scale
-    x = _with_place(x, encoding(positions, lengths, x.dtype), added)
+    x = _with_place(x, positions, encoding, lengths)
     return _seen(dropout.forward(x.to(embedding.dtype), row_keys))
 
 
@@ -56,14 +54,12 @@ def placed(
     encoding: Positions,
     dropout: Dropout,
     *,
-    combine: Literal["add", "concatenate"] = "add",
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
 ) -> Tensor:
     """Adds (or appends) positions to rows (P, D) of a front end, then applies dropout; the other
     arguments are those of ``embed``."""
-    place = encoding(positions, lengths, rows.dtype)
-    return _seen(dropout.forward(_with_place(rows, place, combine == "add"), row_keys))
+    return _seen(dropout.forward(_with_place(rows, positions, encoding, lengths), row_keys))
 
 
 def embed_alone(
@@ -86,8 +82,11 @@ def embed_alone(
     )
 
 
-def _with_place(x: Tensor, place: Tensor, added: bool) -> Tensor:
-    return x + place if added else torch.cat([x, place], dim=-1)
+def _with_place(
+    x: Tensor, positions: Tensor, encoding: Positions, lengths: Tensor | None
+) -> Tensor:
+    place = encoding(positions, lengths, x.dtype)
+    return x + place if encoding.settings.combine == "add" else torch.cat([x, place], dim=-1)
 
 
 def _seen(rows: Tensor) -> Tensor:

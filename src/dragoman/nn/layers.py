@@ -32,21 +32,9 @@ from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout, dropout
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import ACTIVATIONS, Computing, Linear, Precision
-from dragoman.nn.settings import NORM_EPSILON, Activation, AttentionSettings, Norm
+from dragoman.nn.settings import NORM_EPSILON, Activation, LayerSettings
 
 Layer = TypeVar("Layer", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class LayerParts:
-    """What one layer is made of."""
-
-    model_dim: int
-    ffn_dim: int
-    attention: AttentionSettings
-    activation: Activation
-    activation_dropout: float
-    around: Around
 
 
 class LayerNorm(Computing):
@@ -104,20 +92,18 @@ class NoNorm(nn.Module):
 class Around:
     """What stands around each sub-layer: dropout, its residual connection, its norm."""
 
-    norm: Norm
-    residual: bool
-    dropout: float
-    norm_epsilon: float = NORM_EPSILON
+    settings: LayerSettings
 
     def new_norm(self, width: int, sublayer: str) -> LayerNorm | NoNorm:
         """The norm of one sub-layer."""
-        if self.norm == "none":
+        if self.settings.norm == "none":
             return NoNorm(sublayer)
-        return LayerNorm(width, sublayer, self.norm_epsilon)
+        return LayerNorm(width, sublayer, self.settings.norm_epsilon)
 
     def last_norm(self, width: int) -> LayerNorm | None:
         """The norm at the end of a stack."""
-        return LayerNorm(width, eps=self.norm_epsilon) if self.norm == "pre" else None
+        settings = self.settings
+        return LayerNorm(width, eps=settings.norm_epsilon) if settings.norm == "pre" else None
 
     def __call__(
         self,
@@ -127,15 +113,16 @@ class Around:
         row_keys: Tensor | None,
     ) -> Tensor:
         """(P, D) -> (P, D). ``norm`` is that of the sub-layer, ``row_keys`` as in dropout.py."""
-        given = norm(x) if self.norm == "pre" else x
+        settings = self.settings
+        given = norm(x) if settings.norm == "pre" else x
         added = sublayer(given)
-        if self.norm == "post" and self.residual:
+        if settings.norm == "post" and settings.residual:
             assert isinstance(norm, LayerNorm)
-            after = norm.after(x, added, self.dropout, row_keys)
+            after = norm.after(x, added, settings.dropout, row_keys)
         else:
-            onto = x if self.residual else None
-            after = dropout(added, self.dropout, norm.training, row_keys, onto=onto)
-            if self.norm == "post":
+            onto = x if settings.residual else None
+            after = dropout(added, settings.dropout, norm.training, row_keys, onto=onto)
+            if settings.norm == "post":
                 after = norm(after)
         probe = probes.probe()
         if probe is not None:
@@ -147,12 +134,12 @@ class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), each position by itself. The setting
     ``activation`` may put another function in the place of max(0, ·)."""
 
-    def __init__(self, parts: LayerParts) -> None:
+    def __init__(self, settings: LayerSettings) -> None:
         super().__init__()
-        self.inner = Linear(parts.model_dim, parts.ffn_dim, hidden=True)
-        self.outer = Linear(parts.ffn_dim, parts.model_dim, hidden=True)
-        self.activation: Activation = parts.activation
-        self.dropout = Dropout(parts.activation_dropout)
+        self.inner = Linear(settings.model_dim, settings.ffn_dim, hidden=True)
+        self.outer = Linear(settings.ffn_dim, settings.model_dim, hidden=True)
+        self.activation: Activation = settings.activation
+        self.dropout = Dropout(settings.activation_dropout)
 
     def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
         """(P, D) -> (P, D); ``row_keys`` (P,) of the rows, for dropout."""
@@ -185,25 +172,35 @@ class Stack(nn.ModuleList, Generic[Layer]):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward."""
+    """Self-attention, then feed-forward: of an encoder, or of a decoder without one."""
 
-    def __init__(self, settings: LayerParts, name: str) -> None:
+    def __init__(self, settings: LayerSettings, name: str) -> None:
         super().__init__()
         self.name = name
-        self.around = settings.around
+        self.around = Around(settings)
         width = settings.model_dim
         self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
         self.attention_norm = self.around.new_norm(width, f"{name}.attention")
         self.feed_forward = FeedForward(settings)
         self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
-    def forward(self, x: Tensor, layout: Layout, key_mask: Tensor | None) -> Tensor:
-        """(P, D) -> (P, D)."""
+    def forward(
+        self, x: Tensor, layout: Layout, key_mask: Tensor | None = None, *, causal: bool = False
+    ) -> Tensor:
+        """(P, D) -> (P, D). ``causal``: no position attends to later ones."""
 
         def attend(y: Tensor) -> Tensor:
-            return self.attention(y, layout, y, layout, key_mask=key_mask)  # type: ignore[no-any-return]
+            return self.attention(y, layout, y, layout, key_mask=key_mask, causal=causal)  # type: ignore[no-any-return]
 
-        row_keys = layout.row_keys if self.training else None
+        return self._wrap(x, attend, layout.row_keys if self.training else None)
+
+    def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
+        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
+        return self._wrap(x, lambda y: self.attention.step(y, new, cache), None)
+
+    def _wrap(
+        self, x: Tensor, attend: Callable[[Tensor], Tensor], row_keys: Tensor | None
+    ) -> Tensor:
         feed = partial(self.feed_forward, row_keys=row_keys)
         x = self.around(x, attend, self.attention_norm, row_keys)
         x = self.around(x, feed, self.feed_forward_norm, row_keys)
@@ -214,10 +211,10 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention over the encoder's memory, then feed-forward."""
 
-    def __init__(self, settings: LayerParts, name: str) -> None:
+    def __init__(self, settings: LayerSettings, name: str) -> None:
         super().__init__()
         self.name = name
-        self.around = settings.around
+        self.around = Around(settings)
         width = settings.model_dim
         self.self_attention = MultiHeadAttention(
             settings.attention, width, f"{name}.self_attention"

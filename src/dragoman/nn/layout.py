@@ -15,6 +15,7 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 class Layout:
@@ -114,3 +115,11 @@ class Sequences:
         if self.values.device == torch.device(device):
             return self
         return Sequences(self.values.to(device, non_blocking=True), self.layout.to(device))
+
+
+def joined(first: Tensor, second: Tensor, dim: int = 1) -> Tensor:
+    """Join two batches of grids, one behind the other. Along ``dim``, the shorter one is padded
+    with zeros."""
+    longest = max(first.shape[dim], second.shape[dim])
+    inner = (0, 0) * (first.dim() - dim - 1)
+    return torch.cat([F.pad(x, (*inner, 0, longest - x.shape[dim])) for x in (first, second)])

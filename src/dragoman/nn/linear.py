@@ -37,8 +37,8 @@ class Computing(nn.Module):
     """A module that can compute in several ways. ``use_precision`` chooses for all of a model."""
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Compute in ``precision``; by native kernels, or by plain torch."""
-        raise NotImplementedError
+        """Compute in ``precision``; by native kernels, or by plain torch. A module that computes in
+        one way only has nothing to choose."""
 
     def fits(self, precision: Precision) -> bool:
         """True if this machine has native kernels for the module's sizes."""
@@ -86,7 +86,13 @@ class Matrix(Computing):
         rows ``ids`` alone. No bias."""
         if self.packed is not None and ids is None:
             return native.linear(hidden, [self.weight], [], self.packed)
-        return project(hidden, self.weight, self.low, ids)
+        weight: Tensor = self.weight
+        low = self.low
+        if low is None:
+            hidden = hidden.to(weight.dtype)  # which kernels may have made of low precision
+        if ids is not None:
+            weight, low = weight[ids], None if low is None else low[ids]
+        return linear(hidden, weight, None, low)
 
 
 class Linear(Matrix):
@@ -123,6 +129,20 @@ class Linear(Matrix):
         if self.packed is not None:
             return native.linear(x, *joint_parameters(self), self.packed)
         return linear(x, self.weight, self.bias, self.low)
+
+
+class PlainLinear(Linear):
+    """A linear map that computes in fp32 in a model of any precision: over a body in bf16 that has
+    few rows, or on data as they are stored. So its sizes need not be those of kernels."""
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        pass
+
+    def fits(self, precision: Precision) -> bool:
+        return True
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        pass
 
 
 def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
@@ -240,7 +260,8 @@ class Embedding(Matrix):
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        self._prepared_for = of_rows(dtype)
+        # Kernels of int8 products read and give fp32.
+        self._prepared_for = torch.float32 if dtype == torch.int8 else dtype
 
     @property
     def dtype(self) -> torch.dtype:
@@ -256,25 +277,11 @@ class Embedding(Matrix):
         return F.embedding(ids, self.weight)
 
 
-def project(hidden: Tensor, weight: Tensor, low: Tensor | None, ids: Tensor | None) -> Tensor:
-    """Logits over all tokens or over ``ids``: (..., D) -> (..., V) or (..., len(ids))."""
-    if low is None:
-        hidden = hidden.to(weight.dtype)  # which kernels may have made of low precision
-    if ids is None:
-        return linear(hidden, weight, None, low)
-    return linear(hidden, weight[ids], None, None if low is None else low[ids])
-
-
 def laid_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
     """y = x Wᵀ + b in fp32 or bf16, or of weights in int8 by kernels, which are there."""
     if dtype == torch.int8:
         return Int8Map(weight, bias)
     return InferenceLinear(weight, bias, dtype)
-
-
-def of_rows(dtype: torch.dtype) -> torch.dtype:
-    """The type of rows where products are in ``dtype``: int8 kernels read and give fp32."""
-    return torch.float32 if dtype == torch.int8 else dtype
 
 
 class InferenceLinear:

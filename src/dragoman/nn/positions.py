@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.base.errors import SearchError
-from dragoman.nn.linear import Computing, Precision
+from dragoman.nn.linear import Computing
 from dragoman.nn.settings import PositionSettings
 
 
@@ -100,9 +100,6 @@ class Positions(Computing):
             nn.init.normal_(self.table, std=width**-0.5)
         # Rows 0..n-1 of a fixed encoding, grown when first needed. Not part of the state dict.
         self._rows = torch.empty(0, width)
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """A table is looked up in one way only, and what is found is cast by who asked."""
 
     def forward(self, positions: Tensor, lengths: Tensor | None, dtype: torch.dtype) -> Tensor:
         """(P,) positions -> (P, width) of type ``dtype``.

@@ -157,7 +157,10 @@ def guide_of(name: str) -> Guide | None:
 
 
 def offer_weights(name: str, weights: Tensor) -> None:
-    """(B, H, T, S): called by an attention that has its weights at hand anyway."""
-    guide = guide_of(name)
+    """Give weights (B, H, T, S) to the guide and the probe that are open here: called by an
+    attention that has them at hand anyway."""
+    guide, opened = guide_of(name), probe()
     if guide is not None:
         guide.weights = weights[:, guide.head]
+    if opened is not None:
+        opened.take_attention(name, weights)

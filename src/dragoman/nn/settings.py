@@ -42,6 +42,33 @@ class AttentionSettings(Settings):
     """plain: the formula; fused: torch's kernel; auto: whichever is faster on this device."""
 
 
+class LayerSettings(Settings):
+    """Settings of layers of self-attention and feed-forward."""
+
+    model_dim: int = Field(512, ge=1, le=65_536)
+    """The width of embeddings and layers (d_model)."""
+    ffn_dim: int = Field(2048, ge=1, le=1_000_000)
+    """The inner width of the feed-forward layers (d_ff)."""
+    attention: AttentionSettings = AttentionSettings()
+    """Heads and their widths."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on the output of every sub-layer and on embeddings (P_drop)."""
+    activation: Activation = "relu"
+    """The activation function of the feed-forward layers. relu: max(0, x) (as in the paper); swish:
+    x times the sigmoid of x (OPUS-MT's models); gelu: x times the normal distribution function,
+    exactly (GPT, BERT)."""
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout inside the feed-forward layers, after the activation. The paper has none here."""
+    norm: Norm = "post"
+    """Layer normalisation. post: after the residual sum (the paper); pre: before each sub-layer;
+    none: nowhere, to show why normalisation is needed."""
+    norm_epsilon: float = Field(NORM_EPSILON, gt=0, le=1)
+    """The number that layer normalisation adds to the variance."""
+    residual: bool = True
+    """Residual connections around each sub-layer (the paper). Switch them off to see why the paper
+    has them: deep stacks do not learn."""
+
+
 class PositionSettings(Settings):
     """Settings of the encoding of positions."""
 

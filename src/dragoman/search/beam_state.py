@@ -47,8 +47,8 @@ def _quota(width: int, settings: SearchSettings) -> int:
     return width if width == 1 or settings.stop == "full" else NEVER
 
 
-def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
-    """A record of GROUP for a search that begins."""
+def _group(request: Request, branch: int, keep: int) -> Group:
+    """The record of a search that begins."""
     settings, limit = request.settings, request.limit
     width = settings.n_best if settings.alternatives else settings.beam
     key = 0
@@ -65,31 +65,25 @@ def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
         or settings.min_length > 0
         or settings.no_repeat_ngram > 0
     )
-    fields = {
-        "rows": 1,
-        "width": width,
-        "length": 0,
-        "limit": limit,
-        "least": settings.min_length,
-        "prefix": len(request.prefix),
-        "ngram": settings.no_repeat_ngram,
-        "ended": 0,
-        "quota": _quota(width, settings),
-        "alpha": settings.length_penalty,
-        "shift": SHIFTS[settings.penalty],
-        "ceiling": length_penalty(limit + 1, settings.length_penalty, settings.penalty),
-        "worst": -np.inf,
-        "key": key,
-        "next_rows": 0,
-        "keep": keep,
-        "done": False,
-        "splits": settings.alternatives,
-        "draws": draws,
-        "recorded": recorded,
-        "special": special,
-    }
-    assert GROUP.names is not None and len(fields) == len(GROUP.names)
-    return tuple(fields[name] for name in GROUP.names)
+    return Group(
+        rows=1,
+        width=width,
+        limit=limit,
+        least=settings.min_length,
+        prefix=len(request.prefix),
+        ngram=settings.no_repeat_ngram,
+        quota=_quota(width, settings),
+        alpha=settings.length_penalty,
+        shift=SHIFTS[settings.penalty],
+        ceiling=length_penalty(limit + 1, settings.length_penalty, settings.penalty),
+        worst=-np.inf,
+        key=key,
+        keep=keep,
+        splits=settings.alternatives,
+        draws=draws,
+        recorded=recorded,
+        special=special,
+    )
 
 
 class BeamState:
@@ -158,11 +152,11 @@ class BeamState:
             single = request.searches == 1 and not request.settings.alternatives
             keep = request.settings.n_best if single else 1
             for branch in range(request.searches):
-                records.append(_group(request, branch, keep))
+                records.append(np.frombuffer(bytes(_group(request, branch, keep)), GROUP))
                 self.pools.append(Pool(job, branch, keep))
         new = len(records)
         self._make_room(rows)
-        self.all_groups[len(self.pools) - new : len(self.pools)] = records
+        self.all_groups[len(self.pools) - new : len(self.pools)] = np.concatenate(records)
         self.all_last[self.rows : self.rows + new] = self._bos
         self.all_totals[self.rows : self.rows + new] = 0.0
         self.rows += new

@@ -59,7 +59,7 @@ def _levels(
     levels: list[str] = []
     for offered in loader.offered():
         level = loader.training_level(offered, precision)
-        with library.using(level):
+        with loader.using(level):
             if level is not None and level not in levels and kernels_fit(model, precision):
                 levels.append(level)
     return levels
@@ -147,7 +147,7 @@ def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
 def put_in_force(way: TrainingWay, model: nn.Module) -> None:
     """Make ``model`` compute in the given ``way``, wherever it is used inside
     ``computing(way)``."""
-    with library.using(way.level):
+    with loader.using(way.level):
         use_precision(model, way.precision, by_kernels=way.by_kernels)
     add_directly(model.parameters(), on=way.by_kernels)
 
@@ -159,8 +159,8 @@ def computing(way: TrainingWay) -> Iterator[None]:
     if before != way.threads:
         torch.set_num_threads(way.threads)
     try:
-        own_threads = library.own_threads() if way.by_kernels else nullcontext()
-        with library.using(way.level), own_threads:
+        own_threads = loader.own_threads() if way.by_kernels else nullcontext()
+        with loader.using(way.level), own_threads:
             yield
     finally:
         if before != way.threads:

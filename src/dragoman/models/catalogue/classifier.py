@@ -25,18 +25,7 @@ from dragoman.models.encoding import SourceInput
 from dragoman.models.interface import AttentionLayer, Memory, Network, writing
 from dragoman.models.settings import EncoderSettings, ModelSettings
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Linear, Precision
-
-
-class LabelHead(Linear):
-    """The linear layer. It computes in fp32 also over a body in bf16: it has but B rows, and bf16
-    kernels would want an even number of labels."""
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        pass
-
-    def fits(self, precision: Precision) -> bool:
-        return True
+from dragoman.nn.linear import Linear, PlainLinear
 
 
 class Classifier(Network):
@@ -49,7 +38,7 @@ class Classifier(Network):
         super().__init__()
         self.settings = body.settings
         self.body = body
-        self.head = LabelHead(body.settings.model_dim, labels)
+        self.head = PlainLinear(body.settings.model_dim, labels)
         settings = body.settings
         self._by_first = isinstance(settings, EncoderSettings) and settings.class_token
 

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman.inference")
 
+Trials = Mapping[str, Callable[[], Callable[[], None]]]
+"""Trials by the names of their times: functions that prepare the work to be timed."""
+Times = Callable[[Trials], Mapping[str, int]]
+"""A function from trials to the microseconds that they take on this machine."""
+
 
 @dataclass(frozen=True)
 class Path:
@@ -77,26 +82,20 @@ def fastest(
 
     model.eval()
 
-    def times(tried: Sequence[FastPath]) -> Mapping[str, int]:
-        if remembered is None:
-            return {}
-        return microseconds(remembered, _trials(tried))
+    def times(trials: Trials) -> Mapping[str, int]:
+        return {} if remembered is None else microseconds(remembered, trials)
 
     if model.plain_only:
-        line = f"fp32 on plain torch, {model.plain_only}"
-        return Path("fp32", line, OnTorch(model), model, one_core_each=False)
+        return as_it_is(model, reason=f"fp32 on plain torch, {model.plain_only}")
     path, line = _choose(model.settings, precision, times)
     line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     if path is None:
-        return Path("fp32", line, OnTorch(model), model, one_core_each=False)
-    with library.using(path.level):
+        return as_it_is(model, reason=line)
+    with loader.using(path.level):
         fast_model = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(fast_model) if path.searched is None else path.searched(fast_model)
-    rows = _rows(
-        path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
-    )
-    whole = path.searched is not None
+    rows, whole = _rows(path, times), path.searched is not None
     return Path(
         path.precision, line, searched, fast_model,
         whole_steps=whole, rows=rows, level=path.level or "",
@@ -126,17 +125,15 @@ def without_torch(
         return None
     library.take_as_compared()
 
-    def of_memory(tried: Sequence[FastPath]) -> Mapping[str, int]:
-        names = [path.remembered_as(amount) for path in tried for amount in AMOUNTS]
-        return {name: times[name] for name in names}
-
     try:
-        path, line = _choose(settings, precision, of_memory)
+        path, line = _choose(
+            settings, precision, lambda trials: {name: times[name] for name in trials}
+        )
     except KeyError:  # one of the paths was not measured
         return None
     if path is None or path.without_torch is None:
         return None
-    with library.using(path.level):
+    with loader.using(path.level):
         found = packed_model(path.without_torch, settings, sizes, weights, kept)
         if found is None:
             return None
@@ -152,11 +149,11 @@ def without_torch(
 def _trial(
     path: FastPath, trial: Callable[[int], Callable[[], None]], rows: int
 ) -> Callable[[], None]:
-    with library.using(path.level):
+    with loader.using(path.level):
         return trial(rows)
 
 
-def _trials(paths: Sequence[FastPath]) -> dict[str, Callable[[], Callable[[], None]]]:
+def _trials(paths: Sequence[FastPath]) -> Trials:
     """The trials of some paths with one sentence and with many, by the names of their times."""
     return {
         path.remembered_as(amount): partial(_trial, path, path.trial, rows)
@@ -169,10 +166,7 @@ MIN_GAIN = 0.03
 """The gain of more rows below which a batch stays small."""
 
 
-def _rows(
-    path: FastPath,
-    times_of: Callable[[Mapping[str, Callable[[], Callable[[], None]]]], Mapping[str, int]],
-) -> int:
+def _rows(path: FastPath, times_of: Times) -> int:
     """The hypotheses of a batch with which ``path`` is fastest here. ``times_of``: what trials
     take, as far as it is known."""
     if path.more_rows is None or path.rows_trial is None or not measures():
@@ -192,13 +186,8 @@ _Choice = tuple[FastPath | None, str]
 """None: the model runs as it is; and the line that says it."""
 
 
-def _choose(
-    settings: ModelSettings,
-    precision: InferencePrecision,
-    times_of: Callable[[Sequence[FastPath]], Mapping[str, int]],
-) -> _Choice:
-    """``times_of``: what some paths take on this machine, by ``remembered_as``; nothing if that
-    does not matter."""
+def _choose(settings: ModelSettings, precision: InferencePrecision, times_of: Times) -> _Choice:
+    """``times_of``: what trials take on this machine; nothing if that does not matter."""
     paths = fast_paths(settings.kind)
     if precision == "fp32" or not paths:
         asked = "as asked for" if precision == "fp32" else None
@@ -215,7 +204,7 @@ def _choose(
     among = [path for path in able if path in wished] or able
     if len(among) > 1:
         # Of all that can be had here for some model, so that what is remembered says it of any.
-        times = times_of([path for path in paths if path.why_not(None) is None])
+        times = times_of(_trials([path for path in paths if path.why_not(None) is None]))
     else:
         times = {}
     if times:
@@ -251,11 +240,11 @@ def _missing_path(paths: Sequence[FastPath], settings: ModelSettings) -> str | N
     return None if None in reasons else reasons[0]
 
 
-def as_it_is(model: Model, device: torch.device | str = "cpu") -> Path:
+def as_it_is(model: Model, device: torch.device | str = "cpu", reason: str = "plain torch") -> Path:
     """A model run by itself, as it was made or trained; it is on ``device``."""
     from dragoman.models.on_torch import OnTorch
 
-    return Path("fp32", "plain torch", OnTorch(model, device), model, one_core_each=False)
+    return Path("fp32", reason, OnTorch(model, device), model, one_core_each=False)
 
 
 def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:

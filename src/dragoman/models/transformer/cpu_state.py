@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.transformer.next_word import Following, NextWord, followed
+from dragoman.nn.layout import joined
 from dragoman.nn.linear import rounded
 
 GROWTH = 32
@@ -148,17 +149,10 @@ class Sources:
 
     def join(self, other: Sources) -> Sources:
         """Both, the shorter ones lengthened by masked columns."""
-        longest = max(self.allowed.shape[1], other.allowed.shape[1])
-
-        def together(first: Tensor, second: Tensor) -> Tensor:
-            grown = [F.pad(x, (0, 0, 0, longest - x.shape[1])) for x in (first, second)]
-            return torch.cat(grown)
-
-        allowed = [F.pad(x.allowed, (0, longest - x.allowed.shape[1])) for x in (self, other)]
         return Sources(
-            [together(*pair) for pair in zip(self.keys, other.keys, strict=True)],
-            [together(*pair) for pair in zip(self.values, other.values, strict=True)],
-            torch.cat(allowed),
+            list(map(joined, self.keys, other.keys)),
+            list(map(joined, self.values, other.values)),
+            joined(self.allowed, other.allowed),
             self.may_be_blind or other.may_be_blind,
         )
 

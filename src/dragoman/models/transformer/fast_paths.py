@@ -72,7 +72,7 @@ def _why_not_int8(level: str | None, settings: Any) -> str | None:
         return None if settings is None else why_never(settings)
     from dragoman.models.transformer import int8
 
-    with library.using(level):
+    with loader.using(level):
         return int8.why_not_here() if settings is None else int8.why_not(settings)
 
 

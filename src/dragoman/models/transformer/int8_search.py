@@ -145,8 +145,9 @@ class Int8Searching(SearchSession):
     def __init__(self, search: Int8Search) -> None:
         """Without rows at first."""
         self._search = search
-        self.state = NativeState(search.native)
-        self._step = self.state.stepping()
+        self.state, native = NativeState(search.native), search.native
+        # The step that native code takes itself; it lacks only a table of positions.
+        self._step = Step(native.best_address, native.select_address, self.state.handle)
         self._table: Floats32 | None = None
 
     def select(self, rows: Integers) -> None:

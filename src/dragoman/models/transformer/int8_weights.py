@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -160,7 +159,8 @@ def _head_widths(settings: TransformerSettings) -> tuple[int, int]:
 
 def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str, tuple[int, ...]]:
     """Name -> shape of every weight of a model with so many source and target tokens, as a file of
-    them must have them: the kernels go by what the settings say."""
+    them must have them: the kernels go by what the settings say. The layers are in the order of
+    ``pack_model`` (``in_order``)."""
     width, ffn, heads = settings.model_dim, settings.ffn_dim, settings.attention.num_heads
     keys, values = (heads * one for one in _head_widths(settings))
     found: dict[str, tuple[int, ...]] = {}
@@ -211,43 +211,21 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
 def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
     """Every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_pack.h``; the
     last four are the embeddings of source and target, the output matrix and its bias."""
-    return [
-        None if one is None else np.ascontiguousarray(one, np.float32)
-        for one in _in_order(settings, named)
+    layers = ("encoder.", "decoder.")
+    names = [name for name in shapes(settings, 1, 1) if name.startswith(layers)]
+    names += [
+        f"{side}_norm.{part}" for side in ("encoder", "decoder") for part in ("weight", "bias")
     ]
-
-
-def _in_order(settings: TransformerSettings, named: Named) -> Iterator[npt.NDArray[Any] | None]:
-    def pair(name: str) -> Iterator[Array | None]:
-        weight = named.get(f"{name}.weight")
-        yield weight if weight is None or weight.ndim == 2 else _block_diagonal(weight)
-        yield named.get(f"{name}.bias")
-
-    def attention(name: str) -> Iterator[Array | None]:
-        for part in ("query", "key", "value", "output"):
-            yield from pair(f"{name}.{part}")
-        yield from norm(f"{name}_norm")
-
-    def norm(name: str) -> Iterator[Array | None]:
-        yield from (named.get(f"{name}.{part}") for part in ("weight", "bias"))
-
-    def feed_forward(name: str) -> Iterator[Array | None]:
-        yield from pair(f"{name}.inner")
-        yield from pair(f"{name}.outer")
-        yield from norm(f"{name}_norm")
-
-    for i in range(settings.encoder_layers):
-        yield from attention(f"encoder.{i}.attention")
-        yield from feed_forward(f"encoder.{i}.feed_forward")
-    for i in range(settings.decoder_layers):
-        yield from attention(f"decoder.{i}.self_attention")
-        yield from attention(f"decoder.{i}.cross_attention")
-        yield from feed_forward(f"decoder.{i}.feed_forward")
-    yield from norm("encoder_norm")
-    yield from norm("decoder_norm")
     source = named["source_embedding.weight"]
     target = named.get("target_embedding.weight", source)
-    yield from (source, target, named.get("output.weight", target), named.get("output_bias"))
+    ends = (source, target, named.get("output.weight", target), named.get("output_bias"))
+    return [None if one is None else _plain(one) for one in (*map(named.get, names), *ends)]
+
+
+def _plain(weight: Array) -> Array:
+    """A weight in fp32, row by row; the slices of the heads as one matrix."""
+    whole = _block_diagonal(weight) if weight.ndim == 3 else weight
+    return np.ascontiguousarray(whole, np.float32)
 
 
 def _block_diagonal(blocks: Array) -> Array:

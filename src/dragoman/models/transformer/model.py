@@ -18,23 +18,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.encoding import (
+    EncoderDecoder,
     SourceInput,
     attended,
     embed_source,
-    front_end,
-    parts_of,
     read,
 )
-from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory, Part
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part
 from dragoman.models.search_states import CachedState
 from dragoman.models.settings import BEGIN, TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed, placed
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
+from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Computing, Embedding, Linear, Precision
+from dragoman.nn.linear import Computing
 from dragoman.nn.positions import Positions
 
 
@@ -82,22 +81,17 @@ class TransformerState(CachedState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(Advancing, Computing):
+class Transformer(EncoderDecoder, Computing):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
     """
 
     settings: TransformerSettings
-    source_embedding: Embedding
-    """Of tokens; there is none where rows are read."""
 
     def __init__(
         self, settings: TransformerSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
-        super().__init__()
-        self.settings = settings
-        self.embedding_scale = settings.embedding_scale
         positions, width = settings.positions, settings.model_dim
         own = width
         if positions.combine == "concatenate":
@@ -105,34 +99,25 @@ class Transformer(Advancing, Computing):
             own = width - positions.width
         if settings.tie == "all":
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
-        layer = parts_of(settings)
-        self.front_end = front_end(source_vocabulary, own)
-        if isinstance(source_vocabulary, int):
-            self.source_embedding = Embedding(source_vocabulary, own)
-        self.target_embedding = None if settings.tie == "all" else Embedding(target_vocabulary, own)
-        self.output = (
-            Linear(width, target_vocabulary, bias=False) if settings.tie == "none" else None
-        )
+        super().__init__(settings, source_vocabulary, target_vocabulary, own)
+        self.embedding_scale = settings.embedding_scale
         if settings.output_bias:
             self.output_bias = nn.Parameter(torch.zeros(target_vocabulary))
         self.source_positions = Positions(positions, positions.width or width)
         self.target_positions = Positions(positions, positions.width or width)
         self.dropout = Dropout(settings.dropout)
         self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)]
+            [EncoderLayer(settings, f"encoder.{i}") for i in range(settings.encoder_layers)]
         )
         self.decoder: Stack[DecoderLayer] = Stack(
-            [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
+            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
         self.next_word: NextWord | None = None
         if settings.next_word:
             assert isinstance(source_vocabulary, int), "rows have no next word"
             self.next_word = NextWord(source_vocabulary, target_vocabulary, width)
-        self.encoder_norm = layer.around.last_norm(width)
-        self.decoder_norm = layer.around.last_norm(width)
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Its own weights, the output bias, are added in one way only."""
+        self.encoder_norm = Around(settings).last_norm(width)
+        self.decoder_norm = Around(settings).last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -144,25 +129,19 @@ class Transformer(Advancing, Computing):
     @property
     def sublayers(self) -> tuple[Sublayer, ...]:
         """In the order of computing."""
-        return (
-            *(
-                found
-                for number, layer in enumerate(self.encoder)
-                for found in (
-                    Sublayer("encoder", number, "self-attention", layer.attention_norm),
-                    Sublayer("encoder", number, "feed-forward", layer.feed_forward_norm),
-                )
-            ),
-            *(
-                found
-                for number, layer in enumerate(self.decoder)
-                for found in (
-                    Sublayer("decoder", number, "self-attention", layer.self_attention_norm),
-                    Sublayer("decoder", number, "cross-attention", layer.cross_attention_norm),
-                    Sublayer("decoder", number, "feed-forward", layer.feed_forward_norm),
-                )
-            ),
-        )
+        found = []
+        for number, reading in enumerate(self.encoder):
+            found += [
+                Sublayer("encoder", number, "self-attention", reading.attention_norm),
+                Sublayer("encoder", number, "feed-forward", reading.feed_forward_norm),
+            ]
+        for number, writing in enumerate(self.decoder):
+            found += [
+                Sublayer("decoder", number, "self-attention", writing.self_attention_norm),
+                Sublayer("decoder", number, "cross-attention", writing.cross_attention_norm),
+                Sublayer("decoder", number, "feed-forward", writing.feed_forward_norm),
+            ]
+        return tuple(found)
 
     def query_matrix(self, attention: AttentionLayer) -> Tensor:
         """W^Q of all heads, (H x K, D); (H, K, D / H) where each reads a slice of its own."""
@@ -222,34 +201,31 @@ class Transformer(Advancing, Computing):
 
         ``row_keys`` (P,) are those of the rows, for dropout.
         """
-        combine = self.settings.positions.combine
         rows = embed(
             tokens,
             positions,
-            self._target_embedding,
+            self.written_embedding,
             self.target_positions,
             self.dropout,
             scale=self.embedding_scale,
-            combine=combine,
             row_keys=row_keys,
         )
         if not self.settings.zero_start:
             return rows
         starts = (tokens == BEGIN).nonzero()[:, 0]
-        weight = self._target_embedding.weight
+        weight = self.written_embedding.weight
         only_positions = placed(
             weight.new_zeros(len(starts), weight.shape[1]),
             positions[starts],
             self.target_positions,
             self.dropout,
-            combine=combine,
             row_keys=None if row_keys is None else row_keys[starts],
         )
         return rows.index_copy(0, starts, only_positions.to(rows.dtype))
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         of_source, places = side == "source", torch.arange(len(tokens))
-        embedding = self.source_embedding if of_source else self._target_embedding
+        embedding = self.source_embedding if of_source else self.written_embedding
         encoding = self.source_positions if of_source else self.target_positions
         word = embedding(tokens) * self.embedding_scale
         if self.settings.zero_start and not of_source:
@@ -262,10 +238,6 @@ class Transformer(Advancing, Computing):
         word, place = F.pad(word, (0, place.shape[1])), F.pad(place, (word.shape[1], 0))
         return {"embedding": word, "position": place, "sum": word + place}
 
-    @property
-    def output_layer(self) -> Embedding | Linear:
-        return self._target_embedding if self.output is None else self.output
-
     # ---- inside
 
     def _attending(self) -> Iterator[tuple[Part, int, MultiHeadAttention]]:
@@ -275,7 +247,3 @@ class Transformer(Advancing, Computing):
         for number, decoding in enumerate(self.decoder):
             yield "decoder", number, decoding.self_attention
             yield "cross", number, decoding.cross_attention
-
-    @property
-    def _target_embedding(self) -> Embedding:
-        return self.source_embedding if self.target_embedding is None else self.target_embedding

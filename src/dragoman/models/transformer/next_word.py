@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.interface import Memory
-from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.layout import Layout, Sequences, joined
 from dragoman.nn.linear import Linear
 
 _SPECIAL = 3
@@ -94,9 +94,8 @@ class Following:
     def admit(self, memory: Memory) -> None:
         """Adds the sources of ``memory``, as ``DecodeState.admit`` does."""
         words, last, owners, past = self._of(memory)
-        longest = max(self._words.shape[1], words.shape[1])
         self._owners = torch.cat([self._owners, len(self._words) + owners])
-        self._words = torch.cat([_longer(self._words, longest), _longer(words, longest)])
+        self._words = joined(self._words, words)
         self._last, self._past = torch.cat([self._last, last]), torch.cat([self._past, past])
 
     def _of(self, memory: Memory) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -116,8 +115,3 @@ def followed(
         following.admit(memory)
         return following
     return None if next_word is None else Following(next_word, memory)
-
-
-def _longer(words: Tensor, longest: int) -> Tensor:
-    """(B, W, D) with zeros behind, up to ``longest`` words."""
-    return nn.functional.pad(words, (0, 0, 0, longest - words.shape[1]))

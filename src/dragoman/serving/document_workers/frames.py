@@ -13,6 +13,7 @@ import json
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from dragoman.formats.units.document import Code, Target, Unit
 
@@ -71,16 +72,8 @@ def units_read(frame: bytes) -> Iterator[Unit]:
 
 
 def _code(place: int, flags: int, partner: int) -> Code:
-    opens, closes, before, behind, repeats = (bool(flags >> n & 1) for n in range(len(_FLAGS)))
-    return Code(
-        place,
-        opens=opens,
-        closes=closes,
-        apart_before=before,
-        apart_behind=behind,
-        partner=None if partner < 0 else partner,
-        repeats=repeats,
-    )
+    told: dict[str, Any] = {name: bool(flags >> n & 1) for n, name in enumerate(_FLAGS)}
+    return Code(place, partner=None if partner < 0 else partner, **told)
 
 
 def texts_read(frame: bytes) -> Iterator[str]:

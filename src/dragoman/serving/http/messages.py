@@ -211,11 +211,8 @@ class OpenAiErrorBody(Message):
 
 
 OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: error_of("The request is wrong and must be changed", OpenAiErrorBody),
-    413: error_of("The request is too large", OpenAiErrorBody),
-    429: error_of("Too many requests; see the header Retry-After", OpenAiErrorBody),
-    500: error_of("The server failed", OpenAiErrorBody),
-    504: error_of("The request took too long", OpenAiErrorBody),
+    status: error_of(REFUSALS[status]["description"], OpenAiErrorBody)
+    for status in (400, 413, 429, 500, 504)
 }
 """The answers with an error of an endpoint for OpenAI's clients, by status, for OpenAPI."""
 

@@ -114,18 +114,11 @@ class WordRequest(LookRequest):
     """The number of tokens of the word."""
 
 
-class CellRequest(LookRequest):
+class CellRequest(LookRequest, Head):
     """A request for the computation of one attention weight: `POST /v1/look/cell`. `part`, `layer`,
     `head`, `row` and `column` select the weight. All other fields have the same meaning as in
     `/v1/look`."""
 
-    part: Part
-    """The attention: `encoder` and `decoder` are self-attention, `cross` is the attention of the
-    decoder to the encoder."""
-    layer: int = Field(ge=0)
-    """The number of the layer, from 0."""
-    head: int = Field(ge=0)
-    """The number of the head, from 0."""
     row: Place
     """The token that attends, from 0. In `decoder` and `cross`, the step that chose output token
     `row`."""

@@ -41,7 +41,6 @@ class QueueBatch:
         self.running: dict[int, tuple[QueuedRequest, int]] = {}
         """The searches in progress: the ticket of the scheduler -> the request and the number of
         the sentence in it."""
-        self.watched: set[int] = set()
         self.spent = 0.0
         """The time of its steps in seconds, divided by ``share``. The batch in which this is less
         takes the next step."""
@@ -60,7 +59,6 @@ class QueueBatch:
     def clear(self) -> None:
         """Remove all searches, after a failure of the model."""
         self.running.clear()
-        self.watched.clear()
         self.scheduler = self._new_scheduler()
 
 
@@ -90,8 +88,6 @@ class Batches:
             batch.spent = max(batch.spent, other.spent)
         ticket = batch.scheduler.take(queued.requests[number])
         batch.running[ticket] = queued, number
-        if queued.watched:
-            batch.watched.add(ticket)
 
     def next(self) -> QueueBatch:
         """Choose the batch that takes the next step."""
@@ -193,7 +189,8 @@ class Worker:
                     done = batch.advance(STEPS_AT_ONCE, self._enough)
                 else:
                     done = batch.advance(1, 1)
-                self._count(batch, done)
+                self.counters["steps"] += 1
+                self.counters["step_rows"] += batch.scheduler.rows
                 self._tell(batch, done)
             except Exception as error:  # a model may fail with any exception
                 logger.exception("the search of %s failed and starts again", self._waiting.name)
@@ -252,14 +249,6 @@ class Worker:
         if queued.costly[number]:
             self._costly += rows
 
-    def _count(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
-        counters = self.counters
-        counters["steps"] += 1
-        counters["step_rows"] += batch.scheduler.rows
-        counters["sentences"] += len(done)
-        for _, hypotheses in done:
-            counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
-
     def _tell(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
             with self._waiting.changed:
@@ -267,8 +256,7 @@ class Worker:
             for queued in dict.fromkeys(finished):
                 if queued.done or queued.watched:
                     queued.wake()
-        if batch.watched:
-            self._show_drafts(batch)
+        self._show_drafts(batch)
 
     def _settle(
         self, batch: QueueBatch, ticket: int, hypotheses: list[Hypothesis]
@@ -277,17 +265,23 @@ class Worker:
         self._hold(queued, number, -1)
         queued.answers[number] = hypotheses
         queued.left -= 1
+        self.counters["sentences"] += 1
+        self.counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
         if queued.watched:
-            batch.watched.discard(ticket)
             queued.news[number] = Answer(number, hypotheses)
         return queued
 
     def _show_drafts(self, batch: QueueBatch) -> None:
         now = time.monotonic()
-        due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
+        due = {
+            ticket: searched
+            for ticket, searched in batch.running.items()
+            if searched[0].watched and now - searched[0].shown >= DRAFT_SECONDS
+        }
+        if not due:
+            return
         shown = []
-        for ticket in due:
-            queued, number = batch.running[ticket]
+        for ticket, (queued, number) in due.items():
             draft = batch.scheduler.so_far(ticket)
             if draft is not None and draft.tokens:
                 queued.shown = now
@@ -302,7 +296,6 @@ class Worker:
         for ticket in [t for t, (queued, _) in batch.running.items() if not queued.wanted]:
             batch.scheduler.cancel(ticket)
             self._hold(*batch.running.pop(ticket), -1)
-            batch.watched.discard(ticket)
             self.counters["given_up_sentences"] += 1
 
     def _fail(self, batch: QueueBatch, error: Exception) -> None:

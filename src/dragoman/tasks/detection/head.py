@@ -28,14 +28,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.forms.box_form import PER_BOX, BoxSymbols
-from dragoman.models.catalogue.classifier import LabelHead
-from dragoman.models.encoding import SourceInput, embed_source, front_end, parts_of, read
+from dragoman.models.encoding import SourceInput, embed_source, front_end, read
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, Stack
+from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Linear
+from dragoman.nn.linear import Linear, PlainLinear
 from dragoman.nn.positions import Positions
 
 
@@ -70,22 +69,22 @@ class SetPredictor(Writing):
     ) -> None:
         super().__init__()
         self.settings, self.symbols = settings, symbols
-        layer, width = parts_of(settings), settings.model_dim
+        width = settings.model_dim
         self.front_end = front_end(source, width)
         self.source_positions = Positions(settings.positions, width)
         self.dropout = Dropout(settings.dropout)
         self.encoder: Stack[EncoderLayer] = Stack(
-            [EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)]
+            [EncoderLayer(settings, f"encoder.{i}") for i in range(settings.encoder_layers)]
         )
-        self.encoder_norm = layer.around.last_norm(width)
+        self.encoder_norm = Around(settings).last_norm(width)
         self.queries = nn.Parameter(torch.randn(symbols.most, width))
         self.decoder: Stack[DecoderLayer] = Stack(
-            [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
+            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
-        self.decoder_norm = layer.around.last_norm(width)
-        self.label = LabelHead(width, len(symbols.labels) + 1)
+        self.decoder_norm = Around(settings).last_norm(width)
+        self.label = PlainLinear(width, len(symbols.labels) + 1)
         self.place = nn.ModuleList(
-            [LabelHead(before, after) for before, after in pairwise((width, width, width, 4))]
+            [PlainLinear(before, after) for before, after in pairwise((width, width, width, 4))]
         )
 
     @property

@@ -15,11 +15,12 @@ Shapes: P packed rows, W words, D width, K tags.
 
 from __future__ import annotations
 
-from dragoman.models.catalogue.classifier import Classifier, LabelHead
+from dragoman.models.catalogue.classifier import Classifier
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import Memory, Network, writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import PlainLinear
 
 
 class WordTagger(Classifier):
@@ -31,7 +32,7 @@ class WordTagger(Classifier):
 
     def __init__(self, body: Network, labels: int) -> None:
         super().__init__(body, labels)
-        self.head = LabelHead(3 * body.settings.model_dim, labels)
+        self.head = PlainLinear(3 * body.settings.model_dim, labels)
 
     def encode(self, source: Sequences) -> Memory:
         memory = self.body.encode(source)
