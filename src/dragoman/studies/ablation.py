@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
 from dragoman.studies.records import (
     Record,
-    Stored,
+    StudyPlan,
     TrainingRecord,
     begin,
     judged_by,
@@ -54,17 +54,12 @@ COSTS = ("loss", "perplexity")
 """Two forms of the same score: either form stands for both."""
 
 
-class AblationPlan(Stored):
+class AblationPlan(StudyPlan):
     """The plan of an ablation (``ablation.json``)."""
 
-    format: Literal[1] = 1
     rows: list[str] = Field(min_length=2)
     """The names of the rows; the base is one of them."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
-    minutes: Annotated[float, Field(gt=0)] | None = None
-    """The time of all training runs of the first plan together, if one was given."""
-    keep: bool = False
-    """True if the runs are kept after the study."""
 
 
 @dataclass(frozen=True)
@@ -200,15 +195,12 @@ def begin_ablation(
 def _join(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
     """The existing ablation with the rows and seeds of ``plan`` added. Errors: ``RunError`` if
     recipe or minutes differ."""
-    differs = [
-        name
-        for name, same in (
-            ("the recipe", found.given == recipe),
-            ("--minutes", plan.minutes in (None, found.plan.minutes)),
-        )
-        if not same
-    ]
-    refuse_differing(found.folder, "ablation", differs)
+    minutes = found.plan.minutes if plan.minutes is None else plan.minutes
+    asked = {
+        "the recipe": (found.given, recipe),
+        "--minutes": (found.plan.minutes, minutes),
+    }
+    refuse_differing(found.folder, "ablation", asked)
     update = {
         "rows": list(dict.fromkeys([*found.plan.rows, *plan.rows])),
         "seeds": list(dict.fromkeys([*found.plan.seeds, *plan.seeds])),

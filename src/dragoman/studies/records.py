@@ -18,7 +18,7 @@ deleted when its record is written, unless it is to be kept.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -49,6 +49,16 @@ class Stored(BaseModel):
     """The base class of everything that such a folder stores as JSON."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class StudyPlan(Stored):
+    """The common part of the plans of all studies."""
+
+    format: Literal[1] = 1
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    """The time of all training runs of the first plan together, if one was given."""
+    keep: bool = False
+    """True if the runs are kept after the study."""
 
 
 class TrialPoint(Stored):
@@ -150,9 +160,13 @@ def begin(
     write_text(folder / plan_name, plan.model_dump_json(indent=2) + "\n")
 
 
-def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str = "") -> None:
-    """Errors: ``RunError`` if a folder contains another study of this kind. ``differs``: names of
-    the settings that differ; ``told``: a description of the study in the folder."""
+def refuse_differing(
+    folder: Path, what: str, asked: Mapping[str, tuple[object, object]], told: str = ""
+) -> None:
+    """Errors: ``RunError`` if a folder contains another study of this kind. ``asked``: the names of
+    settings, with their values there and in the request; ``told``: a description of the study in
+    the folder."""
+    differs = [name for name, (one, other) in asked.items() if one != other]
     if differs:
         raise RunError(
             f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Resume "
