@@ -132,10 +132,6 @@ class ModelBin:
             raise self._damaged(f"{name} is not a number")
         return int(np.nan_to_num(numbers(self._bytes(one), one.kind)[0]))
 
-    def has(self, begin: str) -> bool:
-        """Return True if a name begins so."""
-        return any(name.startswith(begin) for name in self._variables)
-
     def layers(self, side: str) -> int:
         """The number of layers of "encoder" or "decoder"."""
         count = 0
@@ -144,11 +140,6 @@ class ModelBin:
             if count > MOST_LAYERS:
                 raise RunError(f"{self._path} has more than {MOST_LAYERS} layers in its {side}")
         return count
-
-    @property
-    def names(self) -> Iterator[str]:
-        """The names of all variables and aliases."""
-        return iter(self._variables)
 
     def _variable(self) -> tuple[str, _Variable]:
         name, rank = self._text(), self._number("<B")
@@ -287,11 +278,11 @@ def _check_kind(folder: Path, file: ModelBin) -> None:
         "q_norm/gamma": "normed queries",
         "weight_zero": "weights of 4 bits",
     }
-    for name in file.names:
+    for name in file.shapes:
         for ending, what in odd.items():
             if name.endswith(ending):
                 raise RunError(f"{folder} has {what}, which cannot be imported ({name[:80]})")
-    if file.has("encoder/embeddings_1/"):
+    if any(name.startswith("encoder/embeddings_1/") for name in file.shapes):
         raise RunError(f"{folder} reads several features of each word, so it cannot be imported")
 
 
