@@ -213,11 +213,9 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
             {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
         ],
     }
-    bases = [(own, learned_itself(base))]
-    for note, learned in zip(
-        notes.get(BASES, []), learned_before(base.folder, notes.get(BASES, [])), strict=True
-    ):
-        bases.append((note, learned))
+    known = notes.get(BASES, [])
+    before = zip(known, learned_before(base.folder, known), strict=True)
+    bases = [(own, learned_itself(base)), *before]
     for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)
