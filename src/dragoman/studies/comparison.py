@@ -272,15 +272,14 @@ class ComparedTranslations:
     """The references in the form that is compared."""
     tokenizer: str | None
     """The tokenizer of BLEU; None: the default."""
+    language: str
 
     def against(self, name: str) -> Significance:
         """The comparison with another system as the baseline."""
         systems = {name: self.outputs[name], **self.outputs}
         quality = self.compared.quality
-        runs = (run for system in self.compared.systems for run in system.runs)
-        language = next((run.recipe.languages.target for run in runs), "und")
         return compare_systems(
-            systems, self.references, language, quality.test, tokenizer=self.tokenizer,
+            systems, self.references, self.language, quality.test, tokenizer=self.tokenizer,
             samples=quality.samples, seed=quality.seed,
         )  # fmt: skip
 
@@ -359,4 +358,4 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
         asked, systems, measured.name, pairs, over, chance=chance,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
-    return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)
+    return ComparedTranslations(compared, measured, outputs, wanted, tokenizer, language)

@@ -147,7 +147,6 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
         say(f"counting the operations of {system.name}")
         per_token = operations_per_token(system.runs[0], some)
         trained.append(_describe(system, scores[system.name], pace, per_token, length))
-    beside = (folder for system in compared.systems if (folder := sweep_beside(system.path)))
     return Report(
         compared,
         tuple(trained),
@@ -158,11 +157,11 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
             pairs,
             translated.outputs,
             translated.references,
-            first.recipe.languages.target,
+            translated.language,
             tokenizer=translated.tokenizer,
             seed=compared.quality.seed,
         ),
-        tuple(map(Sweep.open, dict.fromkeys(beside))),
+        tuple(Sweep.open(Path(one)) for one in dict.fromkeys(t.sweep for t in trained) if one),
         tuple(machine_facts()),
     )
 
