@@ -52,7 +52,6 @@ from dragoman.interop.vocabulary import (
     from_sentencepiece,
     from_table_alone,
     read_table,
-    reads_characters,
 )
 from dragoman.nn.positions import marian
 
@@ -433,7 +432,8 @@ def _vocabularies(
             made.append(from_sentencepiece(spm, table, specials, side == "source"))
             continue
         made.append(from_table_alone(table, specials, _NULLS, path))
-        how = "characters" if reads_characters(table, specials, _NULLS) else "what spaces separate"
+        by_characters = made[-1].text.settings.kind == "char"
+        how = "characters" if by_characters else "what spaces separate"
         said.append(f"there is no tokenizer for the {side}: its tokens are {how}")
     return made
 

@@ -312,8 +312,6 @@ class _Trials:
     def _sum(self, value: float) -> float:
         """Return the sum of a value over all processes."""
         ranks = self._updater.ranks
-        if ranks.size == 1:
-            return value
         total = torch.tensor([value], dtype=torch.float64, device=ranks.device)
         ranks.all_reduce(total)
         return float(total)
