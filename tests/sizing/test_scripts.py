@@ -73,7 +73,6 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         return 100.0
 
     monkeypatch.setattr(budget, "tokens_per_second", speed)
-    monkeypatch.setattr(budget, "text_tokens_per_second", speed)
 
 
 FEW = {"Korean", "Chinese", "Thai", "emoji"}

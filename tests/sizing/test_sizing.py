@@ -257,8 +257,8 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
         def measured(task: Spec, family: str, size: Size, speed: float = speed) -> float:
             return speed / size.model_dim
 
-        monkeypatch.setattr(budget, "text_tokens_per_second", measured)
-        size = budget.text_size_in(10, said.append, TASKS["language-model"], "transformer", rows)
+        monkeypatch.setattr(budget, "tokens_per_second", measured)
+        size = budget.size_in(10, said.append, TASKS["language-model"], "transformer", rows)
         assert size.peak in {row.peak for row in rows}, "it does not fall with small updates"
         widths.append(size.model_dim)
     assert widths == sorted(widths)
@@ -282,7 +282,7 @@ def test_a_gpu_is_timed_with_whole_micro_batches(
     monkeypatch.setattr(budget, "measure_throughput", measured)
     size = replace(TABLE[0], tokens_per_update=8_192)
     budget.tokens_per_second(TASKS["translation"], "transformer", size)
-    budget.text_tokens_per_second(TASKS["language-model"], "transformer", size)
+    budget.tokens_per_second(TASKS["language-model"], "transformer", size)
     assert seen == [tokens, tokens]
 
 

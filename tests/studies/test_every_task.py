@@ -10,6 +10,7 @@ import pytest
 from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 
+from dragoman.runs.files import read_stored
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, scores_of
 from dragoman.studies.records import judged_by
@@ -88,13 +89,12 @@ def test_trainings_are_of_equal_length(dragoman: Dragoman, tmp_path: Path) -> No
         said = dragoman(verb, tmp_path / "tiny.toml", *options, "--to", tmp_path / verb)
         assert "training.patience and training.minutes would end some" in said.out, said.err
         found = [
-            records.read_stored(path, records.Record)
-            for path in (tmp_path / verb / "records").iterdir()
+            read_stored(path, records.Record) for path in (tmp_path / verb / "records").iterdir()
         ]
         assert len(found) > 2 and {one.updates for one in found} == {4}
     # Of an older folder, whose trainings patience ended, the table says how many each had.
     path = tmp_path / "ablate" / "records" / "dropout-0-seed-2.json"
-    shorter = records.read_stored(path, records.Record).model_copy(update={"updates": 2})
+    shorter = read_stored(path, records.Record).model_copy(update={"updates": 2})
     path.write_text(shorter.model_dump_json(), encoding="utf-8")
     said = dragoman("resume", tmp_path / "ablate")
     assert "Training runs have 2 to 4 updates" in said.out and "Every training" not in said.out

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save_file
 
-from dragoman.alignment.dictionary import Dictionary, Floats, Integers, learn_dictionary
+from dragoman.alignment.dictionary import Floats, Integers, learn_dictionary
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
 from dragoman.base.tensor_file import open_tensors
@@ -110,15 +110,17 @@ class Expected:
 class Hmm:
     """One direction: each target token comes from one source token or from nothing."""
 
-    def __init__(self, dictionary: Dictionary, sources: int, targets: int, longest: int) -> None:
-        """``sources``, ``targets``: sizes of the vocabularies. ``longest`` source that will be
-        learned from; the dictionary's number ``sources`` is nothing."""
-        self._keys = dictionary.cells
-        self._lexicon = np.append(dictionary.probability, 0.0)
+    def __init__(
+        self, cells: Tokens, probability: Floats, sources: int, targets: int, jumps: Floats
+    ) -> None:
+        """``cells``, ``probability``: as ``Dictionary`` has them, whose number ``sources`` is
+        nothing. ``sources``, ``targets``: sizes of the vocabularies. ``jumps``: the weight of each
+        width of a jump, from the longest backwards to the longest forwards, not normalised."""
+        self._keys = cells
+        self._lexicon = np.append(probability, 0.0)
         """(N + 1,) p(t | s); the last is that of cells that there are not."""
         self._sources, self._targets = sources, targets
-        self._jumps = np.ones(2 * longest + 1)
-        """The weight of each width of a jump from -longest to longest, not normalised."""
+        self._jumps = jumps
 
     @classmethod
     def begin(cls, pairs: Sequence[TokenPair], sources: int, targets: int, rounds: int) -> Hmm:
@@ -134,7 +136,8 @@ class Hmm:
             rounds=rounds,
             most=1 << 62,
         )
-        return cls(dictionary, sources, targets, max((len(s) for s, _ in pairs), default=1))
+        jumps = np.ones(2 * max((len(s) for s, _ in pairs), default=1) + 1)
+        return cls(dictionary.cells, dictionary.probability, sources, targets, jumps)
 
     def arrays(self) -> dict[str, npt.NDArray[np.int32]]:
         """The arrays that are written to a file; fp32 numbers as the int32 of their bits."""
@@ -168,11 +171,7 @@ class Hmm:
             or not ((jumps > 0) & (jumps < np.inf)).all()
         ):
             raise ValueError("the tables are not those of an HMM")
-        nothing = np.zeros(0)
-        counts = np.zeros(0, np.int64)
-        made = cls(Dictionary(keys, lexicon, nothing, counts), sources, targets, len(jumps) // 2)
-        made._jumps = jumps
-        return made
+        return cls(keys, lexicon, sources, targets, jumps)
 
     def cells(self, source: Tokens, target: Tokens) -> Tokens:
         """(B, I), (B, J) -> (B, J, I + 1): where p(t | s) stands in the lexicon, that of nothing

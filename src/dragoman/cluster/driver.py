@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.base.errors import DragomanError
@@ -173,7 +173,7 @@ class Driver:
 
     def _begin(self, begun: _Begun, way: Way, description: str) -> None:
         agreed = agreed_way(self._work.store, way)
-        self._work = self._work.with_way(agreed)
+        self._work = replace(self._work, way=agreed)
         if way != agreed and not self._mixed:
             if not begun.wished:
                 self._stop(begun)  # a new worker will compute as agreed

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from dragoman.stores.opened import opened
 from dragoman.stores.store import Store, StoreError
@@ -98,10 +98,6 @@ class Work(ABC):
     @abstractmethod
     def lines(self, number: int) -> int:
         """The number of lines of a part, for the progress."""
-
-    def with_way(self, way: Way | None) -> Self:
-        """Return a copy with another way of computing."""
-        return replace(self, way=way)
 
     @abstractmethod
     def begun(self) -> tuple[Any, Way, str]:

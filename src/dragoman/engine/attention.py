@@ -40,32 +40,24 @@ MOST_WEIGHTS = 4_000_000
 """Attention weights held at once while aligning, over all layers and heads: 16 MB."""
 
 
+@dataclass(eq=False)
 class AttentionReader:
     """Reads the attention of one network. Make it with ``Engine.attention``."""
 
-    def __init__(
-        self,
-        network: Network,
-        source: Form,
-        target: Form,
-        *,
-        writes: bool,
-        guided: GuidedSettings | None,
-    ) -> None:
-        """``writes``: whether there is an output to look at beside the source. ``guided``: how a
-        head was taught to align."""
-        self._network = network
-        self._source = source
-        self._target = target
-        self._writes = writes
-        self._guided = guided
+    network: Network
+    source: Form
+    target: Form
+    writes: bool
+    """True if there is an output to look at beside the source."""
+    guided: GuidedSettings | None
+    """How a head was taught to align."""
 
     @cached_property
     def taught(self) -> AligningHead | None:
         """The head that was taught to align; None where none was."""
-        if self._guided is None:
+        if self.guided is None:
             return None
-        return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
+        return AligningHead.taught(self.guided, self.network.attentions_of("cross"))
 
     def record(
         self, values: Sequence[int] | Values, tokens: Sequence[int], through: Probe | None = None
@@ -76,15 +68,15 @@ class AttentionReader:
         ``values``: of the source form, the end symbol included, or rows. ``through``: a recording
         probe that reaches in, with heads switched off or words hidden.
         """
-        given = [self._target.bos, *tokens] if self._writes else []
+        given = [self.target.bos, *tokens] if self.writes else []
         with torch.inference_mode(), through or Probe() as probe:
-            memory = self._network.encode(Sequences.of([torch.as_tensor(np.array(values))]))
-            if self._writes:
-                writing(self._network).decode(Sequences.of([torch.tensor(given)]), memory)
-        s, t = self._network.memory_length(len(values)), len(given)
+            memory = self.network.encode(Sequences.of([torch.as_tensor(np.array(values))]))
+            if self.writes:
+                writing(self.network).decode(Sequences.of([torch.tensor(given)]), memory)
+        s, t = self.network.memory_length(len(values)), len(given)
         return AttentionRecord(
-            source=self._source.row_labels(values, s),
-            target=self._target.shown([*tokens, self._target.eos]) if self._writes else [],
+            source=self.source.row_labels(values, s),
+            target=self.target.shown([*tokens, self.target.eos]) if self.writes else [],
             encoder=self.maps(probe, "encoder", s, t).numpy(),
             decoder=self.maps(probe, "decoder", s, t).numpy(),
             cross=self.maps(probe, "cross", s, t).numpy(),
@@ -94,7 +86,7 @@ class AttentionReader:
         self, probe: Probe, part: str, source: int, target: int, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
         """(L, H, rows, columns) of one output of so many tokens, out of what ``probe`` recorded."""
-        names = [attention.name for attention in self._network.attentions_of(part)]
+        names = [attention.name for attention in self.network.attentions_of(part)]
         rows = source if part == "encoder" else target
         columns = target if part == "decoder" else source
         return probe.maps(names, rows, columns, dtype)
@@ -115,20 +107,19 @@ class AttentionReader:
     def cross(self, pairs: Sequence[TokenPair]) -> Iterator[list[Cross]]:
         """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
         a time; of 0 layers where a model has no such attention."""
-        layers = self._network.attentions_of("cross")
-        before = len(self._source.before)
+        layers = self.network.attentions_of("cross")
+        before = len(self.source.before)
         for batch in self._batches(pairs):
             if not layers:
                 yield [np.zeros((0, 0, len(t) + 1, len(s) + 1), np.float32) for s, t in batch]
                 continue
             given = [
-                torch.tensor([*self._source.before, *source, self._source.eos])
-                for source, _ in batch
+                torch.tensor([*self.source.before, *source, self.source.eos]) for source, _ in batch
             ]
-            written = [torch.tensor([self._target.bos, *target]) for _, target in batch]
+            written = [torch.tensor([self.target.bos, *target]) for _, target in batch]
             with torch.inference_mode(), Probe() as probe:
-                memory = self._network.encode(Sequences.of(given))
-                writing(self._network).decode(Sequences.of(written), memory)
+                memory = self.network.encode(Sequences.of(given))
+                writing(self.network).decode(Sequences.of(written), memory)
             # (L, B, H, T, S)
             cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
             yield [
@@ -138,7 +129,7 @@ class AttentionReader:
 
     def _batches(self, pairs: Sequence[TokenPair]) -> Iterator[list[TokenPair]]:
         """Pairs in their order, as many in a batch as have ``MOST_WEIGHTS`` together at most."""
-        maps = sum(attention.heads for attention in self._network.attentions)
+        maps = sum(attention.heads for attention in self.network.attentions)
         batch: list[TokenPair] = []
         longest = 0
         for pair in pairs:

@@ -39,7 +39,7 @@ from dragoman.models.catalogue.fastest import (
 from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.run import Run
-from dragoman.runs.user_cache import cache_folder, packed_folder
+from dragoman.runs.user_cache import cache_folder
 from dragoman.search.hypothesis import Hypothesis, StepRecord
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
@@ -121,7 +121,7 @@ class Engine:
             held, sizes = run.held_weights(), (run.source.size, run.target.size)
             path = None
             if not run.task.reads_files:  # rows are read by torch
-                path = without_torch(run.recipe.model, sizes, held, *chosen, packed_folder())
+                path = without_torch(run.recipe.model, sizes, held, *chosen, cache_folder("packed"))
             if path is not None:
                 return cls(
                     None, *forms, path=path, settings=settings, guided=guided,

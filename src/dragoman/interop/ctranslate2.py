@@ -52,7 +52,6 @@ from dragoman.interop.vocabulary import (
     from_sentencepiece,
     from_table_alone,
     read_table,
-    reads_characters,
 )
 from dragoman.nn.positions import marian
 
@@ -132,10 +131,6 @@ class ModelBin:
             raise self._damaged(f"{name} is not a number")
         return int(np.nan_to_num(numbers(self._bytes(one), one.kind)[0]))
 
-    def has(self, begin: str) -> bool:
-        """Return True if a name begins so."""
-        return any(name.startswith(begin) for name in self._variables)
-
     def layers(self, side: str) -> int:
         """The number of layers of "encoder" or "decoder"."""
         count = 0
@@ -144,11 +139,6 @@ class ModelBin:
             if count > MOST_LAYERS:
                 raise RunError(f"{self._path} has more than {MOST_LAYERS} layers in its {side}")
         return count
-
-    @property
-    def names(self) -> Iterator[str]:
-        """The names of all variables and aliases."""
-        return iter(self._variables)
 
     def _variable(self) -> tuple[str, _Variable]:
         name, rank = self._text(), self._number("<B")
@@ -287,11 +277,11 @@ def _check_kind(folder: Path, file: ModelBin) -> None:
         "q_norm/gamma": "normed queries",
         "weight_zero": "weights of 4 bits",
     }
-    for name in file.names:
+    for name in file.shapes:
         for ending, what in odd.items():
             if name.endswith(ending):
                 raise RunError(f"{folder} has {what}, which cannot be imported ({name[:80]})")
-    if file.has("encoder/embeddings_1/"):
+    if any(name.startswith("encoder/embeddings_1/") for name in file.shapes):
         raise RunError(f"{folder} reads several features of each word, so it cannot be imported")
 
 
@@ -442,7 +432,8 @@ def _vocabularies(
             made.append(from_sentencepiece(spm, table, specials, side == "source"))
             continue
         made.append(from_table_alone(table, specials, _NULLS, path))
-        how = "characters" if reads_characters(table, specials, _NULLS) else "what spaces separate"
+        by_characters = made[-1].text.settings.kind == "char"
+        how = "characters" if by_characters else "what spaces separate"
         said.append(f"there is no tokenizer for the {side}: its tokens are {how}")
     return made
 

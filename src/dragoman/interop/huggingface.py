@@ -122,21 +122,15 @@ def weights_of(
     our tokens stands, as ``Vocabulary.rows``. Source before target.
     """
     d, order = model["model_dim"], columns(model["model_dim"])
-    source, target = map(of_rows, places)
+    source, target = (of_rows(one, order) for one in places)
     weights = {
-        "source_embedding.weight": Taken(
-            embeddings[0], (rows[0], d), lambda x: source(x)[:, order]
-        ),
-        "target_embedding.weight": Taken(
-            embeddings[1], (rows[1], d), lambda x: target(x)[:, order]
-        ),
+        "source_embedding.weight": Taken(embeddings[0], (rows[0], d), source),
+        "target_embedding.weight": Taken(embeddings[1], (rows[1], d), target),
         "output_bias": Taken("final_logits_bias", (1, rows[1]), bias_of_rows(places[1], strangers)),
         **_layers(model, order),
     }
     if model["tie"] == "none":
-        weights["output.weight"] = Taken(
-            "lm_head.weight", (rows[1], d), lambda x: target(x)[:, order]
-        )
+        weights["output.weight"] = Taken("lm_head.weight", (rows[1], d), target)
     return weights
 
 

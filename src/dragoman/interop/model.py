@@ -186,14 +186,15 @@ def _sizes(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or f"{prod(shape)} number"
 
 
-def of_rows(places: Sequence[int]) -> Change:
-    """The rows of an embedding in the order of our ids. ``places``: as ``Vocabulary.rows``."""
+def of_rows(places: Sequence[int], columns: Any = slice(None)) -> Change:
+    """The rows of an embedding in the order of our ids, and their columns in another order if it is
+    given. ``places``: as ``Vocabulary.rows``."""
     rows = np.array(places)
 
     def change(table: Array) -> Array:
         made: Array = table[np.maximum(rows, 0)]
         made[rows < 0] = 0
-        return made
+        return made[:, columns]
 
     return change
 

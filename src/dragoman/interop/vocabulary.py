@@ -156,7 +156,9 @@ def from_table_alone(
     hidden = set(specials.values())
     rows = list(specials.values())
     pieces = list(_specials(specials))
-    by_characters = reads_characters(table, specials, nulls)
+    by_characters = all(
+        len(word) == 1 or number in hidden or word in nulls for number, word in enumerate(table)
+    )
     for number, word in enumerate(table):
         if number in hidden:
             continue
@@ -174,16 +176,6 @@ def from_table_alone(
     trainer = field_number(3, kind) + field_number(4, len(rows))
     rest = field_bytes(2, trainer) + field_bytes(3, normalizer)
     return Vocabulary(_text(_write(pieces, rest), settings, path), rows, 0)
-
-
-def reads_characters(
-    table: Sequence[str], specials: Mapping[str, int], nulls: Collection[str]
-) -> bool:
-    """Return True if every token of text in the table is one character."""
-    hidden = set(specials.values())
-    return all(
-        len(word) == 1 or number in hidden or word in nulls for number, word in enumerate(table)
-    )
 
 
 def _is_tag(word: str) -> bool:

@@ -158,8 +158,7 @@ def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
 
 def _naacl(lines: Sequence[str], path: Path) -> list[Gold]:
     """Up to the last pair that has a link. A link with word 0 says that a word has none."""
-    sure: dict[int, set[tuple[int, int]]] = {}
-    possible: dict[int, set[tuple[int, int]]] = {}
+    links: dict[int, list[str]] = {}
     last = 0
     for number, line in enumerate(lines, 1):
         match = _NAACL.fullmatch(line)
@@ -170,12 +169,10 @@ def _naacl(lines: Sequence[str], path: Path) -> list[Gold]:
             raise DataError(f"{path}, line {number}: pairs are numbered from 1, not {pair}")
         last = max(last, pair)
         if source and target:
-            link = (source - 1, target - 1)
-            possible.setdefault(pair, set()).add(link)
-            if match[4] != "P":
-                sure.setdefault(pair, set()).add(link)
+            kind = "?" if match[4] == "P" else "-"
+            links.setdefault(pair, []).append(f"{source}{kind}{target}")
     return [
-        Gold(frozenset(sure.get(pair, ())), frozenset(possible.get(pair, ())))
+        parse_links(" ".join(links.get(pair, ())), f"{path}, pair {pair}", first=1)
         for pair in range(1, last + 1)
     ]
 

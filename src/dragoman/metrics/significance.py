@@ -286,20 +286,16 @@ def compare_statistics(
     """
     count = samples or DEFAULT_SAMPLES[test]
     comparisons, sentences = [], 0
-    compare = _bootstrap if test == "bootstrap" else _randomise
-    for name, (statistics, score, signature, less_is_better) in measured.items():
-        for system, runs in zip(names, statistics, strict=True):
+    for name, one in measured.items():
+        for system, runs in zip(names, one.statistics, strict=True):
             if len(runs) > 1 and test == "randomisation":
                 raise DataError(
                     f"{system} has {len(runs)} runs, and approximate randomisation exchanges the "
                     "outputs of two. Compare systems of several runs by the bootstrap"
                 )
-        sentences = len(statistics[0][0])
-        comparisons.append(
-            Comparison(
-                name, signature, compare(names, statistics, score, count, seed), less_is_better
-            )
-        )
+        sentences = len(one.statistics[0][0])
+        scores = _scored(names, one, test, count, seed)
+        comparisons.append(Comparison(name, one.signature, scores, one.less_is_better))
     notes = (*notes, *_exact_notes(comparisons, plural(sentences, unit)))
     return Significance(test, count, seed, sentences, tuple(comparisons), notes, unit=unit)
 
@@ -341,43 +337,42 @@ def resampled(
     return sampled
 
 
-def _bootstrap(
-    names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
+def _scored(
+    names: list[str], measured: MeasuredSystem, test: Test, samples: int, seed: int
 ) -> tuple[SystemScore, ...]:
-    sampled = resampled(statistics, score, samples, seed)
+    """All systems under one metric, and how far chance alone sets each apart from the first."""
+    statistics, score = measured.statistics, measured.score
+    drawn = resampled(statistics, score, samples, seed) if test == "bootstrap" else []
     results: list[SystemScore] = []
-    for name, values, system in zip(names, sampled, statistics, strict=True):
-        mean, interval = _interval(values) if len(system[0]) >= _FEWEST else (None, None)
-        runs = tuple(_value(run, score) for run in system)
-        value, p_value, differing = float(np.mean(runs)), None, None
+    for place, (name, system) in enumerate(zip(names, statistics, strict=True)):
+        runs = tuple(float(score(run.sum(0)[None])[0]) for run in system)
+        value, p_value, differing, mean, interval = float(np.mean(runs)), None, None, None, None
+        if drawn and len(system[0]) >= _FEWEST:
+            mean, interval = _interval(drawn[place])
         if results:
             differing, p_value = _exact_p_value(statistics[0], system, score)
             if p_value is None:
-                difference = abs(value - results[0].value)
-                differences = np.abs(values - sampled[0])
-                p_value = _p_value(differences - differences.mean(), difference)
+                if drawn:
+                    differences = np.abs(drawn[place] - drawn[0])
+                    differences -= differences.mean()
+                else:
+                    differences = _exchanged(statistics[0], system, score, samples, seed)
+                p_value = _p_value(differences, abs(value - results[0].value))
         several = runs if len(runs) > 1 else ()
         results.append(SystemScore(name, value, p_value, differing, mean, interval, several))
     return tuple(results)
 
 
-def _randomise(
-    names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
-) -> tuple[SystemScore, ...]:
-    baseline, sentences = statistics[0], len(statistics[0][0])
-    results = [SystemScore(names[0], _value(baseline[0], score))]
-    for name, system in zip(names[1:], statistics[1:], strict=True):
-        value = _value(system[0], score)
-        differing, p_value = _exact_p_value(baseline, system, score)
-        if p_value is None:
-            drawn = np.random.default_rng(seed).integers(2, size=(samples, sentences), dtype=bool)
-            differences = np.concatenate([
-                _differences(baseline, system, score, drawn[start : start + _ROWS_AT_ONCE])
-                for start in range(0, samples, _ROWS_AT_ONCE)
-            ])  # fmt: skip
-            p_value = _p_value(differences, abs(value - results[0].value))
-        results.append(SystemScore(name, value, p_value, differing))
-    return tuple(results)
+def _exchanged(
+    baseline: list[_Array], system: list[_Array], score: _Scorer, samples: int, seed: int
+) -> _Array:
+    """(samples,): how far apart two systems are after random exchanges of their outputs."""
+    size = samples, len(baseline[0])
+    drawn = np.random.default_rng(seed).integers(2, size=size, dtype=bool)
+    return np.concatenate([
+        _differences(baseline, system, score, drawn[start : start + _ROWS_AT_ONCE])
+        for start in range(0, samples, _ROWS_AT_ONCE)
+    ])  # fmt: skip
 
 
 def _differences(
@@ -411,10 +406,6 @@ def _exact_p_value(
     exchanges = np.arange(1 << count)[:, None] >> np.arange(count + 1) & 1
     differences = _differences(ours, theirs, score, exchanges)
     return count, float(np.mean(differences >= differences[0] - _ROUNDING))
-
-
-def _value(statistics: _Array, score: _Scorer) -> float:
-    return float(score(statistics.sum(0)[None])[0])
 
 
 def _interval(values: _Array) -> tuple[float, float]:

@@ -70,10 +70,7 @@ class TranslationScores:
 
     def __getitem__(self, name: MetricName) -> float:
         """The value of one metric; KeyError if it was not computed."""
-        for score in self.scores:
-            if score.name == name:
-                return score.value
-        raise KeyError(name)
+        return {score.name: score.value for score in self.scores}[name]
 
     def table(self) -> str:
         """Plain text: one line a metric, with its signature; then the notes."""

@@ -97,10 +97,9 @@ class ErrorCounts:
 class WordErrors:
     """Both rates of some texts, and where the errors are."""
 
-    words: ErrorCounts
-    characters: ErrorCounts
     by_text: tuple[ErrorCounts, ...]
     """The counts of the words of each text."""
+    characters_by_text: tuple[ErrorCounts, ...]
     references: Sequence[str]
     hypotheses: Sequence[str]
     signature: str
@@ -110,12 +109,20 @@ class WordErrors:
         """``references``: what was said, ``hypotheses``: what was written, one for one."""
         signature = SIGNATURE + form_of(references, hypotheses)
         references, hypotheses = composed(references), composed(hypotheses)
-        characters, by_text = ErrorCounts(), list[ErrorCounts]()
-        for said, written in zip(references, hypotheses, strict=True):
-            by_text.append(counted(said.split(), written.split()))
-            characters += counted(list(said.strip()), list(written.strip()))
-        words = sum(by_text, ErrorCounts())
-        return cls(words, characters, tuple(by_text), references, hypotheses, signature)
+        both = list(zip(references, hypotheses, strict=True))
+        words = tuple(counted(said.split(), written.split()) for said, written in both)
+        characters = tuple(counted(list(one.strip()), list(other.strip())) for one, other in both)
+        return cls(words, characters, references, hypotheses, signature)
+
+    @property
+    def words(self) -> ErrorCounts:
+        """The counts of the words of all texts together."""
+        return sum(self.by_text, ErrorCounts())
+
+    @property
+    def characters(self) -> ErrorCounts:
+        """The counts of the characters of all texts together."""
+        return sum(self.characters_by_text, ErrorCounts())
 
     @property
     def without_error(self) -> int:
@@ -285,13 +292,12 @@ def compare_word_errors(
     by_speaker = 1 < len(numbers) < len(groups)
     rows = [numbers[group] for group in groups] if by_speaker else list(range(len(groups)))
     form = form_of(references, *(lines for runs in systems.values() for lines in runs))
-    references = composed(references)
     words: list[list[_Array]] = []
     characters: list[list[_Array]] = []
     for runs in systems.values():
-        both = [_statistics(references, composed(hypotheses)) for hypotheses in runs]
-        words.append([_sum_rows(one, rows) for one, _ in both])
-        characters.append([_sum_rows(other, rows) for _, other in both])
+        found = [WordErrors.of(references, hypotheses) for hypotheses in runs]
+        words.append([_sum_rows(one.by_text, rows) for one in found])
+        characters.append([_sum_rows(one.characters_by_text, rows) for one in found])
     measured = {
         "WER": MeasuredSystem(words, _rates, SIGNATURE + form, less_is_better=True),
         "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE + form, less_is_better=True),
@@ -312,21 +318,10 @@ def chance_of_word_errors(references: Sequence[str], learned: Sequence[str]) -> 
     return min(100.0, 100 * wrong / max(1, sum(one.reference for one in said)))
 
 
-def _statistics(references: Sequence[str], hypotheses: Sequence[str]) -> tuple[_Array, _Array]:
-    """(N, 2) of words and (N, 2) of characters: the errors and the length of each reference."""
-    words, characters = list[tuple[int, int]](), list[tuple[int, int]]()
-    for said, written in zip(references, hypotheses, strict=True):
-        of_words = counted(said.split(), written.split())
-        of_characters = counted(list(said.strip()), list(written.strip()))
-        words.append((of_words.errors, of_words.reference))
-        characters.append((of_characters.errors, of_characters.reference))
-    return np.array(words, float), np.array(characters, float)
-
-
-def _sum_rows(statistics: _Array, rows: Sequence[int]) -> _Array:
-    """(N, K) -> (G, K): ``rows`` says to which of the G each of the N belongs."""
-    found = np.zeros((max(rows) + 1, statistics.shape[1]))
-    np.add.at(found, list(rows), statistics)
+def _sum_rows(counts: Sequence[ErrorCounts], rows: Sequence[int]) -> _Array:
+    """(G, 2): errors and length; ``rows`` says to which of the G each text belongs."""
+    found = np.zeros((max(rows) + 1, 2))
+    np.add.at(found, list(rows), [(one.errors, one.reference) for one in counts])
     return found
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import MAX_JSON, open_regular, parse_json, read_json
 
+Model = TypeVar("Model", bound=BaseModel)
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -194,7 +195,9 @@ def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        return _check(read_json(path), what, str(path))
+        content: dict[str, Any] = read_json(path)
+        validated(content, what, str(path))
+        return content
     except RunError as error:
         raise RunError(
             f"{error}. Remove the file: the model works without it, and 'dragoman evaluate' and "
@@ -221,16 +224,21 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
-            _check({"record": record}, _LineNote, where)
+            validated({"record": record}, _LineNote, where)
             yield record
 
 
-def _check(content: Any, what: type[BaseModel], where: str) -> dict[str, Any]:
+def read_stored(path: Path, what: type[Model]) -> Model:
+    """Read a JSON file as a ``what``. Errors: ``RunError`` if the file is damaged."""
+    return validated(read_json(path), what, str(path))
+
+
+def validated(content: Any, what: type[Model], where: str) -> Model:
+    """Check the content of a JSON file, which messages call ``where``. Errors: ``RunError`` if it
+    is damaged."""
     try:
-        what.model_validate(content)
+        return what.model_validate(content)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"]))[:100]
         raise RunError(f"{where} is damaged ({place}: {problem['msg']})") from None
-    checked: dict[str, Any] = content
-    return checked

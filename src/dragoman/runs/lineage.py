@@ -213,11 +213,9 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
             {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
         ],
     }
-    bases = [(own, learned_itself(base))]
-    for note, learned in zip(
-        notes.get(BASES, []), learned_before(base.folder, notes.get(BASES, [])), strict=True
-    ):
-        bases.append((note, learned))
+    known = notes.get(BASES, [])
+    before = zip(known, learned_before(base.folder, known), strict=True)
+    bases = [(own, learned_itself(base)), *before]
     for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)
@@ -226,24 +224,25 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
 
 def learned_itself(run: Run) -> Learned:
     """The texts from which a run itself has learned, without those of its bases."""
-    try:
-        hashes = _load(run.folder, 0)
-    except RunError as error:
-        return Learned("", None, {}, str(error))
-    return Learned("", None, hashes, "" if hashes else _without_hashes(run.folder))
+    return _learned(run.folder, 0, {})
 
 
 def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
     """Yields the texts of each base of the run in ``folder``, by its notes."""
     for number, note in enumerate(bases, 1):
-        hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
-        try:
-            hashes = dict(_load(folder, number))
-        except RunError as error:
-            unknown = str(error)
-        if not hashes and not unknown:
-            unknown = _without_hashes(folder)
-        yield Learned(note["name"], note.get("part"), hashes, unknown)
+        yield _learned(folder, number, note)
+
+
+def _learned(folder: Path, number: int, note: Mapping[str, Any]) -> Learned:
+    """``number``: that of the hashes; ``note``: on the base, empty for the run itself."""
+    hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
+    try:
+        hashes = dict(_load(folder, number))
+    except RunError as error:
+        unknown = str(error)
+    if not hashes and not unknown:
+        unknown = f"{folder / _FOLDER} has no hashes of its texts"
+    return Learned(note.get("name", ""), note.get("part"), hashes, unknown)
 
 
 def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
@@ -267,10 +266,6 @@ def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
         pairs.append(Pair(number, "", text))
         yield text
     warn_of_learned(run, pairs)
-
-
-def _without_hashes(folder: Path) -> str:
-    return f"{folder / _FOLDER} has no hashes of its texts"
 
 
 def _save(folder: Path, number: int, hashes: Hashes) -> None:

@@ -15,12 +15,12 @@ from dragoman.base.wording import plural
 from dragoman.data.files.corpora import corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.store import TokenStore
-from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
+from dragoman.runs.corpora import corpora_of
 from dragoman.runs.recipe.recipe import Recipe
 
 FILE = "alignment.safetensors"
@@ -34,13 +34,12 @@ def training_links(
     recipe: Recipe,
     store: TokenStore,
     vocabularies: tuple[Text, Text],
-    corpora: Callable[[], list[WeightedPairs]],
     folder: Path,
     say: Callable[[str], None],
 ) -> WordLinks:
     """The links of every example of ``store``, kept in ``folder`` once they are known.
 
-    ``vocabularies`` of source and target; ``corpora``: what the store was made of, read anew.
+    ``vocabularies`` of source and target. The corpora that the store was made of are read anew.
     Errors: ``DataError`` for a file of links that does not fit its corpus.
     """
     named = recipe.data.learned
@@ -52,7 +51,7 @@ def training_links(
     links: dict[int, Links] = {}
     if known:
         examples = iter(range(len(store)))
-        for corpus, pairs in zip(named, corpora(), strict=True):
+        for corpus, pairs in zip(named, corpora_of(recipe, "train"), strict=True):
             of_corpus = zip(pairs.pairs, examples, strict=False)
             if corpus.links is not None:
                 links.update(_read_links(corpus, of_corpus, store, starts))

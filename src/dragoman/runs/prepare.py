@@ -111,10 +111,8 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         if target.has_links:
             links = links_of_trees(store, source, forms.trees.symbols)
         else:
-            links = training_links(
-                recipe, store, (source, forms.written.vocabulary),
-                lambda: corpora_of(recipe, "train"), run_folder / "training", say,
-            )  # fmt: skip
+            both = source, forms.written.vocabulary
+            links = training_links(recipe, store, both, run_folder / "training", say)
     return Prepared(forms, store, dev, test, links, notes)
 
 

@@ -54,7 +54,7 @@ from dragoman.runs.files import Notes, ScoresFile, TuningFile, VerdictFile, read
 from dragoman.runs.lock import LOCK
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
-from dragoman.runs.user_cache import packed_folder
+from dragoman.runs.user_cache import cache_folder
 from dragoman.sources.file_examples import rows_form
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Run:
 
     def held_weights(self) -> HeldWeights:
         """The weights file as it is now, whatever takes its place. Errors: ``RunError``."""
-        return HeldWeights(self._weights_path, packed_folder())
+        return HeldWeights(self._weights_path, cache_folder("packed"))
 
     def metadata(self) -> dict[str, str]:
         """The texts in the header of the weights file: which weights, of which update."""

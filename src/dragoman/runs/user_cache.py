@@ -34,11 +34,6 @@ def cache_folder(part: str = "") -> Path | None:
     return folder
 
 
-def packed_folder() -> Path | None:
-    """The folder of packed weights, and of what finds them."""
-    return cache_folder("packed")
-
-
 @cache
 def _warn(doubt: str) -> None:
     """Warns once a process that the cache is not used."""

@@ -11,9 +11,8 @@ gets more and smaller updates: it needs their number more than their size.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -21,7 +20,6 @@ from dragoman.base.wording import plural
 from dragoman.data.batches import make_batch
 from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import writing
-from dragoman.models.settings import ModelSettings
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.spec import Spec
 from dragoman.sizing.minutes import min_tokens
@@ -54,116 +52,61 @@ def size_in(
     task: Spec,
     family: str,
     rows: Sequence[Size],
-    length: float,
-    epoch: float,
+    length: float = 0.0,
+    epoch: float = math.inf,
 ) -> Size:
-    """The size of a translator for so many minutes, for a family of models (``size.py``). ``rows``:
-    the sizes to try, largest first; the first is the size without a limit. ``say`` gets a message
-    if the choice differs from it. ``length``: tokens of a target; ``epoch``: tokens of all targets.
+    """The size of a model for so many minutes, for a family of models (``size.py``): the first of
+    ``rows`` that sees enough tokens, or the last. ``rows``: the sizes to try, largest first; the
+    first is the size without a limit. ``say`` gets a message if the choice differs from it.
+    ``length``: tokens of a target; ``epoch``: tokens of all targets.
 
     Updates are smaller than in the table if there would be too few of them.
     """
-    needed = partial(_needed_tokens, task, length=length, epoch=epoch)
-    taught = _taught_in(minutes, rows, partial(tokens_per_second, task, family), needed)
-    fitted = smaller_updates(taught.size, taught.tokens)
-    if fitted != rows[0]:
-        say(_choice_message(minutes, taught, fitted, rows[0], "{0}+{0} layers"))
+    whole = 0.0
+    for size in rows:
+        tokens = (1 - SHARE) * 60 * minutes * tokens_per_second(task, family, size) * processes()
+        needed = min_tokens(task, size.model_dim, length, epoch, size.optimizer)
+        enough = ENOUGH[size.optimizer] * needed
+        whole = whole or minutes * enough / tokens
+        if tokens >= enough:
+            break
+    fitted = smaller_updates(size, tokens, reads=task.reads)
+    if fitted == rows[0]:
+        return fitted
+    told = f"chosen for {plural(minutes, 'minute')}: {_written(fitted, task)}. "
+    if size == rows[0]:
+        told += f"Without a limit, updates have {size.tokens_per_update:,} tokens"
+    else:
+        told += (
+            f"This text is enough for a larger model: {_written(rows[0], task)}, which learns "
+            f"more, takes about --minutes {math.ceil(whole)} or more"
+        )
+        told += "" if tokens >= enough else ". Even this model will learn little"
+    say(told)
     return fitted
 
 
-def text_size_in(minutes: float, say: Say, task: Spec, family: str, rows: Sequence[Size]) -> Size:
-    """The size of a model of text without translations for so many minutes; see ``size_in``.
-
-    The learning rate does not fall with the size of the updates, because Adam averages over more of
-    them (``sizing/text_alone.py``).
-    """
-    taught = _taught_in(
-        minutes, rows, partial(text_tokens_per_second, task, family), partial(_needed_tokens, task)
-    )
-    update = _update(taught.size, taught.tokens, SMALLEST_TEXT_UPDATE)
-    fitted = replace(taught.size, tokens_per_update=update)
-    if fitted != rows[0]:
-        say(_choice_message(minutes, taught, fitted, rows[0], "{0} layers"))
-    return fitted
-
-
-def smaller_updates(size: Size, tokens: float) -> Size:
+def smaller_updates(size: Size, tokens: float, *, reads: bool = True) -> Size:
     """The size with updates small enough for ``UPDATES_WANTED`` of them in ``tokens`` target
-    tokens.
+    tokens. ``reads``: False for text without translations.
 
-    The learning rate falls with the root of their size, as their noise grows.
+    The learning rate falls with the root of their size, as their noise grows; but not for text
+    without translations, because Adam averages over more of them (``sizing/text_alone.py``).
     """
-    held = _update(size, tokens, SMALLEST_UPDATE)
+    smallest = SMALLEST_UPDATE if reads else SMALLEST_TEXT_UPDATE
+    wanted = int(tokens / UPDATES_WANTED[size.optimizer])
+    held = min(size.tokens_per_update, max(smallest, wanted // 64 * 64))
+    if not reads:
+        return replace(size, tokens_per_update=held)
     peak = size.peak * (held / size.tokens_per_update) ** 0.5
     return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
 
 
-def tokens_per_second(task: Spec, family: str, size: Size) -> float:
-    """Target tokens per second when this machine trains a translator of this size."""
-    return _measure_speed(learned_by(family, size), settings_of(family, task, size), reads=True)
-
-
-def text_tokens_per_second(task: Spec, family: str, size: Size) -> float:
-    """Tokens per second when this machine trains a language model of this size."""
-    return _measure_speed(size, settings_of(family, task, size), reads=False)
-
-
-@dataclass(frozen=True)
-class _Taught:
-    """The size that a time is enough for."""
-
-    size: Size
-    tokens: float
-    """Target tokens that a model of this size sees in the time."""
-    is_enough: bool
-    """True if these are enough to learn well."""
-    whole: float
-    """The minutes in which the largest size would see enough tokens."""
-
-
-def _taught_in(
-    minutes: float,
-    sizes: Sequence[Size],
-    speed_of: Callable[[Size], float],
-    needed: Callable[[Size], float],
-) -> _Taught:
-    """The first of ``sizes`` that sees enough tokens in the time, or the last one. ``needed``: the
-    tokens after which a model of a size begins to learn."""
-    whole = 0.0
-    for size in sizes:
-        tokens = (1 - SHARE) * 60 * minutes * speed_of(size) * processes()
-        enough = ENOUGH[size.optimizer] * needed(size)
-        whole = whole or minutes * enough / tokens
-        if tokens >= enough:
-            break
-    return _Taught(size, tokens, tokens >= enough, whole)
-
-
-def _needed_tokens(task: Spec, size: Size, length: float = 0.0, epoch: float = math.inf) -> float:
-    return min_tokens(task, size.model_dim, length, epoch, size.optimizer)
-
-
-def _update(size: Size, tokens: float, smallest: int) -> int:
-    """Target tokens of an update, small enough for the wanted number of updates in ``tokens``."""
-    wanted = int(tokens / UPDATES_WANTED[size.optimizer])
-    return min(size.tokens_per_update, max(smallest, wanted // 64 * 64))
-
-
-def _choice_message(minutes: float, taught: _Taught, fitted: Size, row: Size, layers: str) -> str:
-    """The message about the choice; ``layers``: the format for the number of layers."""
-
-    def written(size: Size) -> str:
-        parts = f"width {size.model_dim}, {layers.format(size.layers)}"
-        return f"{parts}, updates of {size.tokens_per_update:,} tokens"
-
-    said = f"chosen for {plural(minutes, 'minute')}: {written(fitted)}. "
-    if taught.size == row:
-        return f"{said}Without a limit, updates have {row.tokens_per_update:,} tokens"
-    said += (
-        f"This text is enough for a larger model: {written(row)}, which learns more, takes about "
-        f"--minutes {math.ceil(taught.whole)} or more"
-    )
-    return said if taught.is_enough else f"{said}. Even this model will learn little"
+def _written(size: Size, task: Spec) -> str:
+    """The size in words."""
+    layers = f"{size.layers}+{size.layers}" if task.reads else f"{size.layers}"
+    parts = f"width {size.model_dim}, {layers} layers"
+    return f"{parts}, updates of {size.tokens_per_update:,} tokens"
 
 
 def _sentences(size: Size, device: str) -> int:
@@ -172,13 +115,15 @@ def _sentences(size: Size, device: str) -> int:
     return _SENTENCES if device == "cpu" else max(_SENTENCES, whole)
 
 
-def _measure_speed(size: Size, shape: ModelSettings, *, reads: bool) -> float:
-    device = own_device()
+def tokens_per_second(task: Spec, family: str, size: Size) -> float:
+    """Target tokens per second when this machine trains a model of this size."""
+    device, size = own_device(), learned_by(family, size)
+    shape = settings_of(family, task, size)
     model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)
     count = _sentences(size, device)
     sentences = torch.randint(3, size.vocabulary, (count, _LENGTH - 1), generator=draw)
-    batch = make_batch(list(sentences) if reads else None, list(sentences), 1, 2)
+    batch = make_batch(list(sentences) if task.reads else None, list(sentences), 1, 2)
     low = device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
     optimizer = OptimizerSettings(kind=size.optimizer)
     settings = TrainingSettings(precision="bf16" if low else "auto", optimizer=optimizer)

@@ -153,11 +153,11 @@ class TextsBuilder(RecipeBuilder):
         rows = self.rows(seen)
         if self.minutes is None:
             return rows[0]
-        from dragoman.sizing.budget import text_size_in  # imports torch: only with a time
+        from dragoman.sizing.budget import size_in  # imports torch: only with a time
 
         # A masked model, too, is timed as a model that writes.
         timed = replace(self.task, reads=False, writes=True, begins=BEGINS)
-        return text_size_in(self.minutes, self.say, timed, self.options.model or DEFAULT, rows)
+        return size_in(self.minutes, self.say, timed, self.options.model or DEFAULT, rows)
 
     def rows(self, seen: CorpusSummary) -> Sequence[Size]:
         """The size without a time limit, followed by all smaller sizes with the same kind of

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
 from dragoman.studies.records import (
     Record,
-    Stored,
+    StudyPlan,
     TrainingRecord,
     begin,
     judged_by,
@@ -54,17 +54,12 @@ COSTS = ("loss", "perplexity")
 """Two forms of the same score: either form stands for both."""
 
 
-class AblationPlan(Stored):
+class AblationPlan(StudyPlan):
     """The plan of an ablation (``ablation.json``)."""
 
-    format: Literal[1] = 1
     rows: list[str] = Field(min_length=2)
     """The names of the rows; the base is one of them."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
-    minutes: Annotated[float, Field(gt=0)] | None = None
-    """The time of all training runs of the first plan together, if one was given."""
-    keep: bool = False
-    """True if the runs are kept after the study."""
 
 
 @dataclass(frozen=True)
@@ -129,22 +124,20 @@ class Ablation:
 
     def measured(self) -> list[RowResult]:
         """The results of every row so far."""
-        records = {one.name: one for one in records_of(self.folder, self.trainings)}
-        base = self._finished_records(self.rows[0], records)
-        return [self._row_result(row, records, base) for row in self.rows]
-
-    def _finished_records(self, row: AblationRow, records: dict[str, Record]) -> dict[int, Record]:
-        """The finished records of a row, by seed."""
-        named = {seed: records.get(_training(row, seed).name) for seed in self.plan.seeds}
-        return {
-            seed: one for seed, one in named.items() if one is not None and one.ended == "finished"
-        }
+        named = {one.name: one for one in records_of(self.folder, self.trainings)}
+        rows, seeds = self.rows, self.plan.seeds
+        ended = [
+            {seed: named[name] for seed in seeds if (name := _training(row, seed).name) in named}
+            for row in rows
+        ]
+        return [self._row_result(row, own, ended[0]) for row, own in zip(rows, ended, strict=True)]
 
     def _row_result(
-        self, row: AblationRow, records: dict[str, Record], base: dict[int, Record]
+        self, row: AblationRow, ended: dict[int, Record], base: dict[int, Record]
     ) -> RowResult:
-        finished = self._finished_records(row, records)
-        made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
+        """The result of a row, from its records and those of the base, by seed. Runs that could not
+        be trained have no scores."""
+        finished = {seed: one for seed, one in ended.items() if one.ended == "finished"}
         scores, differences = {}, {}
         names = scores_of(self.base)
         for name in (*COSTS, *names):
@@ -155,19 +148,13 @@ class Ablation:
             pairs = [
                 one.scores[name] - base[seed].scores[name]
                 for seed, one in finished.items()
-                if row.name != BASE and seed in base
+                if row.name != BASE and seed in base and base[seed].ended == "finished"
                 if name in one.scores and name in base[seed].scores
             ]
             if pairs:
                 differences[name] = estimate(pairs)
-        return RowResult(
-            row,
-            tuple(finished.values()),
-            sum(one is not None and one.ended == "untrainable" for one in made),
-            len(self.plan.seeds),
-            scores,
-            differences,
-        )
+        records, failed = tuple(finished.values()), len(ended) - len(finished)
+        return RowResult(row, records, failed, len(self.plan.seeds), scores, differences)
 
 
 def begin_ablation(
@@ -200,15 +187,12 @@ def begin_ablation(
 def _join(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
     """The existing ablation with the rows and seeds of ``plan`` added. Errors: ``RunError`` if
     recipe or minutes differ."""
-    differs = [
-        name
-        for name, same in (
-            ("the recipe", found.given == recipe),
-            ("--minutes", plan.minutes in (None, found.plan.minutes)),
-        )
-        if not same
-    ]
-    refuse_differing(found.folder, "ablation", differs)
+    minutes = found.plan.minutes if plan.minutes is None else plan.minutes
+    asked = {
+        "the recipe": (found.given, recipe),
+        "--minutes": (found.plan.minutes, minutes),
+    }
+    refuse_differing(found.folder, "ablation", asked)
     update = {
         "rows": list(dict.fromkeys([*found.plan.rows, *plan.rows])),
         "seeds": list(dict.fromkeys([*found.plan.seeds, *plan.seeds])),

@@ -189,40 +189,20 @@ def _layers(of: _Values) -> Iterable[AblationRow]:
         yield AblationRow(f"layers-{what}", "layers", "C", f"{what} layers", changes, paper)
 
 
-def _width(of: _Values) -> Iterable[AblationRow]:
-    width = of["model.model_dim"]
-    papers = (
-        (width // 2, Published("d_model 256", 5.75, 24.5)),
-        (2 * width, Published("d_model 1024", 4.66, 26.0)),
-    )
-    return _set_values("width", "C", "model.model_dim", "d_model", papers)
+def _half_and_twice(
+    group: str, key: str, what: str, half: Published, twice: Published, of: _Values
+) -> Iterable[AblationRow]:
+    """Rows for half and twice a width."""
+    values = ((max(1, of[key] // 2), half), (2 * of[key], twice))
+    return _set_values(group, "C", key, what, values)
 
 
-def _feed_forward(of: _Values) -> Iterable[AblationRow]:
-    width = of["model.ffn_dim"]
-    papers = (
-        (max(1, width // 2), Published("d_ff 1024", 5.12, 25.4)),
-        (2 * width, Published("d_ff 4096", 4.75, 26.2)),
-    )
-    return _set_values("feed-forward", "C", "model.ffn_dim", "d_ff", papers)
-
-
-def _dropout(of: _Values) -> Iterable[AblationRow]:
-    twice = min(0.8, round(2 * of["model.dropout"], 4))
-    papers = (
-        (0.0, Published("dropout 0", 5.77, 24.6)),
-        (twice, Published("dropout 0.2", 4.95, 25.5)),
-    )
-    return _set_values("dropout", "D", "model.dropout", "dropout", papers)
-
-
-def _smoothing(of: _Values) -> Iterable[AblationRow]:
-    twice = min(0.8, round(2 * of["training.label_smoothing"], 4))
-    papers = (
-        (0.0, Published("label smoothing 0", 4.67, 25.3)),
-        (twice, Published("label smoothing 0.2", 5.47, 25.7)),
-    )
-    return _set_values("smoothing", "D", "training.label_smoothing", "label smoothing", papers)
+def _none_and_twice(
+    group: str, key: str, what: str, none: Published, twice: Published, of: _Values
+) -> Iterable[AblationRow]:
+    """Rows for none and twice of a share."""
+    values = ((0.0, none), (min(0.8, round(2 * of[key], 4)), twice))
+    return _set_values(group, "D", key, what, values)
 
 
 def _set_values(
@@ -282,10 +262,22 @@ GROUPS: dict[str, Callable[[_Values], Iterable[AblationRow]]] = {
     "heads": _heads,
     "key-width": _key_width,
     "layers": _layers,
-    "width": _width,
-    "feed-forward": _feed_forward,
-    "dropout": _dropout,
-    "smoothing": _smoothing,
+    "width": partial(
+        _half_and_twice, "width", "model.model_dim", "d_model",
+        Published("d_model 256", 5.75, 24.5), Published("d_model 1024", 4.66, 26.0),
+    ),
+    "feed-forward": partial(
+        _half_and_twice, "feed-forward", "model.ffn_dim", "d_ff",
+        Published("d_ff 1024", 5.12, 25.4), Published("d_ff 4096", 4.75, 26.2),
+    ),
+    "dropout": partial(
+        _none_and_twice, "dropout", "model.dropout", "dropout",
+        Published("dropout 0", 5.77, 24.6), Published("dropout 0.2", 4.95, 25.5),
+    ),
+    "smoothing": partial(
+        _none_and_twice, "smoothing", "training.label_smoothing", "label smoothing",
+        Published("label smoothing 0", 4.67, 25.3), Published("label smoothing 0.2", 5.47, 25.7),
+    ),
     "positions": _positions,
     "scaling": partial(
         _invert, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"

@@ -200,18 +200,18 @@ def _bare(value: Estimate | None) -> list[Cell]:
 
 
 def _cell(value: Estimate | None, measure: Measure) -> str:
-    if value is None:
-        return ""
-    half = "" if value.half is None else f" ± {measure.number(value.half)}"
-    return f"{measure.number(value.mean)}{half}"
+    return "" if value is None else f"{measure.number(value.mean)}{_half(value, measure)}"
 
 
 def _difference(value: Estimate | None, measure: Measure, marked: bool) -> str:
     if value is None:
         return ""
-    half = "" if value.half is None else f" ± {measure.number(value.half)}"
     star = "*" if marked and value.differs_from_zero else ""
-    return f"{measure.difference(value.mean)}{half}{star}"
+    return f"{measure.difference(value.mean)}{_half(value, measure)}{star}"
+
+
+def _half(value: Estimate, measure: Measure) -> str:
+    return "" if value.half is None else f" ± {measure.number(value.half)}"
 
 
 def _of_paper(row: AblationRow) -> list[Cell]:

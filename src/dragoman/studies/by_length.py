@@ -137,15 +137,17 @@ def by_length(
     for places in bins_of(lengths):
         inside = [lengths[place] for place in places]
         quality = compare_systems(
-            {
-                name: [[lines[place] for place in places] for lines in runs]
-                for name, runs in outputs.items()
-            },
-            [[lines[place] for place in places] for lines in references],
-            language, tokenizer=tokenizer, samples=_SAMPLES, seed=seed,
+            {name: chosen_lines(runs, places) for name, runs in outputs.items()},
+            chosen_lines(references, places), language,
+            tokenizer=tokenizer, samples=_SAMPLES, seed=seed,
         )  # fmt: skip
         found.append(Bin(min(inside), max(inside), len(places), fmean(inside), quality))
     return ByLength(unit, tuple(found))
+
+
+def chosen_lines(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
+    """The lines at some places of each list."""
+    return [[lines[place] for place in places] for lines in lists]
 
 
 def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:

@@ -21,6 +21,7 @@ from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.sources.file_examples import content_of
+from dragoman.studies.by_length import chosen_lines
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
@@ -271,15 +272,14 @@ class ComparedTranslations:
     """The references in the form that is compared."""
     tokenizer: str | None
     """The tokenizer of BLEU; None: the default."""
+    language: str
 
     def against(self, name: str) -> Significance:
         """The comparison with another system as the baseline."""
         systems = {name: self.outputs[name], **self.outputs}
         quality = self.compared.quality
-        runs = (run for system in self.compared.systems for run in system.runs)
-        language = next((run.recipe.languages.target for run in runs), "und")
         return compare_systems(
-            systems, self.references, language, quality.test, tokenizer=self.tokenizer,
+            systems, self.references, self.language, quality.test, tokenizer=self.tokenizer,
             samples=quality.samples, seed=quality.seed,
         )  # fmt: skip
 
@@ -333,18 +333,15 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
     speakers = _speakers(pairs) if by_words else []
 
     def over(places: Sequence[int]) -> Significance:
-        some = {
-            name: [[lines[n] for n in places] for lines in runs_of_it]
-            for name, runs_of_it in outputs.items()
-        }
+        some = {name: chosen_lines(runs_of_it, places) for name, runs_of_it in outputs.items()}
         if by_words:
-            said, groups = [wanted[0][n] for n in places], [speakers[n] for n in places]
+            said, groups = chosen_lines([wanted[0], speakers], places)
             noun = runs[0].task.noun.removesuffix("s")
             return compare_word_errors(
                 some, said, groups, asked.test, asked.samples, asked.seed, noun
             )
         quality = compare_systems(
-            some, [[lines[n] for n in places] for lines in wanted], language,
+            some, chosen_lines(wanted, places), language,
             asked.test, tokenizer=tokenizer, samples=asked.samples, seed=asked.seed,
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
@@ -361,4 +358,4 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
         asked, systems, measured.name, pairs, over, chance=chance,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
-    return ComparedTranslations(compared, measured, outputs, wanted, tokenizer)
+    return ComparedTranslations(compared, measured, outputs, wanted, tokenizer, language)

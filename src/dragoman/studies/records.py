@@ -18,18 +18,19 @@ deleted when its record is written, unless it is to be kept.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.base.atomic import remove_folder, write_text
 from dragoman.base.errors import DragomanError, RunError, UntrainableError
-from dragoman.base.reading import read_json
 from dragoman.base.wording import plural
 from dragoman.runs.corpora import corpora_of
+from dragoman.runs.files import Model, read_stored
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, load_forms, refuse_run
@@ -49,6 +50,16 @@ class Stored(BaseModel):
     """The base class of everything that such a folder stores as JSON."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class StudyPlan(Stored):
+    """The common part of the plans of all studies."""
+
+    format: Literal[1] = 1
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    """The time of all training runs of the first plan together, if one was given."""
+    keep: bool = False
+    """True if the runs are kept after the study."""
 
 
 class TrialPoint(Stored):
@@ -94,22 +105,9 @@ class TrainingRecord:
     """The changes to the base recipe, as NAME=VALUE."""
 
 
-_Plan = TypeVar("_Plan", bound=Stored)
-
-
-def read_stored(path: Path, what: type[_Plan]) -> _Plan:
-    """Read a file of a study as a ``what``. Errors: ``RunError`` if the file is damaged."""
-    try:
-        return what.model_validate(read_json(path))
-    except ValidationError as error:
-        problem = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, problem["loc"]))[:100]
-        raise RunError(f"{path} is damaged ({place}: {problem['msg']})") from None
-
-
 def open_study(
-    folder: Path, plan_name: str, what: type[_Plan], called: str
-) -> tuple[_Plan, Recipe, Recipe]:
+    folder: Path, plan_name: str, what: type[Model], called: str
+) -> tuple[Model, Recipe, Recipe]:
     """Read the plan in a folder, the recipe that was given, and the base of all training runs.
 
     ``called``: the kind of study, for messages. Errors: ``RunError`` for a folder without a plan,
@@ -150,9 +148,13 @@ def begin(
     write_text(folder / plan_name, plan.model_dump_json(indent=2) + "\n")
 
 
-def refuse_differing(folder: Path, what: str, differs: Sequence[str], told: str = "") -> None:
-    """Errors: ``RunError`` if a folder contains another study of this kind. ``differs``: names of
-    the settings that differ; ``told``: a description of the study in the folder."""
+def refuse_differing(
+    folder: Path, what: str, asked: Mapping[str, tuple[object, object]], told: str = ""
+) -> None:
+    """Errors: ``RunError`` if a folder contains another study of this kind. ``asked``: the names of
+    settings, with their values there and in the request; ``told``: a description of the study in
+    the folder."""
+    differs = [name for name, (one, other) in asked.items() if one != other]
     if differs:
         raise RunError(
             f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Resume "
@@ -316,12 +318,10 @@ def _record_of(
 ) -> Record:
     """Make the record of a training run. ``outcome``: None if it failed; its run folder may then be
     missing."""
+    made = partial(Record, name=training.name, changes=list(training.changes), machine=machine)
     ended: Literal["finished", "untrainable"] = "untrainable"
     if not (folder / RECIPE).is_file():
-        return Record(
-            name=training.name, changes=list(training.changes), ended=ended, why=why,
-            machine=machine,
-        )  # fmt: skip
+        return made(ended=ended, why=why)
     from dragoman.runs.model import hollow_model
 
     run = catalogue.Run.open(folder)
@@ -337,9 +337,7 @@ def _record_of(
             ended = "finished"
         else:
             why = f"no validation gave a finite {metric}"
-    return Record(
-        name=training.name,
-        changes=list(training.changes),
+    return made(
         ended=ended,
         why=why,
         scores=scores,
@@ -356,7 +354,6 @@ def _record_of(
             for line in validations
             if line["weights"] != "average" and line["scores"].get(metric) is not None
         ],
-        machine=machine,
         chance=catalogue.runtime_of(run.task).chance(
             run.recipe, load_forms(run.recipe, folder, prepared=True), dev
         ),

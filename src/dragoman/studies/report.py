@@ -31,7 +31,7 @@ from dragoman.insight.cost import (
     gated_convolution_cost,
     recurrence_cost,
 )
-from dragoman.metrics.significance import Comparison
+from dragoman.metrics.significance import Comparison, SystemScore
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.runs.model import build_model, hollow_model
@@ -59,12 +59,10 @@ LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
 """The layer that mixes positions, by the kind of model: (length, settings) -> its cost."""
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Training cost, speed and memory of one system."""
+@dataclass(frozen=True, kw_only=True)
+class Trained(Standing):
+    """Training cost, speed and memory of one system, and its result in the comparison."""
 
-    name: str
-    kind: str
     sizes: dict[str, int | str]
     parameters: int
     runs: int
@@ -76,17 +74,11 @@ class Trained:
     """Training time, the mean over its runs."""
     operations: float
     """Operations of the whole training: matrix products and convolutions."""
-    curve: tuple[CurvePoint, ...]
-    """BLEU on dev, of its first run."""
     pace: TurnPace
     layer: Cost | None
     """The cost of one layer that mixes positions, at the mean length of the test sentences."""
     sweep: str | None
     """The folder of the search that chose its settings."""
-    dev: str
-    """A fingerprint of the dev set and the search of its curve."""
-    machine: str
-    """The processor on which its first run was begun; "" if that was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -107,31 +99,16 @@ class Report:
     machine: tuple[tuple[str, str], ...]
 
     @property
-    def standings(self) -> list[Standing]:
-        """The results of all systems, for the verdict."""
-        scores = {score.system: score for score in self.best.scores}
-        return [
-            Standing(
-                one.name, one.kind, scores[one.name].value, scores[one.name].p_value, one.curve,
-                one.pace.sentences_per_second, one.dev, one.machine,
-            )
-            for one in self.trained
-        ]  # fmt: skip
-
-    @property
     def verdict(self) -> list[str]:
         """Return the result of the comparison in words."""
-        return verdict(self.standings, learned=self.compared.quality.learned)
+        return verdict(self.trained, learned=self.compared.quality.learned)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, for JSON."""
         return {
             **self.compared.to_dict(),
             "verdict": self.verdict,
-            "trained": [
-                {**asdict(one), "sentences_per_second": one.pace.sentences_per_second}
-                for one in self.trained
-            ],
+            "trained": [asdict(one) for one in self.trained],
             "against the best": [asdict(score) for score in self.best.scores],
             "tokens_per_sentence": self.length,
             "by source length": self.lengths.to_dict(),
@@ -161,30 +138,30 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
     first = compared.systems[0].runs[0]
     read = first.source.tokens([pair.source for pair in pairs])
     length = round(fmean(len(tokens) + 1 for tokens in read))
+    bleu = next(c for c in compared.quality.comparisons if c.metric == "BLEU")
+    best = max(bleu.scores, key=lambda score: score.value).system
+    against = next(c for c in translated.against(best).comparisons if c.metric == "BLEU")
+    scores = {score.system: score for score in against.scores}
     trained = []
     for system, pace in zip(compared.systems, paces, strict=True):
         say(f"counting the operations of {system.name}")
         per_token = operations_per_token(system.runs[0], some)
-        trained.append(_describe(system, pace, per_token, length))
-    bleu = next(c for c in compared.quality.comparisons if c.metric == "BLEU")
-    best = max(bleu.scores, key=lambda score: score.value).system
-    against = translated.against(best)
-    beside = (folder for system in compared.systems if (folder := sweep_beside(system.path)))
+        trained.append(_describe(system, scores[system.name], pace, per_token, length))
     return Report(
         compared,
         tuple(trained),
         length,
         len(some),
-        next(c for c in against.comparisons if c.metric == "BLEU"),
+        against,
         by_length(
             pairs,
             translated.outputs,
             translated.references,
-            first.recipe.languages.target,
+            translated.language,
             tokenizer=translated.tokenizer,
             seed=compared.quality.seed,
         ),
-        tuple(map(Sweep.open, dict.fromkeys(beside))),
+        tuple(Sweep.open(Path(one)) for one in dict.fromkeys(t.sweep for t in trained) if one),
         tuple(machine_facts()),
     )
 
@@ -196,7 +173,9 @@ def sweep_beside(path: Path) -> Path | None:
     return folder if (folder / PLAN).is_file() else None
 
 
-def _describe(system: System, pace: TurnPace, per_token: float, length: int) -> Trained:
+def _describe(
+    system: System, score: SystemScore, pace: TurnPace, per_token: float, length: int
+) -> Trained:
     run = system.runs[0]
     model = run.recipe.model
     lines = list(run.metrics())
@@ -206,6 +185,9 @@ def _describe(system: System, pace: TurnPace, per_token: float, length: int) -> 
     return Trained(
         name=system.name,
         kind=model.kind,
+        bleu=score.value,
+        p_value=score.p_value,
+        sentences_per_second=pace.sentences_per_second,
         sizes=model.sizes,
         parameters=sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters()),
         runs=len(system.runs),

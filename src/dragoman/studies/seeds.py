@@ -17,9 +17,10 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.base.task import ModelPart
 from dragoman.base.wording import plural
+from dragoman.runs.files import read_stored
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, Run, refuse_run
-from dragoman.studies.records import Stored, read_stored
+from dragoman.studies.records import Stored
 from dragoman.tasks import catalogue
 
 SEEDS = "seeds.json"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.records import (
     Record,
-    Stored,
+    StudyPlan,
     TrainingRecord,
     begin,
     judged_by,
@@ -45,19 +45,14 @@ from dragoman.studies.search_space import Over, check_space, draw, parse_over, u
 PLAN, BEST = "sweep.json", "best.toml"
 
 
-class SweepPlan(Stored):
+class SweepPlan(StudyPlan):
     """The plan of a search (``sweep.json``)."""
 
-    format: Literal[1] = 1
     over: list[str]
     """The settings that are searched, as on the command line."""
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     """The seed of the search; training runs use the seed of the recipe."""
     trials: Annotated[int, Field(ge=2, le=10_000)]
-    minutes: Annotated[float, Field(gt=0)] | None = None
-    """The time of all trials together, if one was given."""
-    keep: bool = False
-    """True to keep the runs of the trials."""
 
 
 @dataclass(frozen=True)
@@ -283,15 +278,14 @@ def begin_sweep(
 def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
     """The existing search, extended to ``plan.trials``. Errors: ``RunError`` if its settings differ
     from ``plan``."""
-    pairs: dict[str, tuple[Any, Any]] = {
+    asked = {
         "the recipe": (found.given, recipe),
         "--search-space": (found.plan.over, plan.over),
         "--seed": (found.plan.seed, plan.seed),
         "--minutes": (found.plan.minutes, plan.minutes),
     }
-    differs = [name for name, (one, other) in pairs.items() if one != other]
     searches = f"; it searches {' '.join(found.plan.over)}"
-    refuse_differing(found.folder, "sweep", differs, searches)
+    refuse_differing(found.folder, "sweep", asked, searches)
     if plan.trials <= found.plan.trials:
         return found
     draw(found.space, found.base, plan.trials, plan.seed)

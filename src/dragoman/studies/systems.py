@@ -215,25 +215,20 @@ class SeenExamples:
 
     texts: tuple[bool, ...]
     """For each test text, True if any run was trained on it."""
-    by_system: dict[str, int]
-    """The number of such texts for each system that has any."""
-    by_base: dict[tuple[str, str], int]
-    """The number of such texts in the training of the runs that a system was started from, by the
-    names of the system and of that run."""
+    by_run: dict[tuple[str, str], int]
+    """The number of such texts by the name of the system and that of the run that learned them: ""
+    for its own runs, else a run that it was started from."""
     unknown: tuple[str, ...]
     """Messages about training text that could not be checked."""
 
     def summary(self) -> list[str]:
         """Return the warnings in words, a line each."""
-        of = _count_texts(len(self.texts))
-        own = [
-            Learned("", None, {}).summary(name, seen, of) for name, seen in self.by_system.items()
+        of = plural(len(self.texts), "test text")
+        own_first = sorted(self.by_run.items(), key=lambda item: item[0][1] != "")
+        return [
+            *(Learned(base, None, {}).summary(name, seen, of) for (name, base), seen in own_first),
+            *self.unknown,
         ]
-        bases = [
-            Learned(base, None, {}).summary(name, seen, of)
-            for (name, base), seen in self.by_base.items()
-        ]
-        return [*own, *bases, *self.unknown]
 
     @property
     def left(self) -> list[int]:
@@ -252,42 +247,31 @@ def seen_by(
     ``systems``: names and their runs. ``kept_apart``: the embedded corpus whose test set the pairs
     are; its training text contains none of them.
     """
-    any_seen, by_system, unknown = [False] * len(pairs), dict[str, int](), list[str]()
-    by_base: dict[tuple[str, str], list[bool]] = {}
-    of = _count_texts(len(pairs))
+    any_seen, unknown = [False] * len(pairs), list[str]()
+    by_run: dict[tuple[str, str], list[bool]] = {}
+    of = plural(len(pairs), "test text")
     known: dict[str, Learned] = {}
     read = dict[str, Sequence[Pair]]()  # by the kind of source
-    for name, runs in systems:
-        found = [False] * len(pairs)
-        for run in runs:
-            before = list(learned_before(run.folder, run.notes().get(BASES, [])))
-            embedded, kind = run.recipe.data.embedded, run.recipe.source.kind
-            if kind not in read:
-                read[kind] = list(texts_of(run.recipe, pairs))
-            key = run.recipe.data.model_dump_json()
-            if embedded is None or embedded != kept_apart:
-                if key not in known:
-                    known[key] = learned_itself(run)
-                before = [known[key], *before]
-            for learned in before:
-                if learned.unknown:
-                    unknown.append(learned.summary(name, 0, of))
-                seen = learned.has(read[kind])
-                any_seen = _either(any_seen, seen)
-                if learned.base:
-                    place = name, learned.base
-                    by_base[place] = _either(by_base.get(place, seen), seen)
-                else:
-                    found = _either(found, seen)
-        if any(found):
-            by_system[name] = sum(found)
-    told = {place: sum(seen) for place, seen in by_base.items() if any(seen)}
-    return SeenExamples(tuple(any_seen), by_system, told, tuple(dict.fromkeys(unknown)))
+    for name, run in ((name, run) for name, runs in systems for run in runs):
+        before = list(learned_before(run.folder, run.notes().get(BASES, [])))
+        embedded, kind = run.recipe.data.embedded, run.recipe.source.kind
+        if kind not in read:
+            read[kind] = list(texts_of(run.recipe, pairs))
+        key = run.recipe.data.model_dump_json()
+        if embedded is None or embedded != kept_apart:
+            if key not in known:
+                known[key] = learned_itself(run)
+            before = [known[key], *before]
+        for learned in before:
+            if learned.unknown:
+                unknown.append(learned.summary(name, 0, of))
+            seen = learned.has(read[kind])
+            any_seen = _either(any_seen, seen)
+            place = name, learned.base
+            by_run[place] = _either(by_run.get(place, seen), seen)
+    told = {place: sum(seen) for place, seen in by_run.items() if any(seen)}
+    return SeenExamples(tuple(any_seen), told, tuple(dict.fromkeys(unknown)))
 
 
 def _either(one: Sequence[bool], other: Sequence[bool]) -> list[bool]:
     return [a or b for a, b in zip(one, other, strict=True)]
-
-
-def _count_texts(texts: int) -> str:
-    return plural(texts, "test text")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dragoman.metrics.significance import SIGNIFICANT
 
@@ -43,7 +43,8 @@ class Standing:
     bleu: float
     p_value: float | None
     """The p-value of the difference to the best system; None for the best one."""
-    curve: Sequence[CurvePoint] = field(default=())
+    curve: Sequence[CurvePoint] = ()
+    """BLEU on dev, of its first run."""
     sentences_per_second: float | None = None
     dev: str = ""
     """A fingerprint of the dev set and the search; curves are comparable only if it is the same."""

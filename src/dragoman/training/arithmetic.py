@@ -16,9 +16,8 @@ from torch import nn
 
 from dragoman.base.errors import TrainingError
 from dragoman.native import library, loader
-from dragoman.native.pointers import add_directly
 from dragoman.native.processor import cores, no_bf16_units
-from dragoman.nn.linear import Precision, kernels_fit, use_precision
+from dragoman.nn.linear import Precision, kernels_fit
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks, gpu_name
 from dragoman.training.settings import PLAIN, TrainingSettings, TrainingWay, this_machine
@@ -142,14 +141,6 @@ def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
     state.masks = "kernels" if way.by_kernels and state.masks != "pool" else "pool"
     state.cores, state.processes = cores(), ranks.size
     state.gpu = gpu_name(ranks.device)
-
-
-def put_in_force(way: TrainingWay, model: nn.Module) -> None:
-    """Make ``model`` compute in the given ``way``, wherever it is used inside
-    ``computing(way)``."""
-    with loader.using(way.level):
-        use_precision(model, way.precision, by_kernels=way.by_kernels)
-    add_directly(model.parameters(), on=way.by_kernels)
 
 
 @contextmanager

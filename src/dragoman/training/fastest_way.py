@@ -33,7 +33,7 @@ from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import computing, ways_here
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import Gradients, MakeBatch, Splits
+from dragoman.training.gradients import MakeBatch, Splits
 from dragoman.training.losses.objectives import MicroBatch, Objective
 from dragoman.training.settings import TrainingSettings, TrainingWay
 from dragoman.training.update import Batches, Updater
@@ -269,10 +269,7 @@ class _Trials:
         updater = self._updater
         if updater.way != way:
             updater.compute_by(way)
-        gradients = Gradients(
-            updater.model, updater.objective, updater.flat.gradients, seed=0,
-            splits=self._splits, warn=lambda _: None, masks_by_kernels=way.by_kernels,
-        )  # fmt: skip
+        gradients = updater.gradients(0, self._splits, lambda _: None)
         update, times = next(self._number), []
         if way.on_gpu:  # which may still cast the weights
             torch.cuda.synchronize()
@@ -315,8 +312,6 @@ class _Trials:
     def _sum(self, value: float) -> float:
         """Return the sum of a value over all processes."""
         ranks = self._updater.ranks
-        if ranks.size == 1:
-            return value
         total = torch.tensor([value], dtype=torch.float64, device=ranks.device)
         ranks.all_reduce(total)
         return float(total)

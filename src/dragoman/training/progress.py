@@ -115,40 +115,56 @@ class ShownPace:
         return f"{clock(per_update * (self.updates - update))} left"
 
 
-class PlainDisplay(Listener):
+class _Display(Listener):
+    """Shows the updates at intervals, the first and the last one always."""
+
+    def __init__(self, task: Task, updates: int, every: float, fills: float) -> None:
+        """``every``: seconds between two that are shown."""
+        self._task = task
+        self._every = every
+        self._recent = RecentLoss(task)
+        self._pace = ShownPace(updates, fills)
+        self._next = 0.0
+
+    def begin(self, update: int) -> None:
+        self._pace.begin(update)
+        # The first update says whether all is well; then every so often.
+        self._next = 0.0
+
+    def on_update(self, record: UpdateRecord) -> None:
+        self._recent.add(record)
+        now = time.monotonic()
+        if now < self._next and record.update != self._pace.updates:
+            return
+        self._next = now + self._every
+        numbers = self._recent.read(record.learning_rate)
+        self.show(record.update, numbers, self._pace.left(record.update, record.elapsed))
+
+    def on_plan(self, updates: int) -> None:
+        self._pace.replan(updates)
+
+    def show(self, update: int, numbers: str, left: str) -> None:
+        """Show an update: the means since the last one, and the time ``left``."""
+        raise NotImplementedError
+
+
+class PlainDisplay(_Display):
     """Prints lines for log files at intervals, and validations in full."""
 
     def __init__(
         self, task: Task, updates: int, line_every: float, stream: TextIO, fills: float
     ) -> None:
-        self._task = task
-        self._every = line_every
+        super().__init__(task, updates, line_every, fills)
         self._stream = stream
-        self._recent = RecentLoss(task)
-        self._pace = ShownPace(updates, fills)
-        self._next_line = self._next_samples = 0.0
+        self._next_samples = 0.0
         self._told: Sequence[Sample] = ()
         """The samples that were shown last; a sample that has not changed is not shown again."""
 
-    def begin(self, update: int) -> None:
-        self._pace.begin(update)
-        # The first update says whether all is well; then every so often.
-        self._next_line = 0.0
-
-    def on_update(self, record: UpdateRecord) -> None:
-        self._recent.add(record)
-        now = time.monotonic()
-        if now < self._next_line and record.update != self._pace.updates:
-            return
-        self._next_line = now + self._every
-        left = self._pace.left(record.update, record.elapsed)
-        self._print(
-            f"update {record.update:,} of {self._pace.updates:,}  "
-            f"{self._recent.read(record.learning_rate)}  {left}"
-        )
+    def show(self, update: int, numbers: str, left: str) -> None:
+        self.on_message(f"update {update:,} of {self._pace.updates:,}  {numbers}  {left}")
 
     def on_validation(self, record: ValidationRecord) -> None:
-        self._print(describe(record, self._task))
+        self.on_message(describe(record, self._task))
         now, last = time.monotonic(), record.update >= self._pace.updates
         if now < self._next_samples and not last:
             return
@@ -156,29 +172,17 @@ class PlainDisplay(Listener):
         told = [one for one in record.samples[:_SAMPLES_SHOWN] if one not in self._told]
         self._told = record.samples
         for line in sample_lines(told):
-            self._print(f"  {line}")
-
-    def on_plan(self, updates: int) -> None:
-        self._pace.replan(updates)
+            self.on_message(f"  {line}")
 
     def on_message(self, text: str) -> None:
-        self._print(text)
-
-    def end(self) -> None:
-        self._stream.flush()
-
-    def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(text, file=self._stream, flush=True)
 
 
-class LiveDisplay(Listener):
+class LiveDisplay(_Display):
     """Shows a progress bar, the last validations and some translations, redrawn in place."""
 
     def __init__(self, task: Task, updates: int, console: Console, fills: float = 0.0) -> None:
-        self._task = task
-        self._recent = RecentLoss(task)
-        self._pace = ShownPace(updates, fills)
-        self._next_reading = 0.0
+        super().__init__(task, updates, 1.0, fills)
         self._validations: list[ValidationRecord] = []
         self._bar = Progress(
             TextColumn("update {task.completed:,.0f} of {task.total:,.0f}"),
@@ -191,20 +195,14 @@ class LiveDisplay(Listener):
         self._live = Live(console=console, refresh_per_second=4)
 
     def begin(self, update: int) -> None:
-        self._pace.begin(update)
+        super().begin(update)
         self._bar.update(self._row, completed=update)
         self._live.start()
         self._draw()
 
-    def on_update(self, record: UpdateRecord) -> None:
-        self._recent.add(record)
-        now = time.monotonic()
-        if now < self._next_reading and record.update != self._pace.updates:
-            return
-        self._next_reading = now + 1.0
-        self._numbers = Text(self._recent.read(record.learning_rate))
-        left = self._pace.left(record.update, record.elapsed)
-        self._bar.update(self._row, completed=record.update, left=left)
+    def show(self, update: int, numbers: str, left: str) -> None:
+        self._numbers = Text(numbers)
+        self._bar.update(self._row, completed=update, left=left)
         self._draw()
 
     def on_validation(self, record: ValidationRecord) -> None:
@@ -212,7 +210,7 @@ class LiveDisplay(Listener):
         self._draw()
 
     def on_plan(self, updates: int) -> None:
-        self._pace.replan(updates)
+        super().on_plan(updates)
         self._bar.update(self._row, total=updates)
 
     def on_message(self, text: str) -> None:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -111,30 +110,25 @@ def as_json(record: Record) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-class Listener(ABC):
-    """The interface of what follows a training run, such as a display or ``TensorBoard``."""
+class Listener:
+    """The interface of what follows a training run, such as a display or ``TensorBoard``. A method
+    that is not overridden does nothing."""
 
-    @abstractmethod
     def begin(self, update: int) -> None:
         """Training starts or goes on; ``update`` updates are done already."""
 
-    @abstractmethod
     def on_update(self, record: UpdateRecord) -> None:
         """Called after each update with its record."""
 
-    @abstractmethod
     def on_validation(self, record: ValidationRecord) -> None:
         """Called after each validation with its record."""
 
-    @abstractmethod
     def on_plan(self, updates: int) -> None:
         """Called when the plan was corrected: the run will have ``updates`` updates."""
 
-    @abstractmethod
     def on_message(self, text: str) -> None:
         """Something that a person should read, such as a warning."""
 
-    @abstractmethod
     def end(self) -> None:
         """Training is over, for whatever reason; called once."""
 
@@ -227,12 +221,6 @@ class TensorBoard(Listener):
             rows = [f"| {s.source} | {s.translation} | {s.reference} |" for s in record.samples]
             head = ["| source | translation | reference |", "|---|---|---|"]
             self._open.add_text("samples", "\n".join([*head, *rows]), record.update)
-
-    def on_plan(self, updates: int) -> None:
-        """Do nothing: the curves of TensorBoard do not show the planned number of updates."""
-
-    def on_message(self, text: str) -> None:
-        """Messages are for people in front of the terminal."""
 
     def end(self) -> None:
         if self._writer is not None:

@@ -96,7 +96,6 @@ class Trainer:
         """
         self.settings = settings
         self.batches = batches
-        self.schedule = schedule
         self.folder = folder
         self.evaluate = evaluate
         self.ranks = ranks or Ranks()
@@ -109,15 +108,9 @@ class Trainer:
         self._checkpoints = Checkpoints(folder / "training")
         self._state = TrainingState()
         self._stop = StopRequest()
+        path = folder / "model.safetensors"
         self._validator = Validator(
-            model,
-            self._updater.flat,
-            settings,
-            lower_is_better,
-            self._state,
-            self._stop,
-            evaluate,
-            folder / "model.safetensors",
+            self._updater, lower_is_better, self._state, self._stop, evaluate, path
         )
         self._correction = correction
         self._pace = Pace()

@@ -16,8 +16,10 @@ from torch import Tensor, nn
 
 from dragoman.base.errors import RunError, TrainingError
 from dragoman.base.measure import perplexity
-from dragoman.nn.linear import refresh
-from dragoman.training.arithmetic import computing, note, put_in_force, repeated
+from dragoman.native import loader
+from dragoman.native.pointers import add_directly
+from dragoman.nn.linear import refresh, use_precision
+from dragoman.training.arithmetic import computing, note, repeated
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch, Splits
@@ -170,14 +172,17 @@ class Updater:
         """
         way, warning = repeated(self.model, self.settings, state, self.ranks)
         note(way, state, self.ranks)
-        self._masks_by_kernels = state.masks == "kernels"
         self.compute_by(way)
+        self._masks_by_kernels = state.masks == "kernels"
         return warning
 
     def compute_by(self, way: TrainingWay) -> None:
-        """Use the given ``way`` of computing from now on."""
-        self.way = way
-        put_in_force(way, self.model)
+        """Use the given ``way`` from now on, wherever the model is used inside
+        ``computing(way)``."""
+        self.way, self._masks_by_kernels = way, way.by_kernels
+        with loader.using(way.level):
+            use_precision(self.model, way.precision, by_kernels=way.by_kernels)
+        add_directly(self.model.parameters(), on=way.by_kernels)
 
     def _moments(self) -> dict[str, Tensor]:
         moments = {"first": self.adam.first, "second": self.adam.second}

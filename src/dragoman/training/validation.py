@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman.base.errors import TrainingError
 from dragoman.native.allocator import returning_memory
 from dragoman.nn.linear import refresh
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.interrupt import StopRequest
-from dragoman.training.optimizer import FlatParameters
 from dragoman.training.records import Evaluation, ValidationRecord, Weights
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.update import Updater
 from dragoman.training.weights import save_weights, swap
 
 ERROR_RATES = frozenset({"wer", "cer", "ter"})
@@ -33,11 +32,9 @@ evaluation mode, without gradients."""
 class Validator:
     """Evaluates the model and judges the result. ``state`` stores the best result so far."""
 
-    model: nn.Module
-    flat: FlatParameters
-    settings: TrainingSettings
+    updater: Updater
     lower_is_better: bool
-    """True if lower values of ``settings.metric`` are better."""
+    """True if lower values of the metric are better."""
     state: TrainingState
     stop: StopRequest
     evaluate: Evaluate | None
@@ -82,21 +79,21 @@ class Validator:
         """Write ``values`` (E,), or the current weights, to ``path``; the metadata tell which."""
         metadata = {"weights": which, "update": str(self.state.update)}
         if value is not None:
-            metadata |= {"metric": self.settings.metric, "value": repr(value)}
-        views = self.flat.views(self.flat.values if values is None else values)
+            metadata |= {"metric": self.updater.settings.metric, "value": repr(value)}
+        views = self.updater.flat.views(self.updater.flat.values if values is None else values)
         save_weights(self.path, views, metadata)
 
     def _evaluate(self) -> Evaluation:
         assert self.evaluate is not None, "validation is due only where there is an evaluation"
-        self.model.eval()
+        self.updater.model.eval()
         try:
             with torch.no_grad(), self.stop.interruptible(), returning_memory():
                 return self.evaluate(self.state.update)
         finally:
-            self.model.train()
+            self.updater.model.train()
 
     def _value(self, evaluation: Evaluation) -> float:
-        metric = self.settings.metric
+        metric = self.updater.settings.metric
         if metric not in evaluation.scores:
             raise TrainingError(
                 f"training.metric is {metric!r}, but validation gives "
@@ -119,7 +116,7 @@ class Validator:
     def _is_nothing(self, value: float) -> bool:
         """Return True if a model that writes nothing would score as well."""
         if self.lower_is_better:
-            return self.settings.metric in ERROR_RATES and value >= 100
+            return self.updater.settings.metric in ERROR_RATES and value >= 100
         return value <= 0
 
     @contextmanager
@@ -128,10 +125,10 @@ class Validator:
         if values is None:
             yield
             return
-        swap(self.flat.values, values)
-        refresh(self.model)
+        swap(self.updater.flat.values, values)
+        refresh(self.updater.model)
         try:
             yield
         finally:
-            swap(self.flat.values, values)
-            refresh(self.model)
+            swap(self.updater.flat.values, values)
+            refresh(self.updater.model)

@@ -46,6 +46,9 @@ _GONE = {
 """Settings that were removed before 0.1.0, with the only value that may be ignored; None: any.
 All runs of commit c1266482 have them."""
 
+_PATHS = {*CORPUS_FILES, "prepared", "codes"}
+"""The settings that name a file or a folder."""
+
 _TOLD, _SHOWN = 20, 200
 """The most mistakes of a recipe in one message, and the most characters of each."""
 
@@ -106,32 +109,19 @@ def shipped(name: str) -> str:
 def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
     """Apply ``change`` to every path under ``data``, and to the run of ``painting``; no other
     section names files."""
-    painting = values.get("painting")
-    if isinstance(painting, Mapping) and isinstance(painting.get("codes"), str):
-        values = {**values, "painting": {**painting, "codes": change(painting["codes"])}}
-    data = values.get("data")
-    if not isinstance(data, Mapping):
-        return dict(values)
 
-    def corpus(entry: Any) -> Any:
-        if not isinstance(entry, Mapping):
-            return entry
-        return {
-            key: change(value) if key in CORPUS_FILES and isinstance(value, str) else value
-            for key, value in entry.items()
-        }
+    def mapped(value: Any, key: str) -> Any:
+        if isinstance(value, Mapping):
+            return {name: mapped(one, name) for name, one in value.items()}
+        if isinstance(value, list):
+            return [mapped(one, "") for one in value]
+        is_path = key in _PATHS and isinstance(value, str)
+        return change(value) if is_path and not (key == "prepared" and "://" in value) else value
 
-    mapped = dict(data)
-    if isinstance(mapped.get("old"), Mapping):
-        mapped["old"] = map_paths({"data": mapped["old"]}, change)["data"]
-    if isinstance(mapped.get("train"), list):
-        mapped["train"] = [corpus(entry) for entry in mapped["train"]]
-    for key in ("dev", "test"):
-        if key in mapped:
-            mapped[key] = corpus(mapped[key])
-    if isinstance(mapped.get("prepared"), str) and "://" not in mapped["prepared"]:
-        mapped["prepared"] = change(mapped["prepared"])
-    return {**values, "data": mapped}
+    return {
+        name: mapped(section, name) if name in ("data", "painting") else section
+        for name, section in values.items()
+    }
 
 
 def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:

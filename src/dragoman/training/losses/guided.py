@@ -19,6 +19,7 @@ Shapes: B examples, T target rows (the begin symbol first), S source tokens (the
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,34 +35,29 @@ _MIN_WEIGHT = 1e-9
 """Weights below it count as it: their logarithm stays finite."""
 
 
+@dataclass(eq=False)
 class GuidedAlignment:
     """An objective, plus the loss of one attention head."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        links: WordLinks,
-        starts: tuple[Booleans, Booleans],
-        *,
-        attention: str,
-        head: int,
-        weight: float,
-    ) -> None:
-        """``links`` of all examples of the store; ``starts``: which tokens of source and target
-        begin a word; ``attention``: the name of one of the model's, whose ``head`` is taught;
-        ``weight``: λ."""
-        self._objective = objective
-        self._links = links
-        self._starts = starts
-        self._attention, self._head, self._weight = attention, head, weight
+    objective: Objective
+    links: WordLinks
+    """Those of all examples of the store."""
+    starts: tuple[Booleans, Booleans]
+    """Which tokens of source and target begin a word."""
+    _: KW_ONLY
+    attention: str
+    """The name of one of the model's, whose ``head`` is taught."""
+    head: int
+    weight: float
+    """λ."""
 
     def __call__(self, model: Any, batch: Batch) -> Sums:
-        with Guide(self._attention, self._head) as guide:
-            sums = self._objective(model, batch)
-        assert guide.weights is not None, f"no attention is called {self._attention}"
+        with Guide(self.attention, self.head) as guide:
+            sums = self.objective(model, batch)
+        assert guide.weights is not None, f"no attention is called {self.attention}"
         known = guide.weights.float().clamp(min=_MIN_WEIGHT).log()
         loss = -(known * self.labels(batch).to(known.device)).sum(dtype=torch.float64)
-        return Sums(sums.loss + self._weight * loss, sums.nll, sums.tokens)
+        return Sums(sums.loss + self.weight * loss, sums.nll, sums.tokens)
 
     def labels(self, batch: Batch) -> Tensor:
         """Return (B, T, S): for each target position, the source positions that its attention
@@ -75,9 +71,9 @@ class GuidedAlignment:
             strict=True,
         )
         for row, (example, read, written) in enumerate(parts):
-            of_source = words_of(read[:-1].numpy(), self._starts[0])
-            of_target = words_of(written[1:].numpy(), self._starts[1])
-            sources, targets = self._links[example]
+            of_source = words_of(read[:-1].numpy(), self.starts[0])
+            of_target = words_of(written[1:].numpy(), self.starts[1])
+            sources, targets = self.links[example]
             if not len(sources) or not len(of_source) or not len(of_target):
                 continue
             words = np.zeros((of_target[-1] + 1, of_source[-1] + 1), np.float32)
