@@ -44,7 +44,7 @@ from dragoman.sources.frames.spoken import read_spoken
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
-from dragoman.sources.shared.files import is_zip, listed, unusable
+from dragoman.sources.shared.files import is_zip, listed, shown_in, unusable
 
 _GZIP = b"\x1f\x8b"
 
@@ -153,13 +153,7 @@ def files_of(name: str | None) -> list[Path]:
     path = Path(name)
     if not path.is_dir():
         return [path]
-    found = [
-        one
-        for one in sorted(path.rglob("*"))
-        if one.is_file()
-        and one.stat().st_size
-        and not any(part.startswith(".") for part in one.relative_to(path).parts)
-    ]
+    found = [one for one in sorted(shown_in(path)) if one.is_file() and one.stat().st_size]
     if not found:
         raise DataError(f"the folder {path} has no file with any content")
     return found

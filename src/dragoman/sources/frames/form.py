@@ -19,7 +19,7 @@ from dragoman.sources.frames.log_mel import LogMel, normalised
 from dragoman.sources.frames.recording_file import Recording, called, library
 from dragoman.sources.frames.recordings import Floats, blocks_of, costly_seconds, samples_of
 from dragoman.sources.frames.settings import COEFFICIENTS, FramesSource
-from dragoman.sources.shared.files import File, unusable
+from dragoman.sources.shared.files import File, reading
 from dragoman.sources.shared.rows_form import Cells, Extent, Rows, RowsForm, check_count, low
 
 FEATURE_FILE = ".mfc"
@@ -31,11 +31,8 @@ _LARGEST = 50 << 20
 def read_features(path: Path) -> Floats:
     """Return (T, 13) of a feature file of Sphinx, which has the number of floats and the floats,
     in either byte order. Errors: ``DataError`` for a file that is missing or damaged."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise unusable(path, error) from error
+    with reading(path), path.open("rb") as file:
+        content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise DataError(f"{path} has more than the {_LARGEST:,} bytes that are allowed. Split it")
     count = (len(content) - 4) // 4
