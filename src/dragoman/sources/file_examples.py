@@ -16,7 +16,7 @@ import re
 import shlex
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -128,20 +128,13 @@ def read_folders(root: Path) -> Iterator[Pair]:
     if is_zip(root):
         yield from _read_zipped(root)
         return
-    number = 0
     with reading(root):
         is_folder = stat.S_ISDIR(root.stat().st_mode)
     if not is_folder:
         raise DataError(f"{root} is a file. Give a folder that has a folder for each label")
-    for file in files_in(root):
-        inside = checked(file).relative_to(root).parts
-        if len(inside) < 2:
-            raise DataError(
-                f"{file} is next to the folders of labels. Put each file into a folder with the "
-                "name of its label"
-            )
-        number += 1
-        yield Pair(number, str(file), _compose(inside[0]))
+    number = 0
+    for number, file in enumerate(files_in(root), 1):
+        yield _labelled(number, str(file), checked(file).relative_to(root).parts)
     if not number:
         raise DataError(
             f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
@@ -161,13 +154,19 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
     around = {inside[0] for _, inside in shown}
     start = int(len(around) == 1 and min(len(inside) for _, inside in shown) > 2)
     for number, (name, inside) in enumerate(shown, 1):
-        if len(inside) < start + 2:
-            raise DataError(
-                f"{archive}#{name} is next to the folders of labels. Put each file into a folder "
-                "with the name of its label"
-            )
         checked(Path(f"{archive}#{name}"))
-        yield Pair(number, f"{archive}#{name}", _compose(inside[start]))
+        yield _labelled(number, f"{archive}#{name}", inside[start:])
+
+
+def _labelled(number: int, name: str, inside: Sequence[str]) -> Pair:
+    """Return the pair of a file. ``inside``: the folder with the name of its label, and the path
+    from there."""
+    if len(inside) < 2:
+        raise DataError(
+            f"{name} is next to the folders of labels. Put each file into a folder with the name "
+            "of its label"
+        )
+    return Pair(number, name, _compose(inside[0]))
 
 
 def _compose(name: str) -> str:

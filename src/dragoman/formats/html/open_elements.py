@@ -169,7 +169,7 @@ class OpenElements:
         elif name == "head":
             self._leave_head()
         elif name not in ("body", "html"):
-            self._end_other(name)
+            self._end_open({name})
 
     # ---- inside
 
@@ -179,13 +179,11 @@ class OpenElements:
 
     def _end_before(self, name: str) -> None:
         """End elements that cannot contain one of this name, and reopen formatting elements."""
-        if name == "li":
-            self._end_item({"li"})
-        elif name in ("dd", "dt"):
-            self._end_item({"dd", "dt"})
+        if name in ("li", "dd", "dt"):
+            self._end_open({"li"} if name == "li" else {"dd", "dt"}, ("address", "div", "p"))
         if name in ENDS_P:
             self._pop_to({"p"}, {*SCOPE, "button"})
-        top = self._stack[-1].name if self._stack else ""
+        top = self._current
         if name in HEADINGS and top in HEADINGS:
             self._stack.pop()
         elif name in ("option", "optgroup"):
@@ -211,13 +209,15 @@ class OpenElements:
     def _current(self) -> str:
         return self._stack[-1].name if self._stack else ""
 
-    def _end_item(self, names: set[str]) -> None:
+    def _end_open(self, names: Collection[str], across: Collection[str] = ()) -> None:
+        """End the innermost of ``names``, unless a special element, other than those of ``across``,
+        is in between."""
         for place in range(len(self._stack) - 1, -1, -1):
             one = self._stack[place]
-            if one.name in names:
+            if one.name in names and not one.foreign:
                 self._close_from(place)
                 return
-            if one.special and one.name not in ("address", "div", "p"):
+            if one.special and one.name not in across:
                 return
 
     def _part_of_table(self, name: str) -> bool:
@@ -274,15 +274,6 @@ class OpenElements:
             self._stack[place] = replace(self._stack[place], name="")
             self._close_from(len(self._stack))
 
-    def _end_other(self, name: str) -> None:
-        for place in range(len(self._stack) - 1, -1, -1):
-            one = self._stack[place]
-            if one.name == name and not one.foreign:
-                self._close_from(place)
-                return
-            if one.special:
-                return
-
     def _formatting_of(self, name: str) -> Element | None:
         """The last formatting element of a name since the cell began."""
         for one in reversed(self._formatting):
@@ -331,7 +322,7 @@ class OpenElements:
         for _ in range(8):
             element = self._formatting_of(name)
             if element is None:
-                self._end_other(name)
+                self._end_open({name})
                 return
             if element not in self._stack:
                 self._formatting.remove(element)
