@@ -70,8 +70,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
-    if corpus.by is not None:
-        return _read_alone(Path(corpus.source), corpus.by, corpus.section)
+    if (by := corpus.layout.by) is not None:
+        return _read_alone(Path(corpus.source), by, corpus.section)
     match format_of(corpus):
         case "lines":
             assert corpus.target is not None
@@ -133,7 +133,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         for line in read_lines(corpus.links):
             digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
     how: list[str | int] = [format_of(corpus), corpus.source_key, corpus.target_key]
-    if corpus.is_alone and corpus.section != SECTION:
+    if corpus.layout.by is not None and corpus.section != SECTION:
         how.append(corpus.section)
     if (corpus.source_column, corpus.target_column) != (1, 2):
         how += [corpus.source_column, corpus.target_column]
