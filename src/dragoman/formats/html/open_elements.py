@@ -276,18 +276,17 @@ class OpenElements:
 
     def _formatting_of(self, name: str) -> Element | None:
         """The last formatting element of a name since the cell began."""
-        for one in reversed(self._formatting):
-            if one is None:
-                return None
-            if one.name == name:
-                return one
-        return None
+        return next((one for one in self._since_cell() if one.name == name), None)
+
+    def _since_cell(self) -> list[Element]:
+        """The formatting elements since the cell began, the last one first."""
+        since = [*reversed(self._formatting), None]
+        return [one for one in since[: since.index(None)] if one is not None]
 
     def _goes_on(self, element: Element) -> None:
         """Add a formatting element; of equal ones only the last three are kept ("Noah's Ark")."""
-        since = self._formatting[::-1]
-        since = since[: since.index(None)] if None in since else since
-        equal = [one for one in since if one and one.written == element.written]
+        since = self._since_cell()
+        equal = [one for one in since if one.written == element.written]
         if len(equal) >= 3:
             self._formatting.remove(equal[2])
         elif len(since) >= MAX_OPEN:

@@ -153,8 +153,8 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
                 elements.end(token.name)
                 opened = None
             if opened and not opened.foreign:
-                raw = reader.rest() if token.name == "plaintext" else None
-                raw = reader.raw(token.name) if token.name in RAW else raw
+                is_raw = token.name in RAW or token.name == "plaintext"
+                raw = reader.raw(token.name) if is_raw else None
         elif token.kind == "end":
             elements.end(token.name)
         translates = elements.translates(NEVER)
