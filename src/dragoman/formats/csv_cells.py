@@ -24,6 +24,7 @@ from dragoman.formats.units.inline import check_codes, message_unit, written
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
 """A first line that gives Excel the delimiter."""
+_QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
 """The first row, whose cells may contain line breaks in quotes."""
 
@@ -114,20 +115,12 @@ def _cells(text: str, name: str, delimiter: str) -> Iterator[_CsvCell]:
     while place < len(text):
         begin = place
         if text[place] == '"':
-            place += 1
-            while True:
-                end = text.find('"', place)
-                if end < 0:
-                    line = line_of(text, begin)
-                    raise BadDocument(f"{name}, line {line}: a quotation mark is not closed")
-                if text.startswith('""', end):
-                    place = end + 2
-                    continue
-                place = end + 1
-                break
-            said, quoted = text[begin + 1 : place - 1].replace('""', '"'), True
-            end = place
-            place = _cell_end(text, place, delimiter)
+            cell = _QUOTED.match(text, place)
+            if cell is None:
+                line = line_of(text, begin)
+                raise BadDocument(f"{name}, line {line}: a quotation mark is not closed")
+            end, said, quoted = cell.end(), cell[1].replace('""', '"'), True
+            place = _cell_end(text, end, delimiter)
         else:
             place = end = _cell_end(text, place, delimiter)
             said, quoted = text[begin:end], False
