@@ -38,6 +38,7 @@ class ExampleBatch(ABC):
     """A batch of examples that go through a model together: a dataclass of packed sequences and
     tensors."""
 
+    source: Sequences
     ids: tuple[int, ...]
 
     def __len__(self) -> int:
@@ -45,9 +46,9 @@ class ExampleBatch(ABC):
         return len(self.ids)
 
     @property
-    @abstractmethod
     def measured(self) -> Layout:
         """The layout whose rows measure the work of a batch."""
+        return self.source.layout
 
     @abstractmethod
     def part(self, first: int, last: int) -> Self:
@@ -239,10 +240,6 @@ class MaskedBatch(ExampleBatch):
     """(M,) int64: the tokens at ``places`` before masking."""
     ids: tuple[int, ...]
     """The number of each piece's example in the store."""
-
-    @property
-    def measured(self) -> Layout:
-        return self.source.layout
 
     def summary(self) -> str:
         """Return one line with the sizes of the batch."""

@@ -73,10 +73,6 @@ class LabelledBatch(ExampleBatch):
     shares: Tensor | None = None
     """(B,) the share of each example's own label, from 0 to 1."""
 
-    @property
-    def measured(self) -> Layout:
-        return self.source.layout
-
     def summary(self) -> str:
         """Return one line with the sizes of the batch."""
         layout = self.source.layout
