@@ -109,7 +109,7 @@ def test_an_adjective_may_change_its_stem() -> None:
 # Word order: (clause, English, verb second, verb last)
 
 CAN = Modal("can", "can't", "kann", "können")
-HOUSE = PlacePhrase("in", "in", "dative", phrase("house"))
+HOUSE = PlacePhrase("in", "in", phrase("house"))
 CLAUSES = [
     (
         Clause(phrase("man"), words.OPEN, "present", phrase("door")),

@@ -332,6 +332,7 @@ def test_a_document_keeps_every_tag_and_its_sentences_are_translated_whole(sourc
                     Hypothesis(tuple(ids), 0.0, 0.0, (0.0,) * (len(ids) + 1), True)
                     for ids in (piece.values[:-1] for piece in passage.pieces)
                 ],
+                run.engine.source,
             )
             for running, passage in zip(document.texts, passages, strict=True)
         ]
@@ -404,5 +405,5 @@ def test_tags_between_sentences_stay_between_them() -> None:
         Hypothesis(tuple(TEXT.encode([t])[0].tolist()), 0.0, 0.0, (0.0,) * 9, True)
         for t in ("Where?", "is.")
     ]
-    (parts,) = asyncio.run(tagged(run, [Translated(running, passage, found)]))
+    (parts,) = asyncio.run(tagged(run, [Translated(running, passage, found, run.engine.source)]))
     assert parts == ["Where?", " ", "is", "."]

@@ -15,7 +15,7 @@ from command_line import Dragoman
 from foreign_models import PAIRS, marian_folder
 from serving_echo import client_of, open_run, post
 
-from dragoman.documents.placing import Translated, plan_of
+from dragoman.documents.placing import Translated
 from dragoman.engine.ensemble import _reader
 from dragoman.engine.settings import TranslatorSettings
 from dragoman.formats.html.text import HtmlDocument
@@ -113,7 +113,7 @@ def test_codes_in_a_document_are_placed_without_the_tag(run: Run) -> None:
     (unit,) = document.texts
     (passage,) = engine.cut([unit.text], whole=False)
     found = [one[0] for one in engine.search(engine.requests([passage], SHORT))]
-    ((source, _),) = plan_of(Translated(unit, passage, found), engine.source).pairs
+    ((source, _),) = Translated(unit, passage, found, engine.source).pairs
     assert source == engine.source.tokens([unit.text])[0]
 
 

@@ -38,6 +38,7 @@ class ExampleBatch(ABC):
     """A batch of examples that go through a model together: a dataclass of packed sequences and
     tensors."""
 
+    source: Sequences
     ids: tuple[int, ...]
 
     def __len__(self) -> int:
@@ -45,9 +46,9 @@ class ExampleBatch(ABC):
         return len(self.ids)
 
     @property
-    @abstractmethod
     def measured(self) -> Layout:
         """The layout whose rows measure the work of a batch."""
+        return self.source.layout
 
     @abstractmethod
     def part(self, first: int, last: int) -> Self:
@@ -153,13 +154,13 @@ def window_batch(
     packed batch. Unlike those of ``make_batch``, outputs may be incomplete."""
     if sources is None:
         sources = [np.empty(0, np.int32)] * len(windows)
-    row_keys = None if ids is None else first_row_keys_of(ids)
+    ids, row_keys = numbered(ids, len(windows))
     layout = Layout([len(read) for read, _ in windows], first_row_keys=row_keys)
     return Batch(
         source=make_sources(sources, eos, row_keys),
         target_in=Sequences(join([read for read, _ in windows]), layout),
         target_out=join([predicted for _, predicted in windows]),
-        ids=tuple(range(len(windows)) if ids is None else (int(i) for i in ids)),
+        ids=ids,
     )
 
 
@@ -170,13 +171,29 @@ def make_sources(
 
     ``first_row_keys``: see ``Layout``.
     """
-    if sources and sources[0].ndim > 1:
-        lengths = [len(source) for source in sources]
-        return Sequences(join_rows(sources), Layout(lengths, first_row_keys=first_row_keys))
-    end = np.array([eos], np.int32)
-    values = join([part for source in sources for part in (source, end)])
-    lengths = [len(source) + 1 for source in sources]
-    return Sequences(values, Layout(lengths, first_row_keys=first_row_keys))
+    are_rows = bool(sources) and sources[0].ndim > 1
+    return with_symbol(sources, None if are_rows else eos, first_row_keys)
+
+
+def with_symbol(
+    bare: Sequence[Values], symbol: int | None, row_keys: Tensor | None = None, before: bool = False
+) -> Sequences:
+    """Join bare sequences, each with a symbol behind it, or ``before`` it; None: rows, without any.
+    ``row_keys``: ``first_row_keys`` of ``Layout``."""
+    layout = Layout([len(one) + (symbol is not None) for one in bare], first_row_keys=row_keys)
+    if symbol is None:
+        return Sequences(join_rows(bare), layout)
+    added = np.array([symbol], np.int32)
+    parts = [part for one in bare for part in ((added, one) if before else (one, added))]
+    return Sequences(join(parts), layout)
+
+
+def numbered(ids: Sequence[int] | None, count: int) -> tuple[tuple[int, ...], Tensor | None]:
+    """Return the numbers of ``count`` examples, and the keys of their rows for dropout. Without
+    ``ids``, examples are numbered from 0 and have no keys of their own."""
+    if ids is None:
+        return tuple(range(count)), None
+    return tuple(map(int, ids)), first_row_keys_of(ids)
 
 
 def first_row_keys_of(ids: Sequence[int]) -> Tensor:
@@ -224,10 +241,6 @@ class MaskedBatch(ExampleBatch):
     ids: tuple[int, ...]
     """The number of each piece's example in the store."""
 
-    @property
-    def measured(self) -> Layout:
-        return self.source.layout
-
     def summary(self) -> str:
         """Return one line with the sizes of the batch."""
         layout = self.source.layout
@@ -252,7 +265,7 @@ def masked_batch(
     ``ids`` are the numbers of the examples, from which dropout derives the keys of their rows;
     without them, examples are numbered from 0.
     """
-    row_keys = None if ids is None else first_row_keys_of(ids)
+    ids, row_keys = numbered(ids, len(pieces))
     source = make_sources([masked.read for _, masked in pieces], eos, row_keys)
     begins = np.cumsum([0, *source.layout.lengths])[: len(pieces)]
     asked = [masked.places for _, masked in pieces]
@@ -262,5 +275,5 @@ def masked_batch(
         source,
         torch.from_numpy(np.concatenate([np.empty(0, np.int64), *rows])),
         torch.from_numpy(np.concatenate([np.empty(0, np.int64), *wanted]).astype(np.int64)),
-        tuple(range(len(pieces)) if ids is None else (int(i) for i in ids)),
+        ids,
     )

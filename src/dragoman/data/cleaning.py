@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, field_validator
+from pydantic import Field, TypeAdapter, field_validator
 
 from dragoman.base.errors import DataError
 from dragoman.base.reading import LONE_SURROGATE, readable
@@ -113,11 +113,7 @@ class CleaningReport:
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> CleaningReport:
         """Return the report that ``to_dict`` gave."""
-        filters = {
-            name: Dropped(one["count"], [DroppedPair(**pair) for pair in one["first"]])
-            for name, one in found["filters"].items()
-        }
-        return cls(found["read"], found["kept"], filters)
+        return TypeAdapter(cls).validate_python(found)
 
     def add(self, other: CleaningReport) -> None:
         """Add the counts of pairs that were read after these by a cleaner of the same settings."""

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.wording import plural
-from dragoman.data.batches import ExampleBatch, Values, first_row_keys_of, join, join_rows, rows_of
+from dragoman.data.batches import ExampleBatch, Values, numbered, rows_of, with_symbol
 from dragoman.data.hashing import hashes
 from dragoman.forms.form import Form
 from dragoman.nn.layout import Layout, Sequences
@@ -54,17 +54,7 @@ class TextLayout:
     def texts(self, texts: Sequence[Values], row_keys: Tensor | None = None) -> Sequences:
         """Join B texts, each cut to the part that is read. ``row_keys``: see ``Layout``."""
         cut = [text[: self.longest - self.symbols] for text in texts]
-        if self.symbol is None:
-            return Sequences(
-                join_rows(cut), Layout([len(one) for one in cut], first_row_keys=row_keys)
-            )
-        symbol = np.array([self.symbol], np.int32)
-        parts = [
-            part for text in cut for part in ((symbol, text) if self.before else (text, symbol))
-        ]
-        return Sequences(
-            join(parts), Layout([len(text) + 1 for text in cut], first_row_keys=row_keys)
-        )
+        return with_symbol(cut, self.symbol, row_keys, before=self.before)
 
 
 @dataclass(frozen=True)
@@ -82,10 +72,6 @@ class LabelledBatch(ExampleBatch):
     """(B,) the label of the example that each is mixed with; None without mixing."""
     shares: Tensor | None = None
     """(B,) the share of each example's own label, from 0 to 1."""
-
-    @property
-    def measured(self) -> Layout:
-        return self.source.layout
 
     def summary(self) -> str:
         """Return one line with the sizes of the batch."""
@@ -109,10 +95,9 @@ def labelled_batch(
 ) -> LabelledBatch:
     """Join B texts and the values of their labels. ``ids`` are the numbers of the examples, from
     which dropout derives the keys of their rows; without them, examples are numbered from 0."""
-    row_keys = None if ids is None else first_row_keys_of(ids)
-    numbers = range(len(texts)) if ids is None else (int(i) for i in ids)
+    numbers, row_keys = numbered(ids, len(texts))
     values = torch.tensor(list(labels), dtype=torch.int64)
-    return LabelledBatch(reading.texts(texts, row_keys), values, tuple(numbers))
+    return LabelledBatch(reading.texts(texts, row_keys), values, numbers)
 
 
 _KEPT = 200_000
@@ -195,14 +180,10 @@ class WordRows:
             for one in sentences
         ]
         source = reading.texts(tokens, row_keys)
-        symbol, most = np.array([-1], np.int32), reading.longest - 1
-        parts = [
-            part
-            for one in words
-            for part in ((symbol, one[:most]) if reading.before else (one[:most], symbol))
-        ]
-        counts = tuple(int(one[:most][-1]) + 1 if len(one) and most else 0 for one in words)
-        return cls(source, Sequences(join(parts), source.layout), counts)
+        words = [one[: reading.longest - 1] for one in words]
+        numbers = with_symbol(words, -1, before=reading.before).values
+        counts = tuple(int(one[-1]) + 1 if len(one) else 0 for one in words)
+        return cls(source, Sequences(numbers, source.layout), counts)
 
     def to(self, device: torch.device | str) -> WordRows:
         """Return the same rows on another device."""
@@ -270,8 +251,7 @@ def tagged_batch(
 ) -> TaggedBatch:
     """Join B sentences and the values of their tags. ``ids`` are the numbers of the examples, from
     which dropout derives the keys of their rows; without them, examples are numbered from 0."""
-    row_keys = None if ids is None else first_row_keys_of(ids)
+    numbers, row_keys = numbered(ids, len(sentences))
     read = WordRows.of(sentences, reading, row_keys)
     kept = [value for one, count in zip(tags, read.counts, strict=True) for value in one[:count]]
-    numbers = range(len(sentences)) if ids is None else (int(i) for i in ids)
-    return TaggedBatch(read, torch.tensor(kept, dtype=torch.int64), tuple(numbers))
+    return TaggedBatch(read, torch.tensor(kept, dtype=torch.int64), numbers)

@@ -9,7 +9,7 @@ the previous token instead of BOS.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -64,23 +64,21 @@ def read_and_predicted(
 
 
 class Cuts:
-    """Texts cut into pieces of at most ``most`` places, numbered in their order."""
+    """The texts of a store, cut into pieces of at most ``most`` places, numbered in their order."""
 
-    def __init__(
-        self, corpora: Sequence[CorpusRange], places: npt.NDArray[np.int64], most: int
-    ) -> None:
+    def __init__(self, store: TokenStore, places: npt.NDArray[np.int64], most: int) -> None:
         """``places`` (texts,): the length of each text; a text of length 0 has no piece."""
-        self._most = most
+        self._store, self._most = store, most
         counts = -(-places // most)
         self._first = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
         """(texts + 1,) the first piece of each text."""
-        self.lengths = np.full(self._first[-1], most, np.int32)
+        self.sizes = np.full(self._first[-1], most, np.int32)
         """(pieces,) the length of each piece."""
         last = (self._first[1:] - 1)[counts > 0]
-        self.lengths[last] = (places[counts > 0] - 1) % most + 1
+        self.sizes[last] = (places[counts > 0] - 1) % most + 1
         self.corpora = tuple(
             CorpusRange(int(self._first[c.first]), int(self._first[c.last]), c.weight, c.name)
-            for c in corpora
+            for c in store.corpora
         )
 
     def __len__(self) -> int:
@@ -90,45 +88,35 @@ class Cuts:
         """Return the text of a piece, the place where the piece begins, and its length."""
         text = int(np.searchsorted(self._first, number, side="right")) - 1
         begin = (number - int(self._first[text])) * self._most
-        return text, begin, int(self.lengths[number])
+        return text, begin, int(self.sizes[number])
 
 
-class Windows:
+class Windows(Cuts):
     """The windows of all texts of a store, numbered in their order, as a ``Plan`` takes them."""
 
     def __init__(self, store: TokenStore, context: int, bos: int, eos: int) -> None:
-        self._store = store
+        super().__init__(store, store.lengths[SIDE].astype(np.int64) + 1, context)
         self._bos, self._eos = bos, eos
-        self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64) + 1, context)
-        self.lengths = {SIDE: self._cuts.lengths - 1}
+        self.lengths = {SIDE: self.sizes - 1}
         """(windows,) tokens of each, one fewer than it predicts, as a plan adds the end symbol."""
-        self.corpora = self._cuts.corpora
-
-    def __len__(self) -> int:
-        return len(self._cuts)
 
     def window(self, number: int) -> tuple[Tokens, Tokens]:
         """Return the tokens that a window reads, and those it predicts, each (length,)."""
-        text, begin, length = self._cuts.where(number)
+        text, begin, length = self.where(number)
         part = self._store.tokens(SIDE, text, part_of(begin, length))
         return read_and_predicted(part, begin, length, self._bos, self._eos)
 
 
-class TextPieces:
+class TextPieces(Cuts):
     """All texts of a store in pieces that are read whole, numbered in their order, as a ``Plan``
     takes them. With its end symbol, a piece has at most ``context`` tokens."""
 
     def __init__(self, store: TokenStore, context: int) -> None:
-        self._store = store
-        self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64), context - 1)
-        self.lengths = {SIDE: self._cuts.lengths}
+        super().__init__(store, store.lengths[SIDE].astype(np.int64), context - 1)
+        self.lengths = {SIDE: self.sizes}
         """(pieces,) tokens of each; a plan adds the end symbol."""
-        self.corpora = self._cuts.corpora
-
-    def __len__(self) -> int:
-        return len(self._cuts)
 
     def piece(self, number: int) -> Tokens:
         """Return the bare tokens of a piece, (length,)."""
-        text, begin, length = self._cuts.where(number)
+        text, begin, length = self.where(number)
         return self._store.tokens(SIDE, text, slice(begin, begin + length))

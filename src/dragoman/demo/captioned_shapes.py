@@ -78,10 +78,6 @@ class CaptionedDrawing:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Draw the picture on paper. Shape (32, 32, 3)."""
-        return self.over(np.full((SIDE, SIDE, 3), _PAPER, np.float64))
-
-    def over(self, ground: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
-        """(32, 32, 3): its shapes over a picture of that size."""
         middle, quarter = SIDE / 2, SIDE / 4
         if len(self.things) == 1:
             places = [(middle, middle)]
@@ -89,7 +85,7 @@ class CaptionedDrawing:
             places = [(quarter, middle), (SIDE - quarter, middle)]
         else:
             places = [(middle, quarter), (middle, SIDE - quarter)]
-        picture = ground
+        picture = np.full((SIDE, SIDE, 3), _PAPER, np.float64)
         for thing, (down, across) in zip(self.things, places, strict=True):
             cover = _cover(thing, down, across)[..., None]
             picture = picture + cover * (np.array(COLOURS[thing.colour]) - picture)

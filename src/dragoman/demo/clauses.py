@@ -82,9 +82,7 @@ def _place(random: Random, noun: Noun) -> PlacePhrase:
     english, german = _PLACES[0]
     if noun.english in ("house", "school"):
         english, german = random.choice(_PLACES)
-    return PlacePhrase(
-        english, german, "dative", NounPhrase(noun, random.choice(("the", "the", "my")))
-    )
+    return PlacePhrase(english, german, NounPhrase(noun, random.choice(("the", "the", "my"))))
 
 
 def draw_doing(random: Random, subject: Nominal | None = None, kind: Kind | None = None) -> Clause:

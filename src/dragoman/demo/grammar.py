@@ -158,18 +158,17 @@ class NounPhrase:
 
 @dataclass(frozen=True, slots=True)
 class PlacePhrase:
-    """A prepositional phrase of place or company: "in the forest", "im Wald"."""
+    """A prepositional phrase of place or company, in the dative: "in the forest", "im Wald"."""
 
     english_preposition: str
     german_preposition: str
-    case: Case
     phrase: NounPhrase
 
     def english(self) -> str:
         return f"{self.english_preposition} {self.phrase.english()}"
 
     def german(self) -> str:
-        german = self.phrase.german(self.case)
+        german = self.phrase.german("dative")
         if self.german_preposition == "in" and german.startswith("dem "):
             return "im " + german.removeprefix("dem ")
         return f"{self.german_preposition} {german}"

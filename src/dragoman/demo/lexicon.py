@@ -8,6 +8,7 @@ meets each of them often within two minutes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,12 +56,10 @@ class Verb:
     """
 
     base: str
-    third: str
     past: str
     infinitive: str
     present: str
     preterite: str
-    preterite_plural: str
     subjects: tuple[Kind, ...]
     objects: tuple[Kind, ...] = ()
     particle: str = ""
@@ -68,6 +67,21 @@ class Verb:
     preposition: str = ""
     """The German preposition that introduces the object (warten *auf*); English has its own
     within ``base``."""
+
+    @property
+    def third(self) -> str:
+        return third_person(self.base)
+
+    @property
+    def preterite_plural(self) -> str:
+        return self.preterite + ("n" if self.preterite.endswith("e") else "en")
+
+
+def third_person(base: str) -> str:
+    """The third person of an English verb, which may have a particle: "carries", "picks up"."""
+    verb, space, particle = base.partition(" ")
+    verb = re.sub("(?<![aeiou])y$", "ie", verb)
+    return verb + ("es" if verb.endswith(("ch", "ss")) else "s") + space + particle
 
 
 PEOPLE_WORDS: tuple[Noun, ...] = (
@@ -226,91 +240,50 @@ _LIVING: tuple[Kind, ...] = ("person", "animal")
 _PEOPLE: tuple[Kind, ...] = ("person",)
 _ANIMALS: tuple[Kind, ...] = ("animal",)
 
-# base, third person, past; infinitive, present, preterite, preterite plural; subjects; objects
-SEE = Verb("see", "sees", "saw", "sehen", "sieht", "sah", "sahen", _LIVING, (*_LIVING, "thing"))
-FIND = Verb(
-    "find", "finds", "found", "finden", "findet", "fand", "fanden", _LIVING, (*_LIVING, "thing")
-)
-LOVE = Verb(
-    "love", "loves", "loved", "lieben", "liebt", "liebte", "liebten", _LIVING, (*_LIVING, "food")
-)
-CHASE = Verb("chase", "chases", "chased", "jagen", "jagt", "jagte", "jagten", _LIVING, _LIVING)
-CATCH = Verb("catch", "catches", "caught", "fangen", "fängt", "fing", "fingen", _LIVING, _ANIMALS)
-CARRY = Verb(
-    "carry", "carries", "carried", "tragen", "trägt", "trug", "trugen", _LIVING, (*_LIVING, "load")
-)
-HELP = Verb(
-    "help", "helps", "helped", "helfen", "hilft", "half", "halfen", _LIVING, _LIVING, case="dative"
-)
-FOLLOW = Verb(
-    "follow", "follows", "followed", "folgen", "folgt", "folgte", "folgten", _LIVING, _LIVING,
-    case="dative",
-)  # fmt: skip
+# base, past; infinitive, present, preterite; subjects; objects
+SEE = Verb("see", "saw", "sehen", "sieht", "sah", _LIVING, (*_LIVING, "thing"))
+FIND = Verb("find", "found", "finden", "findet", "fand", _LIVING, (*_LIVING, "thing"))
+LOVE = Verb("love", "loved", "lieben", "liebt", "liebte", _LIVING, (*_LIVING, "food"))
+CHASE = Verb("chase", "chased", "jagen", "jagt", "jagte", _LIVING, _LIVING)
+CATCH = Verb("catch", "caught", "fangen", "fängt", "fing", _LIVING, _ANIMALS)
+CARRY = Verb("carry", "carried", "tragen", "trägt", "trug", _LIVING, (*_LIVING, "load"))
+HELP = Verb("help", "helped", "helfen", "hilft", "half", _LIVING, _LIVING, case="dative")
+FOLLOW = Verb("follow", "followed", "folgen", "folgt", "folgte", _LIVING, _LIVING, case="dative")
 WAIT = Verb(
-    "wait for", "waits for", "waited for", "warten", "wartet", "wartete", "warteten", _LIVING,
-    _LIVING, preposition="auf",
-)  # fmt: skip
-EAT_OF_PEOPLE = Verb(
-    "eat", "eats", "ate", "essen", "isst", "aß", "aßen", _PEOPLE, ("food", "animal")
+    "wait for", "waited for", "warten", "wartet", "wartete", _LIVING, _LIVING, preposition="auf"
 )
-EAT_OF_ANIMALS = Verb(
-    "eat", "eats", "ate", "fressen", "frisst", "fraß", "fraßen", _ANIMALS, ("food", *_LIVING)
-)
-CROSS = Verb(
-    "cross", "crosses", "crossed", "überqueren", "überquert", "überquerte", "überquerten", _LIVING,
-    ("crossing",),
-)  # fmt: skip
-CLIMB = Verb(
-    "climb", "climbs", "climbed", "erklimmen", "erklimmt", "erklomm", "erklommen", _LIVING,
-    ("summit",),
-)  # fmt: skip
+EAT_OF_PEOPLE = Verb("eat", "ate", "essen", "isst", "aß", _PEOPLE, ("food", "animal"))
+EAT_OF_ANIMALS = Verb("eat", "ate", "fressen", "frisst", "fraß", _ANIMALS, ("food", *_LIVING))
+CROSS = Verb("cross", "crossed", "überqueren", "überquert", "überquerte", _LIVING, ("crossing",))
+CLIMB = Verb("climb", "climbed", "erklimmen", "erklimmt", "erklomm", _LIVING, ("summit",))
 JUMP = Verb(
-    "jump over", "jumps over", "jumped over", "springen", "springt", "sprang", "sprangen", _LIVING,
-    ("hurdle",), preposition="über",
+    "jump over", "jumped over", "springen", "springt", "sprang", _LIVING, ("hurdle",),
+    preposition="über",
 )  # fmt: skip
-PULL = Verb("pull", "pulls", "pulled", "ziehen", "zieht", "zog", "zogen", _LIVING, ("load",))
+PULL = Verb("pull", "pulled", "ziehen", "zieht", "zog", _LIVING, ("load",))
 BUY = Verb(
-    "buy", "buys", "bought", "kaufen", "kauft", "kaufte", "kauften", _PEOPLE,
-    ("animal", "food", "thing", "load"),
-)  # fmt: skip
-CALL = Verb(
-    "call", "calls", "called", "rufen", "ruft", "rief", "riefen", _PEOPLE, _PEOPLE, particle="an"
+    "buy", "bought", "kaufen", "kauft", "kaufte", _PEOPLE, ("animal", "food", "thing", "load")
 )
-INVITE = Verb(
-    "invite", "invites", "invited", "laden", "lädt", "lud", "luden", _PEOPLE, _LIVING,
-    particle="ein",
-)  # fmt: skip
+CALL = Verb("call", "called", "rufen", "ruft", "rief", _PEOPLE, _PEOPLE, particle="an")
+INVITE = Verb("invite", "invited", "laden", "lädt", "lud", _PEOPLE, _LIVING, particle="ein")
 PICK_UP = Verb(
-    "pick up", "picks up", "picked up", "heben", "hebt", "hob", "hoben", _LIVING,
-    ("thing", "food"), particle="auf",
-)  # fmt: skip
-OPEN = Verb(
-    "open", "opens", "opened", "machen", "macht", "machte", "machten", _LIVING, ("opening",),
-    particle="auf",
-)  # fmt: skip
-CLOSE = Verb(
-    "close", "closes", "closed", "machen", "macht", "machte", "machten", _LIVING, ("opening",),
-    particle="zu",
-)  # fmt: skip
+    "pick up", "picked up", "heben", "hebt", "hob", _LIVING, ("thing", "food"), particle="auf"
+)
+OPEN = Verb("open", "opened", "machen", "macht", "machte", _LIVING, ("opening",), particle="auf")
+CLOSE = Verb("close", "closed", "machen", "macht", "machte", _LIVING, ("opening",), particle="zu")
 
 TRANSITIVE: tuple[Verb, ...] = (
     SEE, FIND, LOVE, CHASE, CATCH, CARRY, HELP, FOLLOW, WAIT, EAT_OF_PEOPLE, EAT_OF_ANIMALS, CROSS,
     CLIMB, JUMP, PULL, BUY, CALL, INVITE, PICK_UP, OPEN, CLOSE,
 )  # fmt: skip
 
-COME_BACK = Verb(
-    "come back", "comes back", "came back", "kommen", "kommt", "kam", "kamen", _LIVING,
-    particle="zurück",
-)  # fmt: skip
-GET_UP = Verb(
-    "get up", "gets up", "got up", "stehen", "steht", "stand", "standen", _LIVING, particle="auf"
-)
+COME_BACK = Verb("come back", "came back", "kommen", "kommt", "kam", _LIVING, particle="zurück")
+GET_UP = Verb("get up", "got up", "stehen", "steht", "stand", _LIVING, particle="auf")
 FALL_ASLEEP = Verb(
-    "fall asleep", "falls asleep", "fell asleep", "schlafen", "schläft", "schlief", "schliefen",
-    _LIVING, particle="ein",
-)  # fmt: skip
-SLEEP = Verb("sleep", "sleeps", "slept", "schlafen", "schläft", "schlief", "schliefen", _LIVING)
-DANCE = Verb("dance", "dances", "danced", "tanzen", "tanzt", "tanzte", "tanzten", _LIVING)
+    "fall asleep", "fell asleep", "schlafen", "schläft", "schlief", _LIVING, particle="ein"
+)
+SLEEP = Verb("sleep", "slept", "schlafen", "schläft", "schlief", _LIVING)
+DANCE = Verb("dance", "danced", "tanzen", "tanzt", "tanzte", _LIVING)
 
 INTRANSITIVE: tuple[Verb, ...] = (SLEEP, DANCE, GET_UP, FALL_ASLEEP, COME_BACK)
 
@@ -318,16 +291,15 @@ MOTION: tuple[Verb, ...] = (COME_BACK, GET_UP)
 """Verbs that take no place here: German would want a direction."""
 
 GIVING: tuple[Verb, ...] = (
-    Verb("give", "gives", "gave", "geben", "gibt", "gab", "gaben", _PEOPLE, ("food", "thing")),
-    Verb("show", "shows", "showed", "zeigen", "zeigt", "zeigte", "zeigten", _PEOPLE,
-         ("animal", "thing", "opening")),
-)  # fmt: skip
+    Verb("give", "gave", "geben", "gibt", "gab", _PEOPLE, ("food", "thing")),
+    Verb("show", "showed", "zeigen", "zeigt", "zeigte", _PEOPLE, ("animal", "thing", "opening")),
+)
 """Verbs with two objects: "gives the child an apple", "gibt dem Kind einen Apfel"."""
 
 KNOWING: tuple[Verb, ...] = (
-    Verb("know", "knows", "knew", "wissen", "weiß", "wusste", "wussten", _PEOPLE),
-    Verb("say", "says", "said", "sagen", "sagt", "sagte", "sagten", _PEOPLE),
-    Verb("see", "sees", "saw", "sehen", "sieht", "sah", "sahen", _LIVING),
+    Verb("know", "knew", "wissen", "weiß", "wusste", _PEOPLE),
+    Verb("say", "said", "sagen", "sagt", "sagte", _PEOPLE),
+    SEE,
 )
 """Verbs followed by "that …", "dass …"."""
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from dragoman.demo.lexicon import ANIMAL_WORDS, PEOPLE_WORDS
+from dragoman.demo.lexicon import ANIMAL_WORDS, PEOPLE_WORDS, third_person
 from dragoman.forms.tree import Tree
 
 
@@ -27,10 +27,13 @@ class TreeVerb:
     """A verb with all the forms that are used."""
 
     base: str
-    third: str
     past: str
     takes_instrument: bool = False
     """True if a phrase of "with" and an instrument belongs to the verb, not to its object."""
+
+    @property
+    def third(self) -> str:
+        return third_person(self.base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +61,27 @@ _STATES = ("tired", "sick", "lazy", "hungry", "nervous", "sad")
 DOING = tuple(
     TreeVerb(*forms, takes_instrument=True)
     for forms in (
-        ("see", "sees", "saw"), ("watch", "watches", "watched"), ("find", "finds", "found"),
-        ("catch", "catches", "caught"), ("pull", "pulls", "pulled"), ("draw", "draws", "drew"),
+        ("see", "saw"), ("watch", "watched"), ("find", "found"),
+        ("catch", "caught"), ("pull", "pulled"), ("draw", "drew"),
     )
 )  # fmt: skip
 FEELING = tuple(
     TreeVerb(*forms)
     for forms in (
-        ("like", "likes", "liked"), ("love", "loves", "loved"), ("fear", "fears", "feared"),
-        ("know", "knows", "knew"), ("miss", "misses", "missed"), ("trust", "trusts", "trusted"),
+        ("like", "liked"), ("love", "loved"), ("fear", "feared"),
+        ("know", "knew"), ("miss", "missed"), ("trust", "trusted"),
     )
 )  # fmt: skip
 _RESTING = tuple(
     TreeVerb(*forms)
     for forms in (
-        ("sleep", "sleeps", "slept"), ("wait", "waits", "waited"), ("sing", "sings", "sang"),
-        ("work", "works", "worked"), ("play", "plays", "played"), ("laugh", "laughs", "laughed"),
+        ("sleep", "slept"), ("wait", "waited"), ("sing", "sang"),
+        ("work", "worked"), ("play", "played"), ("laugh", "laughed"),
     )
 )  # fmt: skip
 _TELLING = tuple(
-    TreeVerb(*forms)
-    for forms in (("say", "says", "said"), ("think", "thinks", "thought"),
-                  ("hope", "hopes", "hoped"))
-)  # fmt: skip
+    TreeVerb(*forms) for forms in (("say", "said"), ("think", "thought"), ("hope", "hoped"))
+)
 _MODALS = ("can", "will", "must")
 _DEEPEST = 3
 """The most clauses that contain each other."""

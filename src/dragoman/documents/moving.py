@@ -197,6 +197,13 @@ def _write_elements(
         target.append(number)
         times[number] = times.get(number, 0) + 1
 
+    def say(text: str) -> None:
+        """Texts that follow each other without a code are one."""
+        if target and isinstance(target[-1], str):
+            target[-1] += text
+        elif text:
+            target.append(text)
+
     def change(to: Chain, space: str) -> None:
         nonlocal current
         same = 0
@@ -206,8 +213,7 @@ def _write_elements(
             partner = codes[number].partner
             assert partner is not None, "an element has an end"
             put(partner)
-        if space:
-            target.append(space)
+        say(space)
         for number in to[same:]:
             put(number)
         current = to
@@ -218,20 +224,8 @@ def _write_elements(
         else:
             if item.text or item.chain != current:
                 change(item.chain if item.text else current, item.before)
-            elif item.before:
-                target.append(item.before)
-            if item.text:
-                target.append(item.text)
+            else:
+                say(item.before)
+            say(item.text)
     change((), "")
-    return _merge_texts(target), times
-
-
-def _merge_texts(target: Target) -> Target:
-    """Joins texts that follow each other without a code."""
-    merged: Target = []
-    for one in target:
-        if isinstance(one, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += one
-        else:
-            merged.append(one)
-    return merged
+    return target, times

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
 
 from dragoman.documents.moving import MovedSentence, move_codes
 from dragoman.documents.projection import project
@@ -22,6 +22,9 @@ from dragoman.forms.passage import Passage
 from dragoman.forms.shown_words import ShownWord, words_of
 from dragoman.search.hypothesis import Hypothesis
 
+MOST_BETWEEN = 1000
+"""Characters between two sentences within which the next is looked for."""
+
 
 @dataclass(frozen=True)
 class Translated:
@@ -30,49 +33,50 @@ class Translated:
     unit: Unit
     passage: Passage
     found: Sequence[Hypothesis]
+    source: Form
+    """The form of the texts."""
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """The begin and end of each sentence in the text."""
+        places, end = [], 0
+        for piece in self.passage.pieces:
+            # A part of a very long sentence may be written a little differently: then about here.
+            until = end + len(piece.text) + MOST_BETWEEN
+            begin = max(end, self.unit.text.find(piece.text, end, until))
+            end = min(len(self.unit.text), begin + len(piece.text))
+            places.append((begin, end))
+        return places
+
+    @cached_property
+    def inside(self) -> dict[int, Sequence[Code]]:
+        """The codes that stand inside a sentence, by its number."""
+        inside: dict[int, Sequence[Code]] = {}
+        of_codes = [code.place for code in self.unit.tags]
+        for number, (begin, end) in enumerate(self.places):
+            first, last = bisect_right(of_codes, begin), bisect_left(of_codes, end)
+            if first < last:
+                inside[number] = self.unit.tags[first:last]
+        return inside
+
+    @cached_property
+    def pairs(self) -> list[TokenPair]:
+        """The sentences with codes inside, to be aligned."""
+        pieces, without_tag = self.passage.pieces, self.source.without_tag
+        return [(without_tag(pieces[s].values), self.found[s].tokens) for s in self.inside]
 
 
-MOST_BETWEEN = 1000
-"""Characters between two sentences within which the next is looked for."""
-Places: TypeAlias = list[tuple[int, int]]
-"""The begin and end of each sentence in its text."""
-
-
-@dataclass(frozen=True)
-class UnitPlan:
-    """The places of a unit's sentences, and the codes inside them."""
-
-    result: Translated
-    places: Places
-    inside: dict[int, Sequence[Code]]
-    """The codes inside each sentence, by its number."""
-    pairs: list[TokenPair]
-    """The sentences with codes inside, to be aligned."""
-
-
-def plan_of(result: Translated, source: Form) -> UnitPlan:
-    """Plans which sentences must be aligned to place the codes of a unit. ``source``: the form of
-    the texts."""
-    places = _places(result)
-    inside = _codes_inside(result, places)
-    pieces = result.passage.pieces
-    pairs: list[TokenPair] = [
-        (source.without_tag(pieces[s].values), result.found[s].tokens) for s in inside
-    ]
-    return UnitPlan(result, places, inside, pairs)
-
-
-def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment]) -> Target:
+def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignment]) -> Target:
     """The translation of a unit with its codes; one of which nothing can be read stays as it is.
-    ``alignments``: of the plan's pairs."""
-    result, source, target = plan.result, engine.source, engine.target
+    ``alignments``: of its pairs."""
+    source, target = engine.source, engine.target
     if not result.passage.pieces:
         return result.unit.as_it_is
     texts = target.raw([hypothesis.tokens for hypothesis in result.found])
-    of_sentence = dict(zip(plan.inside, alignments, strict=True))
+    of_sentence = dict(zip(result.inside, alignments, strict=True))
     if not result.unit.ordered and result.unit.tags:
         sentences = []
-        for s, (piece, place) in enumerate(zip(result.passage.pieces, plan.places, strict=True)):
+        for s, (piece, place) in enumerate(zip(result.passage.pieces, result.places, strict=True)):
             pieces = source.shown(source.without_tag(piece.values)) if s in of_sentence else []
             words = words_in(target, result.found[s], texts[s]) if s in of_sentence else []
             sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
@@ -80,8 +84,8 @@ def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment])
         if (found := move_codes(result.unit, sentences, gaps)) is not None:
             return found
     spoken = [[text] for text in texts]
-    for s, codes in plan.inside.items():
-        piece, begin = result.passage.pieces[s], plan.places[s][0]
+    for s, codes in result.inside.items():
+        piece, begin = result.passage.pieces[s], result.places[s][0]
         spoken[s] = project(
             [code.moved(-begin) for code in codes],
             piece.text,
@@ -89,7 +93,7 @@ def place_codes(engine: Engine, plan: UnitPlan, alignments: Sequence[Alignment])
             words_in(target, result.found[s], texts[s]),
             of_sentence[s],
         )
-    return target_of(_join(result, plan.places, spoken))
+    return target_of(_join(result, spoken))
 
 
 def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
@@ -98,29 +102,7 @@ def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]
     return words_of(text, pieces, values, spaced=target.spaced)
 
 
-def _places(result: Translated) -> Places:
-    places, end = [], 0
-    for piece in result.passage.pieces:
-        # A part of a very long sentence may be written a little differently: then about here.
-        until = end + len(piece.text) + MOST_BETWEEN
-        begin = max(end, result.unit.text.find(piece.text, end, until))
-        end = min(len(result.unit.text), begin + len(piece.text))
-        places.append((begin, end))
-    return places
-
-
-def _codes_inside(result: Translated, places: Places) -> dict[int, Sequence[Code]]:
-    """The codes that stand inside a sentence, by its number."""
-    inside: dict[int, Sequence[Code]] = {}
-    of_codes = [code.place for code in result.unit.tags]
-    for number, (begin, end) in enumerate(places):
-        first, last = bisect_right(of_codes, begin), bisect_left(of_codes, end)
-        if first < last:
-            inside[number] = result.unit.tags[first:last]
-    return inside
-
-
-def _join(result: Translated, places: Places, spoken: Sequence[Sequence[str]]) -> list[str]:
+def _join(result: Translated, spoken: Sequence[Sequence[str]]) -> list[str]:
     """Sentences, each cut at the codes inside it, and what stands between them."""
     parts = [""]
     codes, text = result.unit.tags, result.unit.text
@@ -131,7 +113,7 @@ def _join(result: Translated, places: Places, spoken: Sequence[Sequence[str]]) -
         parts.extend(pieces[1:])
 
     gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
-    ends = [*places, (len(text), len(text))]
+    ends = [*result.places, (len(text), len(text))]
     for (begin, following_end), gap, sentence in zip(ends, gaps, [*spoken, [""]], strict=True):
         last = first
         while last < len(codes) and codes[last].place <= begin:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dragoman.documents.placing import Translated, place_codes, plan_of
+from dragoman.documents.placing import Translated, place_codes
 from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.formats.units.document import Target, Unit
@@ -55,7 +55,7 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
         passages = engine.cut([one.text for one in new], whole=False)
         found = iter((yield ToSearch(passages)))
         plans = [
-            plan_of(Translated(one, passage, list(islice(found, len(passage.pieces)))), source)
+            Translated(one, passage, list(islice(found, len(passage.pieces))), source)
             for one, passage in zip(new, passages, strict=True)
         ]
         pairs = [pair for plan in plans for pair in plan.pairs]

@@ -6,14 +6,11 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 from dragoman.base.wording import shortened
 from dragoman.formats.units.document import (
     BadDocument,
-    Document,
-    OutputOptions,
     Splice,
     Target,
     Unit,
@@ -21,12 +18,13 @@ from dragoman.formats.units.document import (
     line_of,
     says_something,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.encoding import TextDocument, decoded
 from dragoman.formats.units.inline import check_codes, message_unit, written
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
 """A first line that gives Excel the delimiter."""
+_QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
 """The first row, whose cells may contain line breaks in quotes."""
 
@@ -45,16 +43,17 @@ class _CsvCell(NamedTuple):
     text: str
     quoted: bool
 
+    @property
+    def unit(self) -> Unit:
+        return message_unit(self.text)
+
 
 @dataclass(frozen=True)
-class CsvTable(Document):
-    """A table (CSV, TSV) as a document."""
+class CsvTable(TextDocument[_CsvCell]):
+    """A table (CSV, TSV) as a document. Its slots are the cells of the columns that are
+    translated."""
 
-    name: str
-    source: Encoded
     delimiter: str
-    cells: Sequence[_CsvCell]
-    """The cells of the columns that are translated."""
     width: int
     """The number of columns of the widest row."""
     header: Sequence[str]
@@ -77,7 +76,7 @@ class CsvTable(Document):
                 header.append(one.text)
             if says_something(one.text) and one.row >= first:
                 cells.append(one)
-        return cls(name, source, delimiter, cells, width, header, first)
+        return cls(name, source, cells, delimiter, width, header, first)
 
     def in_columns(self, columns: Sequence[str]) -> CsvTable:
         numbers, named = set[int](), False
@@ -90,28 +89,16 @@ class CsvTable(Document):
                 names = shortened(", ".join(self.header), 100)
                 raise BadDocument(f"{self.name} has no column {column}, only {self.width}: {names}")
             numbers.update(found)
-        cells = [one for one in self.cells if one.column + 1 in numbers]
+        cells = [one for one in self.slots if one.column + 1 in numbers]
         if named:  # the first row contains names of columns, which programs look up
             cells = [one for one in cells if one.row > self.first]
-        return replace(self, cells=cells)
+        return replace(self, slots=cells)
 
-    @cached_property
-    def units(self) -> Sequence[Unit]:
-        return [message_unit(one.text) for one in self.cells]
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        splices = []
-        for cell, unit, target in zip(self.cells, self.units, targets, strict=True):
-            if target != unit.as_it_is:
-                splices.append(
-                    Splice(cell.begin, cell.end, self._quote(cell, written(unit, target)))
-                )
-        return self.source.spliced(splices, self.name)
-
-    def _quote(self, cell: _CsvCell, text: str) -> str:
-        needs = cell.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
+    def splices(self, slot: _CsvCell, unit: Unit, target: Target) -> Iterator[Splice]:
+        text = written(unit, target)
+        needs = slot.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
         doubled = text.replace('"', '""')
-        return f'"{doubled}"' if needs else text
+        yield Splice(slot.begin, slot.end, f'"{doubled}"' if needs else text)
 
 
 def _delimiter(text: str) -> str:
@@ -128,20 +115,12 @@ def _cells(text: str, name: str, delimiter: str) -> Iterator[_CsvCell]:
     while place < len(text):
         begin = place
         if text[place] == '"':
-            place += 1
-            while True:
-                end = text.find('"', place)
-                if end < 0:
-                    line = line_of(text, begin)
-                    raise BadDocument(f"{name}, line {line}: a quotation mark is not closed")
-                if text.startswith('""', end):
-                    place = end + 2
-                    continue
-                place = end + 1
-                break
-            said, quoted = text[begin + 1 : place - 1].replace('""', '"'), True
-            end = place
-            place = _cell_end(text, place, delimiter)
+            cell = _QUOTED.match(text, place)
+            if cell is None:
+                line = line_of(text, begin)
+                raise BadDocument(f"{name}, line {line}: a quotation mark is not closed")
+            end, said, quoted = cell.end(), cell[1].replace('""', '"'), True
+            place = _cell_end(text, end, delimiter)
         else:
             place = end = _cell_end(text, place, delimiter)
             said, quoted = text[begin:end], False

@@ -19,13 +19,12 @@ from dragoman.formats.units.document import (
     Document,
     OutputOptions,
     SaidLanguage,
-    Splice,
     Target,
     Unit,
     check_pieces,
     says_something,
 )
-from dragoman.formats.xml.tokens import Xml, escaped, with_attribute
+from dragoman.formats.xml.tokens import Replacement, Xml, escaped, put, replaced, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -82,7 +81,7 @@ class Book(PackedDocument[Document]):
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         new = self.joined(targets, wanted)
         if wanted.language != "und":
-            new[self.package] = self.of_package.spliced(_in_language(self.of_package, wanted))
+            new[self.package] = replaced(self.of_package, _in_language(self.of_package, wanted))
         changed = {
             member: content
             for member, content in new.items()
@@ -115,13 +114,12 @@ class _Contents(Document):
         return [Unit(text) for _, _, text in self.places]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        return self.xml.spliced(
-            [
-                Splice(begin, end, escaped("".join(map(str, target))))
-                for (begin, end, text), target in zip(self.places, targets, strict=True)
-                if target != [text]
-            ]
-        )
+        changed = [
+            put(begin, end, escaped("".join(map(str, target))))
+            for (begin, end, text), target in zip(self.places, targets, strict=True)
+            if target != [text]
+        ]
+        return replaced(self.xml, changed)
 
 
 class _Pages(Members):
@@ -155,10 +153,10 @@ def _languages(package: Xml) -> list[int]:
     return [number for number, _ in package.elements("language") if not package.is_empty(number)]
 
 
-def _in_language(package: Xml, wanted: OutputOptions) -> list[Splice]:
+def _in_language(package: Xml, wanted: OutputOptions) -> list[Replacement]:
     """Set the language of the book, and the direction in which its pages are turned."""
     language = escaped(wanted.language)
-    splices = [Splice(*package.inside(number), language) for number in _languages(package)]
+    changed = [put(*package.inside(number), language) for number in _languages(package)]
     for _, token in package.elements("spine"):
         direction = token.attributes.get("page-progression-direction")
         if wanted.from_right or direction == "rtl":
@@ -167,5 +165,5 @@ def _in_language(package: Xml, wanted: OutputOptions) -> list[Splice]:
                 "page-progression-direction",
                 "rtl" if wanted.from_right else "ltr",
             )
-            splices.append(Splice(token.begin, token.end, tag))
-    return splices
+            changed.append(put(token.begin, token.end, tag))
+    return changed

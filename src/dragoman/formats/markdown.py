@@ -242,12 +242,7 @@ class _LineStarts:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0]
-        place = text.find("\n")
-        while place >= 0:
-            self.starts.append(place + 1)
-            place = text.find("\n", place + 1)
-        self.starts.append(len(text) + 1)
+        self.starts = [0, *(one.end() for one in re.finditer("\n", text)), len(text) + 1]
         self.used: dict[int, int] = {}
         """For each line, the end of the cells that were found in it."""
 

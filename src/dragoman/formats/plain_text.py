@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from dragoman.formats.units.document import (
-    Document,
-    OutputOptions,
-    Splice,
-    Target,
-    Unit,
-    check_pieces,
-    says_something,
-)
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.document import Splice, Target, Unit, check_pieces, says_something
+from dragoman.formats.units.encoding import TextDocument, decoded
 
 _PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
 
-@dataclass(frozen=True)
-class PlainText(Document):
-    """A text file as a document."""
+class _Paragraph(NamedTuple):
+    begin: int
+    end: int
+    unit: Unit
 
-    name: str
-    source: Encoded
-    places: Sequence[tuple[int, int]]
+
+class PlainText(TextDocument[_Paragraph]):
+    """A text file as a document."""
 
     @classmethod
     def read(cls, data: bytes, name: str) -> PlainText:
         source = decoded(data, name)
-        places = []
+        paragraphs = []
         for one in _PARAGRAPH.finditer(source.text):
             if says_something(one[0]):
-                places.append(one.span())
-                check_pieces(len(places), name)
-        return cls(name, source, places)
+                paragraphs.append(_Paragraph(*one.span(), Unit(one[0])))
+                check_pieces(len(paragraphs), name)
+        return cls(name, source, paragraphs)
 
-    @property
-    def units(self) -> Sequence[Unit]:
-        return [Unit(self.source.text[begin:end]) for begin, end in self.places]
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        texts = ("".join(map(str, target)) for target in targets)
-        splices = [Splice(*place, text) for place, text in zip(self.places, texts, strict=True)]
-        return self.source.spliced(splices, self.name)
+    def splices(self, slot: _Paragraph, unit: Unit, target: Target) -> Iterator[Splice]:
+        yield Splice(slot.begin, slot.end, "".join(map(str, target)))

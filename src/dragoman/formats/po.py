@@ -224,7 +224,7 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
                 raise BadDocument(
                     f"{name}, line {line}: a string is not closed, or belongs to no message"
                 )
-            strings[keyword].append(_unquote(string[1]))
+            strings[keyword].append(_ESCAPE.sub(_character, string[1]))
             begin, _ = entry.places[keyword]
             entry.places[keyword] = (begin, string.end(1) + 1)
             entry.end = end
@@ -248,12 +248,6 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
         place = end
     if strings:
         yield whole()
-
-
-def _unquote(string: str) -> str:
-    if "\\" not in string:
-        return string
-    return _ESCAPE.sub(_character, string)
 
 
 def _character(escape: re.Match[str]) -> str:

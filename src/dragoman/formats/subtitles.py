@@ -15,15 +15,13 @@ from itertools import pairwise
 from dragoman.formats.units.document import (
     BadDocument,
     Code,
-    Document,
-    OutputOptions,
     Splice,
     Target,
     Unit,
     line_of,
     says_something,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.encoding import TextDocument, decoded
 from dragoman.formats.units.inline import broken
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
@@ -64,12 +62,9 @@ class _CueSlot:
 
 
 @dataclass(frozen=True)
-class Subtitles(Document):
+class Subtitles(TextDocument[_CueSlot]):
     """A file of subtitles as a document."""
 
-    name: str
-    source: Encoded
-    slots: Sequence[_CueSlot]
     escapes: bool
     """True if ``&`` and ``<`` are written as entities."""
 
@@ -83,18 +78,7 @@ class Subtitles(Document):
             name, source, [slot for slot in slots if says_something(slot.unit.text)], escapes
         )
 
-    @property
-    def units(self) -> Sequence[Unit]:
-        return [slot.unit for slot in self.slots]
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        splices: list[Splice] = []
-        for slot, target in zip(self.slots, targets, strict=True):
-            if target != slot.unit.as_it_is:
-                splices += self._cues_of(slot, target)
-        return self.source.spliced(splices, self.name)
-
-    def _cues_of(self, slot: _CueSlot, target: Target) -> Iterator[Splice]:
+    def splices(self, slot: _CueSlot, unit: Unit, target: Target) -> Iterator[Splice]:
         """Divide a translation among the cues of a slot."""
         parts: list[Target] = [[]]
         for one in target:

@@ -5,7 +5,7 @@ https://www.gala-global.org/tmx-14b.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.formats.units.document import (
@@ -20,6 +20,7 @@ from dragoman.formats.units.document import (
 from dragoman.formats.units.inline import check_codes
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
 from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, put, replaced
+from dragoman.forms.languages import base
 
 _IDS = ("i",)
 _ROLES: dict[str, Role] = {"hi": "pair", "bpt": "begins", "ept": "ends"}
@@ -34,12 +35,6 @@ class _TmxEntry:
     """The language in ``texts`` of the text that is translated."""
     end: int
     indent: str
-
-    def language(self, wanted: str) -> str | None:
-        """The language of the entry that matches: en matches en-GB too."""
-        if wanted in self.texts:
-            return wanted
-        return next((one for one in self.texts if _base(one) == _base(wanted)), None)
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class TranslationMemory(Document):
     def between(self, source: str | None, target: str) -> TranslationMemory:
         chosen = []
         for one in self.entries:
-            own = one.language(source.lower()) if source else one.own
+            own = key_of(one.texts, source) if source else one.own
             if own and says_something(one.texts[own].unit.text):
                 chosen.append(replace(one, own=own))
         if source and not chosen and self.entries:
@@ -85,7 +80,7 @@ class TranslationMemory(Document):
                 f"{self.name} has no text in {source}: its languages are {languages}. Use a run "
                 "that translates from one of them"
             )
-        lacks = [one for one in chosen if one.language(target.lower()) is None]
+        lacks = [one for one in chosen if key_of(one.texts, target) is None]
         return replace(self, entries=lacks, source=source or self.source)
 
     @property
@@ -97,14 +92,18 @@ class TranslationMemory(Document):
         tag = f'<tuv xml:lang="{escaped(wanted.language)}"{made_by}>'
         new = []
         for one, target in zip(self.entries, targets, strict=True):
-            if one.language(wanted.language.lower()) is None:
+            if key_of(one.texts, wanted.language) is None:
                 text = one.texts[one.own].written(target, self.xml.written)
                 new.append(put(one.end, one.end, f"{one.indent}{tag}<seg>{text}</seg></tuv>"))
         return replaced(self.xml, new)
 
 
-def _base(language: str) -> str:
-    return language.replace("_", "-").partition("-")[0]
+def key_of(texts: Collection[str], language: str) -> str | None:
+    """The code of a language among those of some texts: en matches en-GB too."""
+    wanted = language.lower()
+    if wanted in texts:
+        return wanted
+    return next((one for one in texts if base(one) == base(wanted)), None)
 
 
 def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
@@ -130,8 +129,7 @@ def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
         at += 1
     if not found:
         return None
-    entry = _TmxEntry(found, source, end, indent)
-    return replace(entry, own=entry.language(source) or next(iter(found)))
+    return _TmxEntry(found, key_of(found, source) or next(iter(found)), end, indent)
 
 
 def _role(token: XmlToken) -> Role:

@@ -220,15 +220,14 @@ def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSe
     )
 
 
-def _mixed_unit(xml: Xml, number: int) -> MixedUnit:
+def _mixed_unit(xml: Xml, number: int, *, placeholders: bool = True) -> MixedUnit:
     inside = range(number + 1, xml.tokens[number].partner)
-    return mixed_unit(xml, inside, _role, _IDS, placeholders=True)
+    return mixed_unit(xml, inside, _role, _IDS, placeholders=placeholders)
 
 
 def _text(xml: Xml, number: int) -> str:
     """A text without its inline codes, but with its placeholders."""
-    inside = range(number + 1, xml.tokens[number].partner)
-    return mixed_unit(xml, inside, _role, _IDS).unit.text
+    return _mixed_unit(xml, number, placeholders=False).unit.text
 
 
 def _role(token: XmlToken) -> Role:

@@ -17,15 +17,13 @@ from typing import Any
 from dragoman.base.errors import DragomanError, install
 from dragoman.formats.units.document import (
     BadDocument,
-    Document,
-    OutputOptions,
     Splice,
     Target,
     Unit,
     check_pieces,
     says_something,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.encoding import TextDocument, decoded
 from dragoman.formats.units.inline import broken, check_codes, message_unit, written
 
 _MOST_NESTED = 200
@@ -52,13 +50,8 @@ class _YamlSlot:
     """The line ends of a paragraph of a block: the place of each, and what is written there."""
 
 
-@dataclass(frozen=True)
-class YamlMessages(Document):
+class YamlMessages(TextDocument[_YamlSlot]):
     """A file of YAML messages as a document."""
-
-    name: str
-    source: Encoded
-    slots: Sequence[_YamlSlot]
 
     @classmethod
     def read(cls, data: bytes, name: str) -> YamlMessages:
@@ -84,16 +77,8 @@ class YamlMessages(Document):
             raise BadDocument(f"{name}{line}: it is not valid YAML ({told})") from None
         return cls(name, source, slots)
 
-    @property
-    def units(self) -> Sequence[Unit]:
-        return [slot.unit for slot in self.slots]
-
-    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        splices = []
-        for slot, target in zip(self.slots, targets, strict=True):
-            if target != slot.unit.as_it_is:
-                splices.append(Splice(slot.begin, slot.end, _written(slot, target)))
-        return self.source.spliced(splices, self.name)
+    def splices(self, slot: _YamlSlot, unit: Unit, target: Target) -> Iterator[Splice]:
+        yield Splice(slot.begin, slot.end, _written(slot, target))
 
 
 def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:

@@ -11,7 +11,6 @@ both, and 1 for a crowd: a region of several objects, from which nothing is lear
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -97,8 +96,3 @@ def _fields(box: Box) -> list[object]:
 def _short(number: float) -> float:
     """Return a whole number without its point, others to a hundredth of a pixel."""
     return int(number) if number == int(number) else round(number, 2)
-
-
-def labels_of(scenes: Iterable[Scene]) -> list[str]:
-    """Return all labels of the scenes, sorted."""
-    return sorted({box.label for scene in scenes for box in scene.single})

@@ -118,8 +118,7 @@ def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
     entities are one character; None if more differs."""
     spelt, owners = bytearray(), list[int]()
     for number, piece in enumerate(pieces):
-        byte = BYTE.match(piece)
-        data = bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
+        data = _bytes_of(piece)
         spelt += data
         owners += [number] * len(data)
     try:
@@ -194,11 +193,12 @@ def _is_mark(piece: str) -> bool:
 def _spell(pieces: Sequence[str]) -> str:
     """Return the text that tokens spell. Bytes of one character are decoded together; bytes that
     form no character are left out."""
-    spelt = bytearray()
-    for piece in pieces:
-        byte = BYTE.match(piece)
-        spelt += bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
-    return spelt.decode("utf-8", "ignore").replace("\n", " ")
+    return b"".join(map(_bytes_of, pieces)).decode("utf-8", "ignore").replace("\n", " ")
+
+
+def _bytes_of(piece: str) -> bytes:
+    byte = BYTE.match(piece)
+    return bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
 
 
 def _with_text(words: list[ShownWord]) -> list[ShownWord]:

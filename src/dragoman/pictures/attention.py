@@ -145,8 +145,6 @@ def _words(
                 f' width="{room:.1f}" height="24" rx="5" fill-opacity="{weight:.3g}"/>'
             )
             kind = "on" if weight > _TURNS_LIGHT else "ink"
-        parts.append(
-            f'<text class="{kind}" x="{x:.1f}" y="{y + 1:.1f}" text-anchor="middle"'
-            f' style="font-size:{size}px">{escape(label)}</text>'
-        )
+        style = f' style="font-size:{size}px"'
+        parts.append(text_svg(label, x, y + 1, kind, "middle", style))
     return parts

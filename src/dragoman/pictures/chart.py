@@ -64,9 +64,7 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, last: bo
     series = [one for one in series if one.x and (not chart.log_y or min(one.low) > 0)]
     parts = [f'<text class="ink" x="4" y="16">{escape(chart.title)}</text>']
     if not series:
-        parts.append(
-            f'<text class="small muted" x="4" y="{height / 2:.0f}">nothing recorded</text>'
-        )
+        parts.append(text_svg("nothing recorded", 4, height / 2, "small muted"))
         return svg("".join(parts), width, height, escape(chart.title), alone=False)
     legend, rows = _legend(series, width, last=last and not chart.points, points=chart.points)
     more = _ROW * (rows - 1)
@@ -180,10 +178,7 @@ def _grid(chart: Chart, across: Scale, upward: Scale, width: float, height: floa
     middle = (width - _RIGHT + _LEFT) / 2
     parts.append(text_svg(chart.x_label, middle, height - 4, "small muted", "middle"))
     if chart.y_label:
-        parts.append(
-            f'<text class="small muted" x="{width - _RIGHT:.1f}" y="16" text-anchor="end">'
-            f"{escape(chart.y_label)}</text>"
-        )
+        parts.append(text_svg(chart.y_label, width - _RIGHT, 16, "small muted", "end"))
     return parts
 
 
@@ -252,8 +247,7 @@ def _legend(
         mark = f'<path class="line s{ink}" d="M{x:.1f} {y:.0f}h14" stroke-width="2"{_dash(i)}/>'
         if points:
             mark = f'<circle class="f{ink}" cx="{x + 9:.1f}" cy="{y:.0f}" r="4"/>'
-        place = f'x="{x + 18:.1f}" y="{y + 4:.0f}"'
-        parts.append(f'{mark}<text class="small muted" {place}>{escape(text)}</text>')
+        parts.append(mark + text_svg(text, x + 18, y + 4, "small muted"))
         x += wide + 14
     return "".join(parts), row + 1
 

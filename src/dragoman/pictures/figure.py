@@ -29,7 +29,7 @@ import numpy as np
 from dragoman.base.atomic import replacing_file, write_text
 from dragoman.base.errors import DragomanError, install
 from dragoman.pictures.labels import escape
-from dragoman.pictures.theme import FONT_SIZE, LIGHT, svg
+from dragoman.pictures.theme import FONT_SIZE, LIGHT, classes, svg
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -140,17 +140,7 @@ _DOTS_PER_INCH = 130
 _POINT = 72 / _PIXELS_PER_INCH
 """The size of a pixel in points."""
 _FONTS = ("Noto Sans", "DejaVu Sans", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic")
-_CLASSES = {
-    "muted": {"fill": LIGHT.muted},
-    "on": {"fill": LIGHT.paper},
-    "rule": {"stroke": LIGHT.rule},
-    "axis": {"stroke": LIGHT.muted},
-    "halo": {"stroke": LIGHT.paper},
-    "line": {"fill": "none"},
-    "small": {"font-size": "11px"},
-    **{f"f{i}": {"fill": colour} for i, colour in enumerate(LIGHT.series)},
-    **{f"s{i}": {"stroke": colour} for i, colour in enumerate(LIGHT.series)},
-}
+_CLASSES = classes(LIGHT) | {"line": {"fill": "none"}, "small": {"font-size": "11px"}}
 """The style of each class, as in ``theme.SVG_STYLE``."""
 _PLAIN = {"fill": LIGHT.ink, "stroke": "none", "font-size": f"{FONT_SIZE}px"}
 

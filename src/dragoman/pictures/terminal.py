@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
@@ -79,12 +79,7 @@ def hops_text(hops: Hops, width: int = 100) -> Text:
 def _fit(label: str) -> str:
     if cell_len(label) <= _MAX_LABEL_WIDTH:
         return label
-    kept = ""
-    for character in label:
-        if cell_len(kept + character) >= _MAX_LABEL_WIDTH:
-            break
-        kept += character
-    return kept + "…"
+    return set_cell_size(label, _MAX_LABEL_WIDTH - 1).rstrip() + "…"
 
 
 def _column_width(label: str) -> int:

@@ -54,20 +54,25 @@ def variables(theme: Theme) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in named.items())
 
 
+def classes(theme: Theme) -> dict[str, dict[str, str]]:
+    """The colour of each class that pictures use, without variables, which not every SVG reader
+    knows."""
+    return {
+        "paper": {"fill": theme.paper},
+        "muted": {"fill": theme.muted},
+        "rule": {"stroke": theme.rule},
+        "axis": {"stroke": theme.muted},
+        "on": {"fill": theme.paper},
+        "halo": {"stroke": theme.paper},
+        **{f"f{i}": {"fill": colour} for i, colour in enumerate(theme.series)},
+        **{f"s{i}": {"stroke": colour} for i, colour in enumerate(theme.series)},
+    }
+
+
 def _rules(theme: Theme) -> str:
-    """The classes that pictures use, in plain colours: not every SVG reader knows variables."""
-    rules = [
-        f".paper{{fill:{theme.paper}}}",
-        f"text{{fill:{theme.ink}}}",
-        f".muted{{fill:{theme.muted}}}",
-        f".rule{{stroke:{theme.rule}}}",
-        f".axis{{stroke:{theme.muted}}}",
-        f".on{{fill:{theme.paper}}}",
-        f".halo{{stroke:{theme.paper}}}",
-    ]
-    for i, colour in enumerate(theme.series):
-        rules.append(f".f{i}{{fill:{colour}}}.s{i}{{stroke:{colour}}}")
-    return "".join(rules)
+    rules = {"text": {"fill": theme.ink}}
+    rules |= {f".{name}": style for name, style in classes(theme).items()}
+    return "".join(f"{what}{{{k}:{v}}}" for what, style in rules.items() for k, v in style.items())
 
 
 SVG_STYLE = (

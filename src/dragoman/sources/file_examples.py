@@ -16,7 +16,7 @@ import re
 import shlex
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,9 @@ from dragoman.sources.shared.files import (
     is_zip,
     names_in,
     place_of,
+    reading,
     shown_in,
-    unusable,
+    version_of,
 )
 from dragoman.sources.shared.rows_form import RowsForm
 from dragoman.sources.shared.settings import SourceSettings
@@ -105,15 +106,13 @@ def passed_over(root: Path) -> str:
 def check_undivided(root: Path) -> None:
     """Raise ``DataError`` for a folder that comes divided: its subfolders are parts with folders
     of labels. The message has the command that names the parts."""
-    try:
+    with reading(root):
         inside = sorted(one for one in root.iterdir() if one.is_dir() and one.name[0] not in "._")
         options = [_SIDES.get(one.name.lower()) for one in inside]
         if "" not in options or None in options or len({*options}) < max(2, len(inside)):
             return
         if not all(any(one.is_dir() for one in part.iterdir()) for part in inside):
             return
-    except OSError as error:
-        raise unusable(root, error) from error
     parts = sorted(zip(map(str, options), inside, strict=True))
     command = " ".join(f"{option} {shlex.quote(str(part))}".strip() for option, part in parts)
     raise DataError(
@@ -129,22 +128,13 @@ def read_folders(root: Path) -> Iterator[Pair]:
     if is_zip(root):
         yield from _read_zipped(root)
         return
-    number = 0
-    try:
+    with reading(root):
         is_folder = stat.S_ISDIR(root.stat().st_mode)
-    except (OSError, ValueError) as error:
-        raise unusable(root, error) from error
     if not is_folder:
         raise DataError(f"{root} is a file. Give a folder that has a folder for each label")
-    for file in files_in(root):
-        inside = checked(file).relative_to(root).parts
-        if len(inside) < 2:
-            raise DataError(
-                f"{file} is next to the folders of labels. Put each file into a folder with the "
-                "name of its label"
-            )
-        number += 1
-        yield Pair(number, str(file), _compose(inside[0]))
+    number = 0
+    for number, file in enumerate(files_in(root), 1):
+        yield _labelled(number, str(file), checked(file).relative_to(root).parts)
     if not number:
         raise DataError(
             f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
@@ -164,13 +154,19 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
     around = {inside[0] for _, inside in shown}
     start = int(len(around) == 1 and min(len(inside) for _, inside in shown) > 2)
     for number, (name, inside) in enumerate(shown, 1):
-        if len(inside) < start + 2:
-            raise DataError(
-                f"{archive}#{name} is next to the folders of labels. Put each file into a folder "
-                "with the name of its label"
-            )
         checked(Path(f"{archive}#{name}"))
-        yield Pair(number, f"{archive}#{name}", _compose(inside[start]))
+        yield _labelled(number, f"{archive}#{name}", inside[start:])
+
+
+def _labelled(number: int, name: str, inside: Sequence[str]) -> Pair:
+    """Return the pair of a file. ``inside``: the folder with the name of its label, and the path
+    from there."""
+    if len(inside) < 2:
+        raise DataError(
+            f"{name} is next to the folders of labels. Put each file into a folder with the name "
+            "of its label"
+        )
+    return Pair(number, name, _compose(inside[0]))
 
 
 def _compose(name: str) -> str:
@@ -217,17 +213,13 @@ def content_of(raw: str) -> str:
     path, _, place = raw.rpartition("#")
     if is_idx(path) and place.isascii() and place.isdecimal() and not os.path.isfile(raw):
         return hashlib.blake2b(picture_at(raw).tobytes(), digest_size=16).hexdigest()
-    try:
-        about = place_of(raw)[0].stat()
-        return _hash_of(raw, about.st_mtime_ns, about.st_size)
-    except (OSError, ValueError) as error:
-        raise unusable(raw, error) from error
+    return _hash_of(raw, *version_of(place_of(raw)[0], raw))
 
 
 @lru_cache(maxsize=_KEPT)
 def _hash_of(raw: str, changed: int, size: int) -> str:
     """``changed`` and ``size`` keep a replaced file from being found in the cache."""
-    with file_of(raw).open("rb") as file:
+    with reading(raw), file_of(raw).open("rb") as file:
         return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 

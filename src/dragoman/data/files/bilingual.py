@@ -23,6 +23,7 @@ from dragoman.base.wording import plural, shortened
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.files.lines import decode_lines
 from dragoman.formats.po import MessageCatalogue
+from dragoman.formats.tmx import key_of
 from dragoman.formats.units.document import teaches
 from dragoman.formats.xliff import Xliff
 from dragoman.forms.form import Pair
@@ -162,9 +163,9 @@ class _Memory:
             self._take()
 
     def _take(self) -> None:
-        source = _of(self._entry, self._source or self._own_source())
+        source = key_of(self._entry, self._source or self._own_source())
         others = [name for name in self._entry if name != source]
-        target = _of(self._entry, self._target) if self._target else next(iter(others), None)
+        target = key_of(self._entry, self._target) if self._target else next(iter(others), None)
         if source is None or target is None:
             return
         pair = base(source), base(target)
@@ -182,15 +183,7 @@ class _Memory:
         """Return the language of the source: of the header, the first entry, or the first text."""
         known = (self._header, *(self.languages or ())[:1])
         own = next(iter(self._entry), "")
-        return next((one for one in known if _of(self._entry, one) is not None), own)
-
-
-def _of(entry: dict[str, str], language: str) -> str | None:
-    """Return the key of a language in an entry, where en matches en-GB too."""
-    wanted = language.lower()
-    if wanted in entry:
-        return wanted
-    return next((name for name in entry if base(name) == base(wanted)), None)
+        return next((one for one in known if key_of(self._entry, one) is not None), own)
 
 
 def _on_one_line(text: str) -> str:

@@ -44,7 +44,7 @@ from dragoman.sources.frames.spoken import read_spoken
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
-from dragoman.sources.shared.files import is_zip, listed, unusable
+from dragoman.sources.shared.files import is_zip, listed, shown_in, unusable
 
 _GZIP = b"\x1f\x8b"
 
@@ -70,8 +70,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
 
 
 def _read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
-    if corpus.by is not None:
-        return _read_alone(Path(corpus.source), corpus.by, corpus.section)
+    if (by := corpus.layout.by) is not None:
+        return _read_alone(Path(corpus.source), by, corpus.section)
     match format_of(corpus):
         case "lines":
             assert corpus.target is not None
@@ -133,7 +133,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         for line in read_lines(corpus.links):
             digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
     how: list[str | int] = [format_of(corpus), corpus.source_key, corpus.target_key]
-    if corpus.is_alone and corpus.section != SECTION:
+    if corpus.layout.by is not None and corpus.section != SECTION:
         how.append(corpus.section)
     if (corpus.source_column, corpus.target_column) != (1, 2):
         how += [corpus.source_column, corpus.target_column]
@@ -153,13 +153,7 @@ def files_of(name: str | None) -> list[Path]:
     path = Path(name)
     if not path.is_dir():
         return [path]
-    found = [
-        one
-        for one in sorted(path.rglob("*"))
-        if one.is_file()
-        and one.stat().st_size
-        and not any(part.startswith(".") for part in one.relative_to(path).parts)
-    ]
+    found = [one for one in sorted(shown_in(path)) if one.is_file() and one.stat().st_size]
     if not found:
         raise DataError(f"the folder {path} has no file with any content")
     return found

@@ -143,7 +143,7 @@ class CorpusSettings(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        layout = self._layout
+        layout = self.layout
         if self.target is not None and self.format != "auto" and not layout.second:
             raise ValueError(f"format {self.format} is a single file. Leave out target")
         if self.target is None and layout.second:
@@ -171,14 +171,14 @@ class CorpusSettings(Settings):
         if sum(one is not None for one in told) > 1:
             raise ValueError("give one of group_column, group_key and group_pattern")
         by_name = format_by_name(self.source) if self.format == "auto" else None
-        layout = LAYOUTS[by_name] if by_name else self._layout
+        layout = LAYOUTS[by_name] if by_name else self.layout
         for name, files in _GROUPS.items():
             fits = name in layout.groups and self.target is None
             if getattr(self, name) is not None and not fits:
                 raise ValueError(f"{name} is only for {files}, not for {self.name}. Leave it out")
 
     @property
-    def _layout(self) -> Layout:
+    def layout(self) -> Layout:
         """The layout of the format; an empty one for "auto"."""
         return LAYOUTS.get(self.format, Layout())
 
@@ -201,25 +201,15 @@ class CorpusSettings(Settings):
         return (None, None) if keys == ("source", "target") else keys
 
     @property
-    def by(self) -> By | None:
-        """The end of a single text; None if the examples have two sides."""
-        return self._layout.by
-
-    @property
-    def task(self) -> str | None:
-        """The only task that learns from the format, if there is only one."""
-        return self._layout.task
-
-    @property
     def names_files(self) -> bool:
         """True if the sources of the examples are files, such as recordings or pictures."""
-        return self._layout.are_files or self.holds != "text" or is_idx(self.source)
+        return self.layout.are_files or self.holds != "text" or is_idx(self.source)
 
     @property
     def lists_files(self) -> bool:
         """True if the corpus is a list that names a file in each line."""
         return self.holds in ("files", "captions") and not (
-            self._layout.are_files or is_idx(self.source)
+            self.layout.are_files or is_idx(self.source)
         )
 
     @property
@@ -229,11 +219,6 @@ class CorpusSettings(Settings):
             if (value := getattr(self, name)) is not None:
                 return f"{name} = {value}"
         return None
-
-    @property
-    def is_alone(self) -> bool:
-        """True if the examples are single texts, with one side."""
-        return self._layout.by is not None
 
     @property
     def name(self) -> str:

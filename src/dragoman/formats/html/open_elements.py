@@ -169,7 +169,7 @@ class OpenElements:
         elif name == "head":
             self._leave_head()
         elif name not in ("body", "html"):
-            self._end_other(name)
+            self._end_open({name})
 
     # ---- inside
 
@@ -179,13 +179,11 @@ class OpenElements:
 
     def _end_before(self, name: str) -> None:
         """End elements that cannot contain one of this name, and reopen formatting elements."""
-        if name == "li":
-            self._end_item({"li"})
-        elif name in ("dd", "dt"):
-            self._end_item({"dd", "dt"})
+        if name in ("li", "dd", "dt"):
+            self._end_open({"li"} if name == "li" else {"dd", "dt"}, ("address", "div", "p"))
         if name in ENDS_P:
             self._pop_to({"p"}, {*SCOPE, "button"})
-        top = self._stack[-1].name if self._stack else ""
+        top = self._current
         if name in HEADINGS and top in HEADINGS:
             self._stack.pop()
         elif name in ("option", "optgroup"):
@@ -211,13 +209,15 @@ class OpenElements:
     def _current(self) -> str:
         return self._stack[-1].name if self._stack else ""
 
-    def _end_item(self, names: set[str]) -> None:
+    def _end_open(self, names: Collection[str], across: Collection[str] = ()) -> None:
+        """End the innermost of ``names``, unless a special element, other than those of ``across``,
+        is in between."""
         for place in range(len(self._stack) - 1, -1, -1):
             one = self._stack[place]
-            if one.name in names:
+            if one.name in names and not one.foreign:
                 self._close_from(place)
                 return
-            if one.special and one.name not in ("address", "div", "p"):
+            if one.special and one.name not in across:
                 return
 
     def _part_of_table(self, name: str) -> bool:
@@ -274,29 +274,19 @@ class OpenElements:
             self._stack[place] = replace(self._stack[place], name="")
             self._close_from(len(self._stack))
 
-    def _end_other(self, name: str) -> None:
-        for place in range(len(self._stack) - 1, -1, -1):
-            one = self._stack[place]
-            if one.name == name and not one.foreign:
-                self._close_from(place)
-                return
-            if one.special:
-                return
-
     def _formatting_of(self, name: str) -> Element | None:
         """The last formatting element of a name since the cell began."""
-        for one in reversed(self._formatting):
-            if one is None:
-                return None
-            if one.name == name:
-                return one
-        return None
+        return next((one for one in self._since_cell() if one.name == name), None)
+
+    def _since_cell(self) -> list[Element]:
+        """The formatting elements since the cell began, the last one first."""
+        since = [*reversed(self._formatting), None]
+        return [one for one in since[: since.index(None)] if one is not None]
 
     def _goes_on(self, element: Element) -> None:
         """Add a formatting element; of equal ones only the last three are kept ("Noah's Ark")."""
-        since = self._formatting[::-1]
-        since = since[: since.index(None)] if None in since else since
-        equal = [one for one in since if one and one.written == element.written]
+        since = self._since_cell()
+        equal = [one for one in since if one.written == element.written]
         if len(equal) >= 3:
             self._formatting.remove(equal[2])
         elif len(since) >= MAX_OPEN:
@@ -331,7 +321,7 @@ class OpenElements:
         for _ in range(8):
             element = self._formatting_of(name)
             if element is None:
-                self._end_other(name)
+                self._end_open({name})
                 return
             if element not in self._stack:
                 self._formatting.remove(element)

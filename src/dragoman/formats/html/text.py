@@ -107,22 +107,14 @@ class HtmlDocument:
             self._parts.append(len(self.texts))
             if behind < len(last):
                 self._parts.append(_Part("text", last[behind:]))
-            self._written[len(self.texts)] = _cut_at_edges(inner, before, behind)
+            cut = [*inner]  # without the space around it
+            cut[-1] = replace(cut[-1], written=cut[-1].written[:behind])
+            cut[0] = replace(cut[0], written=cut[0].written[before:])
+            self._written[len(self.texts)] = cut
             self.texts.append(_running(inner))
         else:  # marks and symbols are the same in every language
             self._parts += inner
         self._parts += gathered[end:]
-
-
-def _cut_at_edges(parts: Sequence[_Part], before: int, behind: int) -> list[_Part]:
-    """The parts without the space around them: the first begins at ``before``, the last ends at
-    ``behind``."""
-    cut = list(parts)
-    if behind < len(cut[-1].written):
-        cut[-1] = replace(cut[-1], written=cut[-1].written[:behind])
-    if before:
-        cut[0] = replace(cut[0], written=cut[0].written[before:])
-    return cut
 
 
 def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
@@ -153,8 +145,8 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
                 elements.end(token.name)
                 opened = None
             if opened and not opened.foreign:
-                raw = reader.rest() if token.name == "plaintext" else None
-                raw = reader.raw(token.name) if token.name in RAW else raw
+                is_raw = token.name in RAW or token.name == "plaintext"
+                raw = reader.raw(token.name) if is_raw else None
         elif token.kind == "end":
             elements.end(token.name)
         translates = elements.translates(NEVER)

@@ -100,16 +100,14 @@ class Reader:
         return HtmlToken("end" if tag[1] else "start", tag[0], _lower(tag[2]), closes_itself)
 
     def raw(self, name: str) -> HtmlToken | None:
-        """The content of an element of ``RAW`` after its start tag, or None if it is empty."""
+        """The content of an element of ``RAW`` after its start tag, or None if it is empty; of
+        plaintext, which never ends, the rest of the document."""
         end = _script_end(self._source, self._place) if name == "script" else self._raw_end(name)
         return self._take("text", end) if end > self._place else None
 
-    def rest(self) -> HtmlToken | None:
-        """The rest of the document as text, or None if it is empty."""
-        end = len(self._source)
-        return self._take("text", end) if end > self._place else None
-
     def _raw_end(self, name: str) -> int:
+        if name == "plaintext":
+            return len(self._source)
         close = re.compile(rf"</{name}(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
         found = close.search(self._source, self._place)
         return found.start() if found else len(self._source)

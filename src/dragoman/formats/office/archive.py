@@ -9,7 +9,6 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,12 +64,6 @@ class Archive:
         if end > central:
             raise BadDocument(f"{name} is a damaged or cut off archive")
         return cls(name, data, {one.filename: one for one in found}, central)
-
-    def signature_notes(self, begin: str) -> Sequence[str]:
-        """A note if a member whose name begins with ``begin`` signs the document."""
-        if any(one.lower().startswith(begin) for one in self.members):
-            return [f"{self.name} is signed. The signature of the translation is invalid"]
-        return ()
 
     @cached_property
     def _opened(self) -> zipfile.ZipFile:

@@ -19,7 +19,6 @@ from dragoman.formats.units.document import (
     BadDocument,
     OutputOptions,
     SaidLanguage,
-    Splice,
     Target,
     Unit,
 )
@@ -81,7 +80,7 @@ class OfficePart:
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
         bidi, prefix = wanted.from_right and self.is_word, self.prefix
-        replacements = [put(*splice) for splice in _bidi_paragraphs(self)] if bidi else []
+        replacements = _bidi_paragraphs(self) if bidi else []
         for one, target in zip(self.runs, targets, strict=True):
             if bidi and one.text == f"{prefix}t":
                 own = _in_font(one, lambda font: _bidi_font(font, prefix))
@@ -251,9 +250,9 @@ def _bidi_font(font: str, prefix: str) -> str:
     return f"{font[: place.start()]}<{prefix}rtl/>{font[place.start() :]}"
 
 
-def _bidi_paragraphs(part: OfficePart) -> list[Splice]:
+def _bidi_paragraphs(part: OfficePart) -> list[Replacement]:
     """The insertions that set each paragraph with text from right to left."""
-    tokens, splices = part.xml.tokens, []
+    tokens, found = part.xml.tokens, list[Replacement]()
     bidi = f"<{part.prefix}bidi/>"
     properties = f"<{part.prefix}pPr>{bidi}</{part.prefix}pPr>"
     paragraph = f"<{part.prefix}p".encode()  # but not a paragraph of a drawing
@@ -270,18 +269,18 @@ def _bidi_paragraphs(part: OfficePart) -> list[Splice]:
             continue
         first = next(part.xml.children(number), -1)
         if first < 0 or tokens[first].name != "pPr":
-            splices.append(Splice(token.end, token.end, properties))
+            found.append(put(token.end, token.end, properties))
             continue
         inner = list(part.xml.children(first))
         if any(tokens[n].name == "bidi" for n in inner):
             continue
         if part.xml.is_empty(first):
             end = tokens[tokens[first].partner].end
-            splices.append(Splice(tokens[first].begin, end, properties))
+            found.append(put(tokens[first].begin, end, properties))
             continue
         behind = next((n for n in inner if tokens[n].name in _BEHIND_BIDI), tokens[first].partner)
-        splices.append(Splice(tokens[behind].begin, tokens[behind].begin, bidi))
-    return splices
+        found.append(put(tokens[behind].begin, tokens[behind].begin, bidi))
+    return found
 
 
 def _any_between(places: list[int], begin: int, end: int) -> bool:

@@ -72,7 +72,9 @@ class PackedDocument(Document, Generic[Part]):
 
     @property
     def notes(self) -> Sequence[str]:
-        return self.archive.signature_notes(self.signed_by)
+        if any(one.lower().startswith(self.signed_by) for one in self.archive.members):
+            return [f"{self.name} is signed. The signature of the translation is invalid"]
+        return ()
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         return self.archive.replaced(self.joined(targets, wanted))

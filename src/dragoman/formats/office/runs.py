@@ -49,12 +49,6 @@ class Atom:
     """The number of the start tag of the wrapper."""
 
 
-def atoms_of(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
-    """The parts of the paragraph that begins with token ``first``. ``kept``: the numbers of the
-    start tags of texts that are not translated."""
-    return _merge(_atoms(xml, first, kept))
-
-
 def _atoms(xml: Xml, first: int, kept: set[int]) -> Iterator[Atom]:
     tokens = xml.tokens
     at, last = first + 1, tokens[first].partner
@@ -201,7 +195,7 @@ def units_in(xml: Xml, first: int, kept: set[int]) -> Iterator[RunUnit]:
     """The units of the paragraph that begins with token ``first``. ``kept``: the numbers of the
     start tags of texts that are not translated."""
     segment: list[Atom] = []
-    for atom in atoms_of(xml, first, kept):
+    for atom in _merge(_atoms(xml, first, kept)):
         if atom.kind == "break":
             yield from _unit(xml, segment)
             segment = []

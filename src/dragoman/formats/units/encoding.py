@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from dragoman.formats.units.document import BadDocument, Splice, line_of, spliced
+from dragoman.formats.units.document import (
+    BadDocument,
+    Document,
+    OutputOptions,
+    Splice,
+    Target,
+    Unit,
+    line_of,
+    spliced,
+)
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -62,6 +73,39 @@ class Encoded:
                 f"{name} is in {self.encoding}, which has no {character!r} (line "
                 f"{line_of(text, error.start)} of the translation). Save it as UTF-8 first"
             ) from None
+
+
+class _HasUnit(Protocol):
+    @property
+    def unit(self) -> Unit: ...
+
+
+Slot = TypeVar("Slot", bound=_HasUnit)
+
+
+@dataclass(frozen=True)
+class TextDocument(Document, Generic[Slot]):
+    """A text file whose units are replaced in their places."""
+
+    name: str
+    source: Encoded
+    slots: Sequence[Slot]
+    """The units that are translated, with their places."""
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [slot.unit for slot in self.slots]
+
+    def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
+        splices: list[Splice] = []
+        for slot, unit, target in zip(self.slots, self.units, targets, strict=True):
+            if target != unit.as_it_is:
+                splices += self.splices(slot, unit, target)
+        return self.source.spliced(splices, self.name)
+
+    @abstractmethod
+    def splices(self, slot: Slot, unit: Unit, target: Target) -> Iterable[Splice]:
+        """Yield the replacements that write a translation of one of the slots."""
 
 
 def decoded(data: bytes, name: str, declared: str | None = None) -> Encoded:

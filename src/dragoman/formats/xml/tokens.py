@@ -15,7 +15,7 @@ from sys import intern
 from typing import NamedTuple, TypeAlias
 from xml.parsers import expat
 
-from dragoman.formats.units.document import BadDocument, Splice, line_of
+from dragoman.formats.units.document import BadDocument, line_of
 from dragoman.formats.units.encoding import Encoded, decoded
 
 _DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
@@ -105,18 +105,6 @@ class Xml:
 
     def line(self, place: int) -> int:
         return line_of(self.data, place)
-
-    def spliced(self, splices: list[Splice]) -> bytes:
-        """The file with some of its spans replaced, in its own encoding."""
-        if not splices:
-            return self.source.mark + self.source.text.encode(self.source.encoding)
-        written, end = [], 0
-        for one in sorted(splices, key=lambda one: (one.begin, one.end)):
-            assert one.begin >= end, "spans of a document do not overlap"
-            written += [self.data[end : one.begin], one.written.encode("utf-8", "replace")]
-            end = one.end
-        text = b"".join([*written, self.data[end:]]).decode()
-        return self.source.back(text, self.name, references=True)
 
 
 def local(name: str) -> str:
@@ -234,10 +222,8 @@ def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
                 at = one.end
         return "".join(out) + xml.written(at, end)
 
-    if not every:
-        return xml.spliced([])
-    length = len(xml.data)
-    return xml.spliced([Splice(0, length, rendered(0, length))])
+    text = rendered(0, len(xml.data)) if every else xml.source.text
+    return xml.source.back(text, xml.name, references=True)
 
 
 def put(begin: int, end: int, text: str) -> Replacement:

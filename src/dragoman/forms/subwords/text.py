@@ -288,21 +288,12 @@ class Text:
 
     def _pieces_for_sampling(self) -> Pieces:
         processor = self._processor
-        has_bytes = any(map(processor.is_byte, range(self.size)))
-        ids = {
-            processor.id_to_piece(i): i
-            for i in range(self.size)
-            if not (
-                processor.is_control(i)
-                or processor.is_unknown(i)
-                or processor.is_byte(i)
-                or processor.is_unused(i)
-            )
-        }
+        texts = np.flatnonzero(self.ordinary & ~self.bytes).tolist()
+        ids = {processor.id_to_piece(i): i for i in texts if not processor.is_unused(i)}
         return Pieces(
             scores={piece: processor.get_score(i) for piece, i in ids.items()},
             ids=ids,
-            bytes=self._byte_ids if has_bytes else None,
+            bytes=self._byte_ids if self.bytes.any() else None,
             unknown=self.unknown,
             whole=self.settings.user_symbols,
         )

@@ -164,7 +164,7 @@ class Spec(Task):
 
     def check_corpus(self, corpus: CorpusSettings) -> None:
         """Check that a corpus has the sides of the task's examples. Errors: ``ValueError``."""
-        if corpus.is_alone != (len(self.sides) == 1):
+        if (corpus.layout.by is not None) != (len(self.sides) == 1):
             alone = "text, documents or file"
             raise ValueError(
                 f"{corpus.name}: a {self.called} learns only from texts. Set format = {alone}"
@@ -189,9 +189,9 @@ class Spec(Task):
         only, holds = self.only_format
         if only and corpus.format != only:
             raise ValueError(f"{corpus.name}: a {self.called} needs {holds}. Set format {only}")
-        if corpus.task not in (None, self.name):
+        if corpus.layout.task not in (None, self.name):
             raise ValueError(
-                f"{corpus.name}: format {corpus.format} is for {corpus.task}, not for a "
+                f"{corpus.name}: format {corpus.format} is for {corpus.layout.task}, not for a "
                 f"{self.called}"
             )
 

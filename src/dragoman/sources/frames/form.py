@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.sources.frames.log_mel import LogMel, normalised
+from dragoman.sources.frames.log_mel import LogMel
 from dragoman.sources.frames.recording_file import Recording, called, library
 from dragoman.sources.frames.recordings import Floats, blocks_of, costly_seconds, samples_of
 from dragoman.sources.frames.settings import COEFFICIENTS, FramesSource
-from dragoman.sources.shared.files import File, unusable
+from dragoman.sources.shared.files import File, reading
 from dragoman.sources.shared.rows_form import Cells, Extent, Rows, RowsForm, check_count, low
 
 FEATURE_FILE = ".mfc"
@@ -31,11 +31,8 @@ _LARGEST = 50 << 20
 def read_features(path: Path) -> Floats:
     """Return (T, 13) of a feature file of Sphinx, which has the number of floats and the floats,
     in either byte order. Errors: ``DataError`` for a file that is missing or damaged."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise unusable(path, error) from error
+    with reading(path), path.open("rb") as file:
+        content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise DataError(f"{path} has more than the {_LARGEST:,} bytes that are allowed. Split it")
     count = (len(content) - 4) // 4
@@ -105,10 +102,10 @@ class FramesForm(RowsForm):
 
     def rows(self, raw: str) -> Rows:
         if not raw.endswith(FEATURE_FILE):
-            return _last(self._of_recording(raw))
+            return _last(self.in_turns(raw))
         if self.settings.features != "mfcc":
             raise DataError(f'{raw} is a feature file. Use it with source.features = "mfcc"')
-        return low(self._normalise([read_features(Path(raw))]))
+        return low(self._features.normalised([read_features(Path(raw))]))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
         """Return (T, F) of samples at the model's rate, block by block. ``name`` is for
@@ -121,13 +118,10 @@ class FramesForm(RowsForm):
     def extent(self, file: File) -> Extent:
         return Extent(seconds=costly_seconds(file))
 
-    def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
-        return self._of_recording(file, most)
-
-    def _of_recording(self, raw: Recording, most: int | None = None) -> Iterator[Rows | None]:
-        rate, name = self.settings.rate, called(raw)
-        check_count(name, self._features.frames(samples_of(raw, rate)), "frames", most)
-        yield from self._of_blocks(blocks_of(raw, rate), name, most)
+    def in_turns(self, file: Recording, most: int | None = None) -> Iterator[Rows | None]:
+        rate, name = self.settings.rate, called(file)
+        check_count(name, self._features.frames(samples_of(file, rate)), "frames", most)
+        yield from self._of_blocks(blocks_of(file, rate), name, most)
 
     def _of_blocks(
         self, blocks: Iterable[Floats], name: str, most: int | None = None
@@ -141,11 +135,7 @@ class FramesForm(RowsForm):
             count += len(part)  # there may be more than the header says
             check_count(name, count, "frames", most)
             yield None
-        yield low(self._normalise(parts))
-
-    def _normalise(self, parts: Sequence[Floats]) -> Floats:
-        axis = 0 if self.settings.normalise == "bands" else None
-        return normalised(np.concatenate(parts), axis)
+        yield low(self._features.normalised(parts))
 
     def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
         """Return a picture with time from left to right and low sounds at the bottom; louder is

@@ -16,7 +16,7 @@ Shapes: N samples, T frames, F bands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,17 +55,9 @@ class LogMel:
         """Return T for this many samples: whole frames, and at least one."""
         return 1 + max(0, samples - self.window) // self.hop
 
-    def __call__(self, blocks: Iterable[Floats]) -> Floats:
-        """Return the normalised (T, F) of a recording in blocks of samples from -1 to 1."""
-        return normalised(self.energies(blocks), self._axis)
-
-    def energies(self, blocks: Iterable[Floats]) -> Floats:
-        """Return (T, F) logarithms of energies, not normalised. A recording that is shorter than
-        a frame is padded with zeros."""
-        return np.concatenate(list(self.parts(blocks)))
-
     def parts(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
-        """Yield what ``energies`` returns, as each block completes it."""
+        """Yield (T, F) logarithms of energies, not normalised, of a recording in blocks of samples
+        from -1 to 1. A recording that is shorter than a frame is padded with zeros."""
         loud = (block * np.float32(_FULL_SCALE) for block in blocks)
         return map(self._some, frames_in_turns(loud, self.window, self.hop))
 
@@ -79,6 +71,15 @@ class LogMel:
         energies = power.astype(np.float32) @ self._filters
         logarithms: Floats = np.log(np.maximum(energies, _FLOOR))
         return logarithms
+
+    def normalised(self, parts: Sequence[Floats]) -> Floats:
+        """Return the (T, F) of a whole recording with each band normalised to mean 0 and standard
+        deviation 1, or all bands together."""
+        energies = np.concatenate(parts)
+        spread = np.asarray(energies.std(axis=self._axis))
+        scaled = (energies - energies.mean(axis=self._axis)) / np.where(spread < _STILL, 1, spread)
+        found: Floats = scaled.astype(np.float32)
+        return found
 
 
 def frames_in_turns(blocks: Iterable[npt.NDArray[Any]], window: int, hop: int) -> Iterator[Any]:
@@ -101,15 +102,6 @@ def frames_in_turns(blocks: Iterable[npt.NDArray[Any]], window: int, hop: int) -
 def _samples(rate: int, milliseconds: float) -> int:
     """Return the number of whole samples in that time, as Kaldi counts them."""
     return int(rate * milliseconds / 1000 + 1e-6)  # 18.4 ms of 6,250 Hz: 115, not 114.999...
-
-
-def normalised(energies: Floats, axis: int | None = 0) -> Floats:
-    """Return (T, F) with each band normalised to mean 0 and standard deviation 1 over its
-    recording, or all bands together if ``axis`` is None."""
-    spread = np.asarray(energies.std(axis=axis))
-    scaled = (energies - energies.mean(axis=axis)) / np.where(spread < _STILL, 1, spread)
-    found: Floats = scaled.astype(np.float32)
-    return found
 
 
 def _triangles(bands: int, points: int, rate: int) -> Floats:

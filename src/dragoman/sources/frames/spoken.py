@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.reading import csv_rows
 from dragoman.forms.form import Pair
 from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS, RECORDINGS
-from dragoman.sources.shared.files import checked, listed, shown_in, unusable
+from dragoman.sources.shared.files import checked, listed, reading, shown_in
 
 Layout = Literal["folder", "table", "lines", "kaldi"]
 Lines: TypeAlias = Callable[[Path], Iterator[str]]
@@ -143,10 +143,8 @@ def read_spoken(
 
 def _refuse(root: Path) -> NoReturn:
     """Raise ``DataError`` for a path without recordings and texts."""
-    try:
+    with reading(root):
         root.stat()
-    except (OSError, ValueError) as error:
-        raise unusable(root, error) from error
     raise DataError(
         f"{root} has no recordings with transcripts. Give a folder in which each recording has a "
         ".txt file of the same name, a list (.tsv, .csv, .jsonl) with the columns file and "
@@ -159,7 +157,8 @@ def _refuse(root: Path) -> NoReturn:
 
 def _beside(root: Path) -> Iterator[Pair]:
     texts: dict[Path, Path] = {}
-    for number, file in enumerate(RECORDINGS.among(shown_in(root)), start=1):
+    shown = shown_in(root)
+    for number, file in enumerate(RECORDINGS.among(shown), start=1):
         beside = checked(file).with_suffix(".txt")
         if beside in texts:
             raise DataError(
@@ -167,9 +166,8 @@ def _beside(root: Path) -> Iterator[Pair]:
             )
         texts[beside] = file
         yield Pair(number, str(file), _said(beside, file))
-    for beside in sorted(root.rglob("*.txt")):
-        hidden = any(part.startswith(".") for part in beside.relative_to(root).parts)
-        if beside not in texts and not hidden and not beside.name.lower().startswith(_ABOUT):
+    for beside in sorted(file for file in shown if file.suffix == ".txt"):
+        if beside not in texts and not beside.name.lower().startswith(_ABOUT):
             raise DataError(
                 f"{beside} has no recording of the same name ({', '.join(sorted(ENDINGS))}). Add "
                 "it, or move the text away"
@@ -178,15 +176,13 @@ def _beside(root: Path) -> Iterator[Pair]:
 
 def _said(beside: Path, file: Path) -> str:
     """Return the transcript in a file, on one line."""
-    try:
+    with reading(beside):
+        if not beside.exists():
+            raise DataError(
+                f"{file} has no transcript. Write it into {beside.name}, or move the recording away"
+            )
         with beside.open("rb") as opened:
             content = opened.read(_LONGEST_TEXT + 1)
-    except FileNotFoundError:
-        raise DataError(
-            f"{file} has no transcript. Write it into {beside.name}, or move the recording away"
-        ) from None
-    except OSError as error:
-        raise unusable(beside, error) from error
     if len(content) > _LONGEST_TEXT:
         raise DataError(f"{beside} has more than {_LONGEST_TEXT:,} bytes: it is not a transcript")
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")

@@ -18,10 +18,11 @@ import numpy as np
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural, shortened
 from dragoman.sources.line.settings import DrawingSettings, LineSource
+from dragoman.sources.picture.form import PictureFilesForm
 from dragoman.sources.picture.idx import Bytes
-from dragoman.sources.picture.picture_file import library, line_of, picture_size
+from dragoman.sources.picture.picture_file import library, line_of
 from dragoman.sources.shared.files import File, file_of
-from dragoman.sources.shared.rows_form import MOST_ROWS, Extent, Rows, RowsForm
+from dragoman.sources.shared.rows_form import MOST_ROWS, Rows
 
 _PAPER = 128
 """A picture whose median is darker than this has light letters on dark paper."""
@@ -29,11 +30,10 @@ _WIDEST = 2_048
 """The most columns of a picture that is displayed."""
 
 
-class LinesForm(RowsForm):
-    """The form of columns of pixels, in bytes: paper is 0, ink 255."""
+class LinesForm(PictureFilesForm):
+    """The form of columns of pixels: paper is 0, ink 255."""
 
     settings: LineSource
-    row_type = "uint8"
 
     def __init__(self, settings: LineSource) -> None:
         self.settings = settings
@@ -43,12 +43,6 @@ class LinesForm(RowsForm):
             return self._of_file(file_of(raw))
         text = raw.removeprefix(DRAWN)
         return _columns(drawn(text, self.settings.height, self.settings.drawing))
-
-    def check_library(self) -> None:
-        library()
-
-    def extent(self, file: File) -> Extent:
-        return Extent(0.0, *picture_size(file))
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         yield self._of_file(file, most)

@@ -23,7 +23,7 @@ from dragoman.base.wording import plural, shortened
 from dragoman.forms.boxes import Box, Scene
 from dragoman.forms.form import Pair
 from dragoman.sources.picture.picture_file import picture_size
-from dragoman.sources.shared.files import checked, unusable
+from dragoman.sources.shared.files import checked, reading, unusable, version_of
 
 _EDGE = 1.0
 """A box may exceed its picture by this many pixels, because tools round differently."""
@@ -59,11 +59,7 @@ def read_coco(path: Path) -> Iterator[Pair]:
     Errors: ``DataError`` with file, place and remedy, before the first pair.
     """
     file = annotations_in(path)
-    try:
-        told = file.stat()
-    except (OSError, ValueError) as error:
-        raise unusable(file, error) from error
-    yield from _pairs(file, told.st_mtime_ns, told.st_size)
+    yield from _pairs(file, *version_of(file))
 
 
 @lru_cache(maxsize=2)
@@ -115,11 +111,11 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    with reading(file):
+        content = file.read_bytes()
     try:
-        about = json.loads(file.read_bytes())
-    except (OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError):
-            raise unusable(file, error) from error
+        about = json.loads(content)
+    except UnicodeDecodeError as error:
         raise DataError(f"{file} is not UTF-8 text") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file} is not JSON: {shortened(str(error), 80)}") from error

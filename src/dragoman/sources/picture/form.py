@@ -44,11 +44,22 @@ class PatchCells(Cells):
         return self.rows, self.columns
 
 
-class PicturesForm(RowsForm):
-    """The form of patches of pictures, in bytes."""
+class PictureFilesForm(RowsForm):
+    """A form whose raw examples are files of pictures, and whose rows are bytes."""
+
+    row_type = "uint8"
+
+    def check_library(self) -> None:
+        library()
+
+    def extent(self, file: File) -> Extent:
+        return Extent(0.0, *picture_size(file))
+
+
+class PicturesForm(PictureFilesForm):
+    """The form of patches of pictures."""
 
     settings: PictureSource
-    row_type = "uint8"
 
     def __init__(self, settings: PictureSource) -> None:
         self.settings = settings
@@ -71,12 +82,6 @@ class PicturesForm(RowsForm):
                 "(source.height, source.width, source.channels)"
             )
         return patches_of(pixels, settings.patch)
-
-    def check_library(self) -> None:
-        library()
-
-    def extent(self, file: File) -> Extent:
-        return Extent(0.0, *picture_size(file))
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         settings = self.settings

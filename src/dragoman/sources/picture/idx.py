@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural, shortened
 from dragoman.forms.form import Pair
-from dragoman.sources.shared.files import unusable
+from dragoman.sources.shared.files import unusable, version_of
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -50,11 +50,7 @@ def read_idx(path: Path) -> Bytes:
     Errors: ``DataError`` for a file that is missing, empty, cut off, damaged, or of another
     kind.
     """
-    try:
-        about = path.stat()
-    except (OSError, ValueError) as error:
-        raise unusable(path, error) from error
-    return _read(path, about.st_mtime_ns, about.st_size)
+    return _read(path, *version_of(path))
 
 
 @lru_cache(maxsize=2)

@@ -15,7 +15,7 @@ import numpy as np
 from dragoman.base.errors import DataError, install
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_parts import MOST_EXIF, check_parts
-from dragoman.sources.shared.files import File, FileKind, InMemory, conversion, names_in, unusable
+from dragoman.sources.shared.files import File, FileKind, InMemory, conversion, names_in, reading
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -128,7 +128,7 @@ def _decode(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
 def _open(file: File) -> Image:
     """Open a picture and read its header. Errors: ``DataError``."""
     source: Any = file
-    try:
+    with reading(file):
         if isinstance(file, InMemory):
             check_parts(str(file), file.data)
             size, source = len(file.data), file.open()
@@ -136,8 +136,6 @@ def _open(file: File) -> Image:
             size = file.stat().st_size
             if file.is_dir():
                 raise DataError(f"{file} is a folder. Give the file of a picture")
-    except (OSError, ValueError) as error:
-        raise unusable(file, error) from error
     if not size:
         raise DataError(f"{file} is empty")
     try:

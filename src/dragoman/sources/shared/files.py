@@ -14,6 +14,7 @@ import shlex
 import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
@@ -55,6 +56,23 @@ def unusable(path: object, error: OSError | ValueError) -> DataError:
     if isinstance(error, OSError):
         return DataError(f"{path} cannot be read: {error.strerror or error}")
     return DataError(f"{str(path)!r} cannot be the name of a file: {error}")
+
+
+@contextmanager
+def reading(path: object) -> Iterator[None]:
+    """Raise ``DataError`` with the name of a file for an error of the system."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise unusable(path, error) from error
+
+
+def version_of(path: Path, called: object = None) -> tuple[int, int]:
+    """Return when a file was changed, and its size: they keep a replaced file from being found in
+    a cache. Errors: ``DataError``, where the file is ``called`` so."""
+    with reading(called or path):
+        about = path.stat()
+    return about.st_mtime_ns, about.st_size
 
 
 def conversion(program: str, given: Path, ending: str) -> str:
@@ -125,10 +143,8 @@ class _Archive(NamedTuple):
 
 def _open(path: Path) -> _Archive:
     try:
-        about = path.stat()
-        return _open_cached(path, about.st_mtime_ns, about.st_size, os.getpid())
-    except (OSError, ValueError) as error:
-        raise unusable(path, error) from error
+        with reading(path):
+            return _open_cached(path, *version_of(path), os.getpid())
     except zip_errors() as error:
         raise DataError(f"{path} is damaged or not a ZIP file: {error}") from error
 
@@ -219,10 +235,8 @@ def shown_in(root: Path) -> list[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    try:
+    with reading(path):  # a folder may be listed, but not entered
         return path.is_file()
-    except OSError as error:  # the folder can be listed, but not entered
-        raise unusable(path, error) from error
 
 
 def checked(path: Path, place: str = "") -> Path:

@@ -20,13 +20,13 @@ import torch
 from torch.nn import functional as F
 
 from dragoman.base.wording import plural
-from dragoman.data.batches import ExampleBatch, Values, join_rows, rows_of
+from dragoman.data.batches import ExampleBatch, Values, numbered, rows_of, with_symbol
 from dragoman.data.store import TokenStore
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
-from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.layout import Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
@@ -46,10 +46,6 @@ class PictureBatch(ExampleBatch):
     ids: tuple[int, ...]
     """The number of each picture in the store."""
 
-    @property
-    def measured(self) -> Layout:
-        return self.source.layout
-
     def summary(self) -> str:
         """The size of the batch, in words."""
         patches = plural(self.source.layout.total, "patch", "patches")
@@ -61,9 +57,8 @@ class PictureBatch(ExampleBatch):
 
 def picture_batch(pictures: Sequence[Values], ids: Sequence[int] | None = None) -> PictureBatch:
     """Join the patches of B pictures into a batch."""
-    numbers = range(len(pictures)) if ids is None else (int(one) for one in ids)
-    layout = Layout([len(one) for one in pictures])
-    return PictureBatch(Sequences(join_rows(pictures), layout), tuple(numbers))
+    numbers, _ = numbered(ids, len(pictures))
+    return PictureBatch(with_symbol(pictures, None), numbers)
 
 
 class Pictures:

@@ -15,7 +15,7 @@ from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from starlette.responses import Response
 
-from dragoman.documents.placing import Translated, place_codes, plan_of
+from dragoman.documents.placing import Translated, place_codes
 from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.units.document import Target, parts_of
 from dragoman.forms.languages import name_of
@@ -255,7 +255,8 @@ async def _translate_html(
     for rank in ranks:
         translated: list[list[Translated]] = [[] for _ in documents]
         for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
-            translated[m].append(Translated(running, passage, _of_rank(hypotheses, rank)))
+            best, source = _of_rank(hypotheses, rank), choices[m][0].engine.source
+            translated[m].append(Translated(running, passage, best, source))
         for m, document in enumerate(documents):
             targets = await with_tags(choices[m][0], translated[m], service.texts, client)
             parts = [parts_of(target) for target in targets]
@@ -304,9 +305,8 @@ async def with_tags(
     run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[Target]:
     """Put the HTML tags of each text back into its translation."""
-    source = run.engine.source
-    plans = await texts.all(client, (plan_of(one, source) for one in translated))
-    found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
-    alignments = [[next(found) for _ in plan.pairs] for plan in plans]
-    answers = (place_codes(run.engine, *both) for both in zip(plans, alignments, strict=True))
+    pairs = await texts.all(client, (one.pairs for one in translated))
+    found = iter(await run.align([pair for some in pairs for pair in some], client))
+    alignments = [[next(found) for _ in some] for some in pairs]
+    answers = (place_codes(run.engine, *both) for both in zip(translated, alignments, strict=True))
     return await texts.all(client, answers)
