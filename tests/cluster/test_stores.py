@@ -234,7 +234,7 @@ def test_a_store_whose_answers_are_all_cut_short_is_given_up(
     store = opened(f"s3://{BUCKET}")
     assert store.create("x", b"hello")
     bucket.every = {"short": 1}
-    with pytest.raises(StoreError, match=r"asked for 0 seconds.*give the same command again"):
+    with pytest.raises(StoreError, match=r"asked for 0 seconds.*Run the same command again"):
         store.read("x", 0, 5)
 
 

@@ -161,7 +161,7 @@ def test_one_file_with_both_sides_is_a_test_set(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("A dog.\tEin Hund.\nA cat.\tEine Katze.\n")
     found = EvaluationSet.of(run, [tmp_path / "pairs.tsv"])
     assert found.references == [["Ein Hund.", "Eine Katze."]]
-    for name, what in (("a.po", "catalogue"), ("a.xlf", "damaged"), ("a.en", r"\.tsv")):
+    for name, what in (("a.po", "PO file"), ("a.xlf", "damaged"), ("a.en", r"\.tsv")):
         (tmp_path / name).write_text("A dog.\n")
         with pytest.raises(DragomanError, match=what):
             EvaluationSet.of(run, [tmp_path / name])
