@@ -91,6 +91,10 @@ class Validation(ABC, Generic[Measured]):
         how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
         return self.recipe.search.model_copy(update=how)
 
+    def reading_engine(self) -> Engine:
+        """Open the model to read, with the weights that it has when it is asked."""
+        return Engine(self.model, *self.forms, self.recipe.search, device=self.device, writes=False)
+
     def engine(self) -> Engine:
         """Open the present weights on the fastest path of this machine."""
         model, on_cpu = writing(self.model), self.device.type == "cpu"
