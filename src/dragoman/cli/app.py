@@ -103,9 +103,7 @@ def main() -> None:
             # Text is UTF-8 in any locale: a translation must not fail at its first umlaut.
             stream.reconfigure(encoding="utf-8", errors=UNREADABLE)
     keep_to_quota(os.environ)
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # to delete temporary files
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to delete temporary files
     try:
         app(prog_name="dragoman")
     except DragomanError as error:

@@ -235,7 +235,9 @@ def _not_tested(
         for one in evaluated.values()
     ]
     f1_by_length = {
-        most: [fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()]
+        most: [
+            100 * fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()
+        ]
         for most in LENGTHS
         if most in first.found.by_length
     }
@@ -245,7 +247,7 @@ def _not_tested(
         if any(name in one for one in scores)
     ]
     lengths: list[list[Cell]] = [
-        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].reference]
+        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].there]
         for most, values in f1_by_length.items()
     ]
     tables = [

@@ -104,7 +104,7 @@ class TaggingReport(LabelReport):
         assert self.found.spans is not None
         rows: list[list[str | int | float]] = [
             [kind, *map(SHARE.number, (one.precision, one.recall, one.f1)), one.there]
-            for kind, one in self.found.spans.by_kind()
+            for kind, one in sorted(self.found.spans.items())
         ]
         return plain_table(("span", "precision, %", "recall, %", "F1, %", "spans"), rows)
 
@@ -126,13 +126,13 @@ class TaggingReport(LabelReport):
             f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.labels)}"
             + ("|spans:conlleval" if self.found.spans is not None else "")
         )
-        spans = self.found.spans
+        spans = sorted((self.found.spans or {}).items())
         return {
             "sentences": len(self.pairs),
             "scores": signed(self.scores, signature),
             "usual": self.usual.figures(),
             "labels": self.records(),
-            "spans": {} if spans is None else {kind: vars(one) for kind, one in spans.by_kind()},
+            "spans": {kind: vars(one) for kind, one in spans},
             **self.mistake_details(),
             **self.shown,
         }
