@@ -32,6 +32,7 @@ from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
+from dragoman.tasks.shared.examples import Examples
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
@@ -66,14 +67,12 @@ def picture_batch(pictures: Sequence[Values], ids: Sequence[int] | None = None) 
     return PictureBatch(Sequences(join_rows(pictures), layout), tuple(numbers))
 
 
-class Pictures:
+class Pictures(Examples):
     """The training examples: pictures (``tasks.shared.examples.Examples``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
-        self.corpora = store.corpora
-        self.lengths: dict[str, npt.NDArray[np.int32]] = {"target": store.lengths["source"] - 1}
-        self.sums = None
-        self._store = store
+        super().__init__(store)
+        self.lengths = {"target": store.lengths["source"] - 1}
 
     def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:
         return picture_batch([self._store.values("source", one) for one in examples], examples)
@@ -82,18 +81,14 @@ class Pictures:
 class SquaredError:
     """The mean squared error of the pixels of a picture, from -1 to 1."""
 
-    asks_autograd = False
+    def __init__(self, model: Network, smoothing: float) -> None:
+        """There are no labels to smooth."""
 
     def __call__(self, model: Network, batch: PictureBatch) -> Sums:
         told = model.project(model.encode(batch.source).rows).float()
         error = F.mse_loss(told, scaled(batch.source.values, told.dtype))
         loss = error * len(batch)
         return Sums(loss, loss.detach(), len(batch))
-
-
-def squared_error(model: Any, smoothing: float) -> SquaredError:
-    """The training loss; there are no labels to smooth."""
-    return SquaredError()
 
 
 SIGNATURE = "pixels 0-255, all channels"

@@ -27,7 +27,7 @@ from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
 from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
 from dragoman.tasks.shared.surprisal import Length, windows_of
-from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, summed_loss
 from dragoman.training.records import Evaluation, Sample
 
 logger = logging.getLogger("dragoman")
@@ -68,7 +68,7 @@ class LanguageModelValidation(Validation[Batch]):
         return min(_SAMPLES, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = next_token_loss(self)
+        total, tokens = summed_loss(self)
         scores = {"loss": total / max(tokens, 1), **self._length.scores(total)}
         return Evaluation(scores, self._samples())
 

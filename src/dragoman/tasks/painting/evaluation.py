@@ -29,7 +29,7 @@ from dragoman.tasks.shared.evaluation import (
     timed,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
-from dragoman.tasks.shared.validation import PairsValidation, next_token_loss, samples_of
+from dragoman.tasks.shared.validation import PairsValidation, samples_of, summed_loss
 from dragoman.training.records import Evaluation
 
 logger = logging.getLogger("dragoman")
@@ -52,7 +52,7 @@ class PaintingValidation(PairsValidation):
     without = "longer than plan.max_source or what the model has positions for"
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = next_token_loss(self)
+        total, tokens = summed_loss(self)
         some = self.some()
         captions = [pair.source for pair in some]
         painter = Painter.over(self.engine())

@@ -53,8 +53,8 @@ from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
-    next_token_loss,
     samples_of,
+    summed_loss,
 )
 from dragoman.training.records import Evaluation
 
@@ -75,7 +75,7 @@ class ParsingValidation(PairsValidation):
     without = "longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*next_token_loss(self))
+        losses = loss_scores(*summed_loss(self))
         some = self.some()
         parser, settings = Parser.over(self.engine()), self.search_settings()
         parses = list(parser.each([pair.source for pair in some], settings))

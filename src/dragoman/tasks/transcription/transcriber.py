@@ -151,12 +151,11 @@ class Transcriber(Predictor[Transcription]):
     def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
         """Make the search request for some rows; the output begins with the tokens ``begun``."""
         settings = with_beams(self.engine.search_settings, beam, None)
-        asked = settings if self._ctc is None else self._ctc.asked(settings)
-        return self.engine.request(rows, asked, begun)
+        return self.engine.request(rows, self._ctc.asked(settings), begun)
 
     def best(self, rows: Values, found: Sequence[Hypothesis]) -> Hypothesis:
         """Choose the best of the hypotheses that the search for some rows has given."""
-        return found[0] if self._ctc is None else self._ctc(rows, found)[0]
+        return self._ctc(rows, found)[0]
 
     def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
         """Make the segment of a piece, with its words if they are requested."""

@@ -161,7 +161,7 @@ def _describe(translator: Translator, asked: EvaluationRequest) -> str:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
     if search.ctc_weight:
         described += f", with CTC (weight {search.ctc_weight:g})"
-    if translator.ctc is not None and search.sampling is None and search.beam > 1 and not mbr:
+    if translator.ctc.ranks and search.sampling is None and search.beam > 1 and not mbr:
         described += f", ranked with CTC (weight {translator.settings.ctc_weight:g})"
     if mbr:
         described = f"minimum Bayes risk by chrF among {mbr} of: {described}"
