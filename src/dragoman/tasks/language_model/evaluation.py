@@ -47,9 +47,8 @@ class LanguageModelValidation(Validation[Batch]):
         form, context = self.forms.written, self.recipe.plan.context
         written = form.vocabulary.encode([pair.target for pair in pairs])
         kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
-        self._length = Length.sum(
-            Length.of(form.vocabulary, pair.target, tokens) for pair, tokens in kept
-        )
+        lengths = (Length.of(form.vocabulary, pair.target, tokens) for pair, tokens in kept)
+        self._length = sum(lengths, Length())
         windows = []
         for _, tokens in kept:
             for begin, _, end in slide(len(tokens) + 1, context, context):
@@ -165,10 +164,8 @@ class LanguageModelEvaluation(TextsEvaluation[LanguageModelReport]):
         began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
         for part in examples.parts():
             written = form.tokens(part)
-            prepared = zip(map(form.prepare, part), written, strict=True)
-            length = Length.sum(
-                [length, *(Length.of(form.vocabulary, text, tokens) for text, tokens in prepared)]
-            )
+            for text, tokens in zip(map(form.prepare, part), written, strict=True):
+                length += Length.of(form.vocabulary, text, tokens)
             for log_probabilities in engine.score_windows(written, *how):
                 nll -= math.fsum(log_probabilities)
             count += len(part)
