@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +152,10 @@ def matches_of(found: Iterable[Place], there: Iterable[Place]) -> dict[str, Matc
     return {label: Matches(*(count[label] for count in counts)) for label in labels}
 
 
-def add_matches(total: dict[str, Matches], more: Mapping[str, Matches]) -> None:
+Key = TypeVar("Key", str, int)
+
+
+def add_matches(total: dict[Key, Matches], more: Mapping[Key, Matches]) -> None:
     """Add the counts of one more output to ``total``."""
     for label, matches in more.items():
         total[label] = total.get(label, Matches()) + matches

@@ -151,7 +151,7 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
     one_of = "labelled texts, or one of texts and one of labels"
     wanted = "is no text", "a file of labelled texts", "test.tsv"
 
-    def corpus(
+    def one_file(
         self, path: str, columns: str | None, keys: tuple[str, str] | None
     ) -> CorpusSettings:
         return labelled_corpus(path, columns, keys)

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, count
 from typing import Any
 
@@ -149,51 +150,44 @@ def _difference(expected: list[str | None], found: list[str | None]) -> str:
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Parseval:
-    """The scores of many parses. ``add`` takes one parse."""
+    """The scores of many parses."""
 
-    sentences: int = 0
-    """Sentences with words other than punctuation; only these count."""
-    skipped: int = 0
+    counted: Sequence[ScoredSentence]
+    """The sentences with words other than punctuation; only these are scored."""
+    skipped: int
     """The number of sentences that are only punctuation."""
-    exact: int = 0
-    """Sentences whose brackets are all right."""
-    scored: int = 0
-    """The number of words that are not punctuation."""
-    tags: int = 0
-    """The number of these words with the right tag."""
-    short_sentences: int = 0
-    short_exact: int = 0
-    by_length: dict[int, Matches] = field(default_factory=dict)
-    """The brackets of each bin of sentence lengths. A key is the most words of its bin; 0 is the
-    last bin, which has no limit."""
-    by_label: dict[str, Matches] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sentences: Iterable[ScoredSentence]) -> Parseval:
-        """Add up the scores of some sentences."""
-        total = cls()
-        for sentence in sentences:
-            total.add(sentence)
-        return total
+        """Take the sentences to score among those that are given."""
+        every = list(sentences)
+        counted = [one for one in every if one.scored]
+        return cls(counted, len(every) - len(counted))
 
-    def add(self, sentence: ScoredSentence) -> None:
-        """Add the score of one sentence."""
-        if not sentence.scored:
-            self.skipped += 1
-            return
-        brackets = sentence.brackets
-        self.sentences += 1
-        self.exact += sentence.is_exact
-        self.scored += sentence.scored
-        self.tags += sentence.tags
-        if sentence.words <= SHORT:
-            self.short_sentences += 1
-            self.short_exact += sentence.is_exact
-        length = next((most for most in _BINS if sentence.words <= most), 0)
-        self.by_length[length] = self.by_length.get(length, Matches()) + brackets
-        add_matches(self.by_label, sentence.labels)
+    @property
+    def sentences(self) -> int:
+        """The number of sentences that are scored."""
+        return len(self.counted)
+
+    @cached_property
+    def by_length(self) -> dict[int, Matches]:
+        """The brackets of each bin of sentence lengths. A key is the most words of its bin; 0 is
+        the last bin, which has no limit."""
+        found: dict[int, Matches] = {}
+        for one in self.counted:
+            length = next((most for most in _BINS if one.words <= most), 0)
+            add_matches(found, {length: one.brackets})
+        return found
+
+    @cached_property
+    def by_label(self) -> dict[str, Matches]:
+        """The brackets of each label."""
+        found: dict[str, Matches] = {}
+        for one in self.counted:
+            add_matches(found, one.labels)
+        return found
 
     @property
     def brackets(self) -> Matches:
@@ -201,22 +195,24 @@ class Parseval:
         return sum(self.by_length.values(), Matches())
 
     @property
-    def short(self) -> Matches:
-        """The brackets of sentences with at most ``SHORT`` words."""
-        return sum((m for length, m in self.by_length.items() if length), Matches())
+    def short(self) -> list[ScoredSentence]:
+        """The sentences with at most ``SHORT`` words."""
+        return [one for one in self.counted if one.words <= SHORT]
 
     @property
     def scores(self) -> dict[str, float]:
         """Return the scores by name, in percent."""
-        every, count = self.brackets, max(1, self.sentences)
+        every, short = self.brackets, self.short
+        of_short = sum((one.brackets for one in short), Matches())
+        words = sum(one.scored for one in self.counted)
         return {
             "f1": 100 * every.f1,
             "precision": 100 * every.precision,
             "recall": 100 * every.recall,
-            "exact": 100 * self.exact / count,
-            "tags": 100 * self.tags / max(1, self.scored),
-            "f1_40": 100 * self.short.f1,
-            "exact_40": 100 * self.short_exact / max(1, self.short_sentences),
+            "exact": _exact_share(self.counted),
+            "tags": 100 * sum(one.tags for one in self.counted) / max(1, words),
+            "f1_40": 100 * of_short.f1,
+            "exact_40": _exact_share(short),
         }
 
     def tables(self) -> str:
@@ -237,6 +233,10 @@ class Parseval:
             "by_length": {str(most): _written(m) for most, m in sorted(self.by_length.items())},
             "by_label": {label: _written(m) for label, m in sorted(self.by_label.items())},
         }
+
+
+def _exact_share(sentences: Sequence[ScoredSentence]) -> float:
+    return 100 * sum(one.is_exact for one in sentences) / max(1, len(sentences))
 
 
 def _written(m: Matches) -> dict[str, int]:

@@ -147,7 +147,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
 
-    def corpus(
+    def one_file(
         self, path: str, columns: str | None, keys: tuple[str, str] | None
     ) -> CorpusSettings:
         return tagged_corpus(path, columns, keys)

@@ -23,7 +23,6 @@ from dragoman.serving.http.messages import (
 )
 from dragoman.serving.http.stream import until
 from dragoman.serving.service.endpoints import Endpoints, Whole
-from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.transcription.captions import Segment, captions, word_record
@@ -76,15 +75,13 @@ def endpoints(service: Service) -> Endpoints:
     async def models(http: Request) -> Response:
         """Returns all runs in the form in which OpenAI lists models."""
         with service.admit(http):
-            runs = service.catalogue.runs
-            return await service.rendered(http, lambda: written(_list_models(runs)))
+            models = [
+                ListedModel(id=run.name, created=run.run.written, task=run.task)
+                for run in service.catalogue.runs
+            ]
+            return await service.rendered(http, lambda: written(ModelList(data=models)))
 
     return routes
-
-
-def _list_models(runs: Sequence[ServedRun]) -> ModelList:
-    told = [ListedModel(id=run.name, created=run.run.written, task=run.task) for run in runs]
-    return ModelList(data=told)
 
 
 def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTranscriber:

@@ -313,10 +313,7 @@ class ServedTranslator(ServedRun):
     def alternatives(self, count: int) -> TranslationOptions:
         """Make the options of a LibreTranslate request for ``count`` alternatives."""
         self.check_width(1 + count)
-        search = self.engine.search_settings
-        changed = {"n_best": count + 1, "sampling": None, "alternatives": False}
-        changed["beam"] = max(search.beam, count + 1)
-        settings = SearchSettings.model_validate(search.model_dump() | changed)
+        settings = self.beam_search(None, count + 1)
         self.check_search(settings)
         return TranslationOptions(settings)
 
