@@ -151,10 +151,7 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
     one_of = "labelled texts, or one of texts and one of labels"
     wanted = "is no text", "a file of labelled texts", "test.tsv"
 
-    def one_file(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        return labelled_corpus(path, columns, keys)
+    one_file = staticmethod(labelled_corpus)
 
     def usual(self, path: str) -> CorpusSettings:
         return CorpusSettings(source=path, format="tsv") if is_tabbed(path) else super().usual(path)

@@ -60,13 +60,6 @@ class PictureBatch(ExampleBatch):
         return PictureBatch(rows_of(self.source, first, last), self.ids[first:last])
 
 
-def picture_batch(pictures: Sequence[Values], ids: Sequence[int] | None = None) -> PictureBatch:
-    """Join the patches of B pictures into a batch."""
-    numbers = range(len(pictures)) if ids is None else (int(one) for one in ids)
-    layout = Layout([len(one) for one in pictures])
-    return PictureBatch(Sequences(join_rows(pictures), layout), tuple(numbers))
-
-
 class Pictures(Examples):
     """The training examples: pictures (``tasks.shared.examples.Examples``)."""
 
@@ -75,7 +68,9 @@ class Pictures(Examples):
         self.lengths = {"target": store.lengths["source"] - 1}
 
     def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:
-        return picture_batch([self._store.values("source", one) for one in examples], examples)
+        pictures = [self._store.values("source", one) for one in examples]
+        layout = Layout([len(one) for one in pictures])
+        return PictureBatch(Sequences(join_rows(pictures), layout), tuple(map(int, examples)))
 
 
 class SquaredError:

@@ -4,7 +4,7 @@ a picture: which labels are confused, and the surest mistakes."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -238,11 +238,8 @@ class LabelEvaluation(PairsEvaluation[Report]):
     """Evaluates runs that choose among labels: on a file like the training files, on a file of
     texts with one of labels, or on the recipe's test set."""
 
-    @abstractmethod
-    def one_file(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        """The settings to read one file whose sides are named by ``columns`` or ``keys``."""
+    one_file: ClassVar[Callable[..., CorpusSettings]]
+    """Makes the settings to read one file whose sides are named by columns or keys."""
 
     def usual(self, path: str) -> CorpusSettings:
         """The settings to read one file that is unlike the training files."""

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dragoman.base.wording import plural
-from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.labelled import Pieces
 from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
@@ -147,10 +146,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
 
-    def one_file(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        return tagged_corpus(path, columns, keys)
+    one_file = staticmethod(tagged_corpus)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
         """Return the examples that contain words."""
