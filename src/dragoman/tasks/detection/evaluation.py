@@ -124,10 +124,6 @@ class DetectionReport(SearchReport):
         table = plain_table(["category", "boxes", "AP50, %", "AP, %"], rows)
         return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
 
-    def outputs(self) -> Sequence[str]:
-        """The boxes of each picture above the threshold, on one line."""
-        return [str(kept(one)) for one in self.pictures]
-
     def details(self) -> dict[str, Any]:
         return {
             "scores": signed(self.scores, SIGNATURE),
@@ -152,5 +148,5 @@ class DetectionEvaluation(PairsEvaluation[DetectionReport]):
         found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
         return DetectionReport(
             *asked.about(examples.name, seconds), f"beam {search.beam}", detector.description,
-            pairs, score_all(pairs, found), found,
+            pairs, [str(kept(one)) for one in found], score_all(pairs, found), found,
         )  # fmt: skip

@@ -103,9 +103,6 @@ class PaintingReport(SearchReport):
         amount = self.amount(plural(len(self.pictures), "caption"))
         return self.lines(amount, scores_of(PAINTING, self.scores), notes)
 
-    def outputs(self) -> Sequence[str]:
-        return [one.text for one in self.pictures]
-
     def details(self) -> dict[str, Any]:
         return {
             "scores": signed(self.scores, SIGNATURE),
@@ -142,7 +139,8 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
             how = "sampled pictures"
         return PaintingReport(
             *asked.about(examples.name, seconds), how, painter.description, pairs,
-            _scores(painter, form, pairs, found, judge), found, count_seen(form.seen, pairs),
+            [one.text for one in found], _scores(painter, form, pairs, found, judge), found,
+            count_seen(form.seen, pairs),
             judge.run.folder.name if judge is not None else "", best_of,
         )  # fmt: skip
 

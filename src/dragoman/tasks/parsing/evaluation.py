@@ -120,10 +120,6 @@ class ParsingReport(SearchReport):
         notes = [self.found.tables(), "", _COUNTED]
         return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
-    def outputs(self) -> Sequence[str]:
-        """The parses, each on one line."""
-        return [parse.text for parse in self.parses]
-
     def details(self) -> dict[str, Any]:
         return {
             "sentences": len(self.pairs),
@@ -149,7 +145,8 @@ class ParsingEvaluation(PairsEvaluation[ParsingReport]):
         return ParsingReport(
             *asked.about(examples.name, seconds),
             f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
-            pairs, score_all(pairs, parses), not parser.no_tag, parses,
+            pairs, [parse.text for parse in parses],
+            score_all(pairs, parses), not parser.no_tag, parses,
         )  # fmt: skip
 
 

@@ -153,12 +153,39 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         return [pair for pair in examples.pairs if words_and_tags(pair, examples.name)[0]]
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:
-        tagger = Tagger(asked.run)
-        tagged, seconds = timed(lambda: tagger([pair.source for pair in examples.pairs]))
+        run, pairs, tagger = asked.run, examples.pairs, Tagger(asked.run)
+        tagged, seconds = timed(lambda: tagger([pair.source for pair in pairs]))
+        tags = tagger.tags
+        true = [pair.target.split() for pair in pairs]
+        new = sorted({tag for own in true for tag in own} - tags.counts.keys())
+        names = (*tags.labels.names, *new)
+        value = {name: number for number, name in enumerate(names)}
+        own = [value[tag] for line in true for tag in line]
+        chosen = [number for one in tagged for number in one.values]
+        known = [[tags.knows(word) for word in one.words] for one in tagged]
+        scores = TagScores.of(true, [one.tags for one in tagged], known, has_spans(tags.counts))
+        mistakes = list[Mistake]()
+        of_right = _of_right_tags(pairs, tagged, tags)
+        for pair, one, line, log_probabilities in zip(pairs, tagged, true, of_right, strict=True):
+            taken = one.tags
+            for place in np.flatnonzero(np.array(taken) != np.array(line)).tolist():
+                mistakes.append(
+                    Mistake(
+                        pair.line,
+                        _around(one.words, place),
+                        line[place],
+                        taken[place],
+                        one.probabilities[place],
+                        float(np.exp(log_probabilities[place])),
+                    )
+                )
+        nll, of_new = _cost(of_right)
+        shown = samples(run, _write_tags(pairs), [str(one) for one in tagged])
         return TaggingReport(
-            *asked.about(examples.name, seconds),
-            *_score(asked.run, examples.pairs, tagged, tagger.tags),
-        )
+            *asked.about(examples.name, seconds), names, Confusion.of(own, chosen, len(names)),
+            nll, surest(mistakes), pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
+            _words_of(run),
+        )  # fmt: skip
 
 
 def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
@@ -182,41 +209,6 @@ def _words_of(run: Run) -> str:
             break
         name = base["name"]
     return name
-
-
-def _score(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
-    """The fields of a ``TaggingReport`` after the first ones, in their order."""
-    spans = has_spans(tags.counts)
-    true = [pair.target.split() for pair in pairs]
-    new = sorted({tag for own in true for tag in own} - tags.counts.keys())
-    names = (*tags.labels.names, *new)
-    value = {name: number for number, name in enumerate(names)}
-    own = [value[tag] for line in true for tag in line]
-    chosen = [number for one in tagged for number in one.values]
-    known = [[tags.knows(word) for word in one.words] for one in tagged]
-    scores = TagScores.of(true, [one.tags for one in tagged], known, spans)
-    mistakes = list[Mistake]()
-    of_right = _of_right_tags(pairs, tagged, tags)
-    for pair, one, line, log_probabilities in zip(pairs, tagged, true, of_right, strict=True):
-        taken = one.tags
-        for place in np.flatnonzero(np.array(taken) != np.array(line)).tolist():
-            mistakes.append(
-                Mistake(
-                    pair.line,
-                    _around(one.words, place),
-                    line[place],
-                    taken[place],
-                    one.probabilities[place],
-                    float(np.exp(log_probabilities[place])),
-                )
-            )
-    nll, of_new = _cost(of_right)
-    shown = samples(run, _write_tags(pairs), [str(one) for one in tagged])
-    return (
-        names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
-        pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
-        _words_of(run),
-    )  # fmt: skip
 
 
 def _of_right_tags(
