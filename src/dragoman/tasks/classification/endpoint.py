@@ -176,34 +176,20 @@ async def classify(service: Service, request: ClassifyRequest, client: str) -> C
     `seen`, the answer also has the input of the model."""
     run = _choose_run(service, request)
     if isinstance(run, ServedFileClassifier):
-        return await _of_files(service, run, request, client)
-    assert isinstance(run, ServedClassifier)
-    return await _of_texts(service, run, request, client)
-
-
-async def _of_texts(
-    service: Service, run: ServedClassifier, request: ClassifyRequest, client: str
-) -> ClassifyAnswer:
-    assert request.text is not None
+        run.check(request.uploads, request)
+        opened = await run.opening.all(client, run.opened(request.uploads))
+        rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
+        run.check_rows(rows, request)
+        labelled = dict(await run.asking.all(client, run.label(opened, rows, request)))
+        files = [labelled[number] for number in range(len(opened))]
+        return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
+    assert isinstance(run, ServedClassifier) and request.text is not None
     given = service.check_texts(request.text, client)
     run.check(given, request)
     found = dict(await run.asking.all(client, run.label(given, request)))
     service.meters.count_characters(run.name, client, sum(map(len, given)))
     texts = [found[number] for number in range(len(given))]
     return ClassifyAnswer(run=run.name, longest=run.predictor.longest, texts=texts)
-
-
-async def _of_files(
-    service: Service, run: ServedFileClassifier, request: ClassifyRequest, client: str
-) -> ClassifyAnswer:
-    uploads = request.uploads
-    run.check(uploads, request)
-    opened = await run.opening.all(client, run.opened(uploads))
-    rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
-    run.check_rows(rows, request)
-    found = dict(await run.asking.all(client, run.label(opened, rows, request)))
-    files = [found[number] for number in range(len(uploads))]
-    return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
 
 
 def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:
