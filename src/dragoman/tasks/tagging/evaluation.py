@@ -72,9 +72,10 @@ class TaggingReport(LabelReport):
 
     def table(self) -> str:
         """Return the whole report as plain text."""
+        whose = f" of {self.words_of}, from which this run was trained" if self.words_of else ""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
-            f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
+            f"{self.found.unknown[1]:,} of them not in the training text{whose}; "
             f"{self.seconds:.1f} s"
         )
         figures = self.usual.figures()
@@ -93,11 +94,6 @@ class TaggingReport(LabelReport):
             parts.append(self._by_kind())
         parts += self.mistakes("Taken for another most often, the right tag first:")
         return "\n\n".join([*parts, *self._notes()])
-
-    def _whose_text(self) -> str:
-        if not self.words_of:
-            return ""
-        return f" of {self.words_of}, from which this run was trained"
 
     def _by_kind(self) -> str:
         assert self.found.spans is not None
