@@ -38,10 +38,8 @@ def measured(run: Run) -> dict[str, Any]:
     written = form.tokens(texts)
     nll = -float(baseline.log_probabilities(written, form.eos).sum())
     seconds = time.perf_counter() - began
-    length = Length.sum(
-        Length.of(form.vocabulary, form.prepare(text), tokens)
-        for text, tokens in zip(texts, written, strict=True)
-    )
+    prepared = zip(map(form.prepare, texts), written, strict=True)
+    length = sum((Length.of(form.vocabulary, *one) for one in prepared), Length())
     ours = LanguageModelEvaluation()(run)
     assert ours.length == length, "both are measured on the same text"
     return {

@@ -84,7 +84,8 @@ def _fields(schema: Json) -> str:
         return ""
     page = "\n| field | type | default | what it is |\n|---|---|---|---|\n"
     needed = schema.get("required", ())
-    for field, about in schema["properties"].items():
+    # The key of a request comes last: it is that of the base class, which the schema has first.
+    for field, about in sorted(schema["properties"].items(), key=lambda one: one[0] == "api_key"):
         default = "required" if field in needed else ""
         if "default" in about:
             default = f"`{json.dumps(about['default'], ensure_ascii=False)}`"

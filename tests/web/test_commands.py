@@ -114,7 +114,7 @@ def test_what_a_slider_says_is_in_the_command_of_a_figure(
         (["schedule", "--set", "warmup"], "write SLIDER=VALUE"),
         (["schedule", "--set", "warmup=many"], "write SLIDER=VALUE"),
         (["schedule", "--set", "colour=1"], "no slider 'colour'; it has:"),
-        (["schedule", "--set", "warmup=3"], "warmup of schedule is one of"),
+        (["schedule", "--set", "warmup=3"], "warmup of schedule must be one of"),
         (["--list", "--set", "warmup=4000"], "works only with the NAME of one figure"),
     ],
 )

@@ -33,21 +33,28 @@ class CtcRanking:
         self._weight = weight
 
     @classmethod
-    def of(cls, engine: Engine, recipe: Recipe, weight: float) -> CtcRanking | None:
-        """None for a run without CTC, with weight 0, or where CTC takes part in the search."""
+    def of(cls, engine: Engine, recipe: Recipe, weight: float) -> CtcRanking:
+        """The ranking of a run. It ranks nothing for a run without CTC, with weight 0, or where
+        CTC takes part in the search."""
         ranks = recipe.training.ctc_weight and not engine.search_settings.ctc_weight
-        return cls(engine, weight) if weight and ranks else None
+        return cls(engine, weight if ranks else 0.0)
+
+    @property
+    def ranks(self) -> bool:
+        """True if CTC has a say; otherwise the hypotheses keep their order."""
+        return bool(self._weight)
 
     def asked(self, settings: SearchSettings) -> SearchSettings:
-        """The search whose hypotheses are ranked: as many as the beam has."""
-        if settings.sampling is not None:
+        """The search whose hypotheses are ranked: as many as the beam has. Where nothing is ranked,
+        the settings stay."""
+        if settings.sampling is not None or not self.ranks:
             return settings
         return settings.model_copy(update={"n_best": settings.beam})
 
     def __call__(self, values: Values, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """The best first; what was cut stands behind what the model ended. Where CTC has no room
         for any of the texts, the order stays."""
-        if len(hypotheses) < 2:
+        if len(hypotheses) < 2 or not self.ranks:
             return list(hypotheses)
         known = ctc_log_probabilities(self._engine, values)
         by_ctc = text_log_probabilities(known, [one.tokens for one in hypotheses])

@@ -95,7 +95,7 @@ class Engine:
         self.settings = settings or EngineSettings()
         self.writes = writes
         self._path = path
-        self._device = device
+        self.device = device
 
     @classmethod
     def open(
@@ -159,7 +159,7 @@ class Engine:
 
         Errors: ``RunError`` for a search by CTC in a model that was trained without it.
         """
-        path = self._path or as_it_is(_writing(self._network), self._device)
+        path = self._path or as_it_is(_writing(self._network), self.device)
         weight = self.search_settings.ctc_weight
         if not weight:
             return path
@@ -169,7 +169,7 @@ class Engine:
                 f"search.ctc_weight = {weight:g}, but the model was trained without CTC. Set it "
                 "to 0, or train with training.ctc_weight = 0.3"
             )
-        return beside_ctc(path, head, weight, eos=self.target.eos, device=self._device)
+        return beside_ctc(path, head, weight, eos=self.target.eos, device=self.device)
 
     @property
     def description(self) -> str:
@@ -214,7 +214,7 @@ class Engine:
         """An engine of the same model with other forms of the same vocabularies."""
         return Engine(
             None, *forms, self.search_settings, path=self._path, settings=self.settings,
-            device=self._device, places=self.places, guided=self._guided,
+            device=self.device, places=self.places, guided=self._guided,
             opens=lambda: self._network,
         )  # fmt: skip
 
@@ -328,7 +328,7 @@ class Engine:
             bos=self.target.bos,
             eos=self.target.eos,
             settings=self.search_settings,
-            device=self._device,
+            device=self.device,
         )
 
     def score_windows(
@@ -361,7 +361,7 @@ class Engine:
 
         from dragoman.nn.layout import Sequences
 
-        source = Sequences.of([torch.tensor(list(one)) for one in values]).to(self._device)
+        source = Sequences.of([torch.tensor(list(one)) for one in values]).to(self.device)
         with torch.inference_mode():
             memory = self.network.encode(source)
             begins = memory.layout.offsets.tolist()
@@ -385,7 +385,7 @@ class Engine:
             "source": torch.tensor(nothing),
             "bos": self.target.bos,
             "eos": self.target.eos,
-            "device": self._device,
+            "device": self.device,
         }
 
     @property

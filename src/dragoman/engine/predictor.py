@@ -19,6 +19,8 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.engine.streaming import parts
 from dragoman.forms.form import Values
+from dragoman.forms.sides import Forms
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -68,6 +70,9 @@ Found = TypeVar("Found")
 
 class Predictor(ABC, Generic[Answer]):
     """A trained model, ready to be asked. Not for several threads at once."""
+
+    asked_of: ClassVar[tuple[str, str]]
+    """The task of its runs, and what those of others are, as ``Run.require_task`` takes both."""
 
     def __init__(self, run: Run, engine: Engine) -> None:
         self.run = run
@@ -169,11 +174,31 @@ class Predictor(ABC, Generic[Answer]):
         return self.engine.attention.record(self.source_values(source), target_ids, through)
 
 
+class ReadingPredictor(Predictor[Answer]):
+    """A predictor whose model reads and writes nothing. Not for several threads at once."""
+
+    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
+        """Errors: ``RunError``, also for a run of another task."""
+        run.require_task(*self.asked_of)
+        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+        self.prepare(run.recipe, run.forms)
+
+    @classmethod
+    def over(cls, engine: Engine, recipe: Recipe, forms: Forms) -> Self:
+        """Open a network in training. The predictor has no run, so it answers, and no more."""
+        predictor = cls.__new__(cls)
+        predictor.engine = engine
+        predictor.prepare(recipe, forms)
+        return predictor
+
+    @abstractmethod
+    def prepare(self, recipe: Recipe, forms: Forms) -> None:
+        """Take over what a recipe and forms say about reading and answering."""
+
+
 class WritingPredictor(Predictor[Answer]):
     """A predictor whose outputs are searched for. Not for several threads at once."""
 
-    asked_of: ClassVar[tuple[str, str]]
-    """The task of its runs, and what those of others are, as ``Run.require_task`` takes both."""
     usual: ClassVar[EngineSettings] = EngineSettings()
 
     def __init__(

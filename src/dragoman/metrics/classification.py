@@ -14,9 +14,11 @@ says nothing of a model. Values are shares, 0 to 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +100,65 @@ class Confusion:
 def _shares(part: Counts, whole: Counts) -> Shares:
     """Part by whole; 0 where there is nothing to divide by."""
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Counts of labelled places, such as brackets or spans of words. Values are shares, 0 to 1."""
+
+    right: int = 0
+    """The number of places that are in both."""
+    found: int = 0
+    """The number of places in the output of a model."""
+    there: int = 0
+    """The number of places in the reference."""
+
+    def __add__(self, other: Matches) -> Matches:
+        return Matches(self.right + other.right, self.found + other.found, self.there + other.there)
+
+    @property
+    def precision(self) -> float:
+        """The share of the found places that are right."""
+        return self.right / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the places of the reference that are found."""
+        return self.right / self.there if self.there else 0.0
+
+    @property
+    def both(self) -> int:
+        """The number of places in the output and in the reference together."""
+        return self.found + self.there
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return 2 * self.right / self.both if self.both else 0.0
+
+
+Place = tuple[str, int, int]
+"""A label, its first word, and the word after its last."""
+
+
+def matches_of(found: Iterable[Place], there: Iterable[Place]) -> dict[str, Matches]:
+    """Count the places of one output and its reference, for each label in alphabetical order."""
+    given, wanted = Counter(found), Counter(there)
+    counts = [
+        Counter(label for label, _, _ in places.elements())
+        for places in (given & wanted, given, wanted)
+    ]
+    labels = sorted({label for label, _, _ in (*given, *wanted)})
+    return {label: Matches(*(count[label] for count in counts)) for label in labels}
+
+
+Key = TypeVar("Key", str, int)
+
+
+def add_matches(total: dict[Key, Matches], more: Mapping[Key, Matches]) -> None:
+    """Add the counts of one more output to ``total``."""
+    for label, matches in more.items():
+        total[label] = total.get(label, Matches()) + matches
 
 
 # Over sums of statistics, (M, 3 K) to (M,) in percent, for tests that draw many sets of texts.

@@ -19,7 +19,7 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.messages import REFUSALS, ApiKey, Message, error_of, written
+from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -80,7 +80,7 @@ class FigureList(Message):
     """The figures, in the order in which the documentation lists them."""
 
 
-class FigureRequest(Message):
+class FigureRequest(KeyedMessage):
     """A request for a figure: `POST /v1/figures`."""
 
     name: str
@@ -93,7 +93,6 @@ class FigureRequest(Message):
     """The values of the sliders, by name. Default: the initial value of each slider."""
     data: bool = False
     """Return files instead of panels: the figure as SVG and its numbers as CSV."""
-    api_key: ApiKey = None
 
 
 class SliderInfo(Message):

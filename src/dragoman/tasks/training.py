@@ -14,7 +14,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any
 
 import torch
 
@@ -27,7 +27,6 @@ from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.forms.form import Pair
-from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.nn.linear import refresh
@@ -43,7 +42,8 @@ from dragoman.sizing.minutes import cost_summary, for_minutes, too_short, with_u
 from dragoman.tasks import catalogue
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
-from dragoman.tasks.tuning import blend
+from dragoman.tasks.shared.validation import Validation
+from dragoman.tasks.tuning import blend, reading
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks, gpu_name
 from dragoman.training.fastest_way import MeasuredWays, fastest_way, measure_throughput
@@ -100,32 +100,24 @@ def train(
             if ranks.first:
                 prepared = fill_new_run(recipe, folder, start_from, take, say)
             # Each process may have measured this machine: the recipe of the first one counts.
-            recipe = type(recipe).model_validate_json(
-                ranks.broadcast_text(recipe.model_dump_json())
-            )
+            recipe = _of_first(recipe, ranks)
             if not ranks.first:
                 prepared = prepare(recipe, folder, _say_nothing)
-            learning = _learning(recipe, prepared)
-            recipe, ways = _with_way(recipe, prepared, learning, ranks, say)
-            validation_seconds = 0.0
+            training = _Training(recipe, folder, prepared, ranks, say)
+            ways = training.choose_way()
             if measure or minutes is not None or epochs is not None:
-                recipe, validation_seconds = _fit_updates(
-                    recipe, prepared, learning, ranks, minutes, epochs, say
-                )
+                training.fit_updates(minutes, epochs)
             if ranks.first:
                 if ways is not None:
                     write_text(folder / WAYS, json.dumps(ways.to_dict(), indent=1) + "\n")
                 # The recipe is written last: a folder with a recipe is a complete run.
-                recipe.save(folder / RECIPE)
+                training.recipe.save(folder / RECIPE)
         except BaseException:
             if ranks.first and is_new:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
-        recipe = type(recipe).model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
-        return _train(
-            recipe, folder, prepared, learning, ranks, say, display, resume_command,
-            validation_seconds,
-        )  # fmt: skip
+        training.recipe = _of_first(training.recipe, ranks)
+        return training.run(display, resume_command)
 
 
 def resume(
@@ -153,8 +145,7 @@ def resume(
     check_unchanged(run.recipe, run.notes(), folder, say)
     with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
-        learning = _learning(run.recipe, prepared)
-        return _train(run.recipe, folder, prepared, learning, ranks, say, display, resume_command)
+        return _Training(run.recipe, folder, prepared, ranks, say).run(display, resume_command)
 
 
 def begin_or_resume(
@@ -190,227 +181,198 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
     with Ranks.joined() as ranks, TemporaryDirectory() as folder:
         learn_vocabularies(recipe, Path(folder), _say_nothing)
         prepared = prepare(recipe, Path(folder), _say_nothing)
-        learning = _learning(recipe, prepared)
-        recipe, _ = _with_way(recipe, prepared, learning, ranks, say)
-        counted, _ = _fit_updates(recipe, prepared, learning, ranks, minutes, None, say)
-    training = counted.training.model_copy(update={"minutes": 0.0})
-    return counted.model_copy(update={"training": training})
+        training = _Training(recipe, Path(folder), prepared, ranks, say)
+        training.choose_way()
+        training.fit_updates(minutes, None)
+    counted = training.recipe
+    settings = counted.training.model_copy(update={"minutes": 0.0})
+    return counted.model_copy(update={"training": settings})
 
 
-def _train(
-    recipe: Recipe,
-    folder: Path,
-    prepared: Prepared,
-    learning: _Learning,
-    ranks: Ranks,
-    say: Say,
-    display: bool,
-    resume_command: str,
-    validation_seconds: float = 0.0,
-) -> Outcome:
-    """Put data, model and training together, and train.
+def _of_first(recipe: Recipe, ranks: Ranks) -> Recipe:
+    """Return the recipe of the first process, in every process."""
+    return type(recipe).model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
 
-    ``validation_seconds``: the measured duration of one validation, or 0.
-    """
 
-    def keep(corrected: TrainingSettings) -> None:
-        recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
+class _Training:
+    """A training in one of its processes: the model, its objective and its batches."""
 
-    task, forms, settings = recipe.spec, prepared.forms, recipe.training
-    model = learning.model
-    if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
-        fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
-        refresh(model)
-    parts = catalogue.runtime_of(task).parts()
-    validation = parts.validation(model, recipe, forms, prepared.dev, ranks.device)
-    if validation.left_out and ranks.first:
-        say(
-            f"of {len(prepared.dev):,} dev {task.noun}, "
-            f"{plural(validation.left_out, 'is', 'are')} {validation.without}: validation is of "
-            f"the other {len(prepared.dev) - validation.left_out:,}"
+    def __init__(
+        self, recipe: Recipe, folder: Path, prepared: Prepared, ranks: Ranks, say: Say
+    ) -> None:
+        self.recipe, self._folder, self._prepared, self._ranks = recipe, folder, prepared, ranks
+        self._say = say if ranks.first else _say_nothing
+        self._runtime = catalogue.runtime_of(recipe.spec)
+        self._parts = self._runtime.parts()
+        self._validation_seconds = 0.0
+        """The measured duration of one validation, or 0."""
+        examples = self._parts.examples(prepared.train, recipe, prepared.forms)
+        self._plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
+        self._batches = TrainingBatches(self._plan, examples)
+        torch.manual_seed(torch_seed(recipe.seed))
+        self._model = build_model(recipe, *prepared.forms)
+        """A freshly initialised network. Measurements restore its weights."""
+        self._objective = self._build_objective()
+
+    def _build_objective(self) -> Objective:
+        """Build the objective that training minimises."""
+        model, prepared, settings = self._model, self._prepared, self.recipe.training
+        objective = self._parts.objective(model, settings.label_smoothing)
+        if settings.ctc_weight:
+            return JointCtc(objective, settings.ctc_weight)
+        layers = model.attentions_of("cross")
+        head = AligningHead.taught(settings.guided, layers)
+        if head is None or prepared.links is None:
+            return objective
+        assert head.head is not None
+        return GuidedAlignment(
+            objective,
+            prepared.links,
+            (starts_of(prepared.forms.source), starts_of(prepared.forms.target)),
+            attention=layers[head.layer].name,
+            head=head.head,
+            weight=settings.guided.weight,
         )
-    elif not validation.pairs and settings.validate_every and ranks.first:
-        say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    cut = catalogue.runtime_of(task).cut_off(prepared.train, recipe, forms) if ranks.first else 0
-    if cut:
-        say(
-            f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than "
-            f"plan.context = {recipe.plan.context:,}; the rest of each is not used"
+
+    def _validation(self, recipe: Recipe, pairs: Sequence[Pair]) -> Validation[Any]:
+        forms, device = self._prepared.forms, self._ranks.device
+        return self._parts.validation(self._model, recipe, forms, pairs, device)
+
+    # ---- measuring
+
+    def choose_way(self) -> MeasuredWays | None:
+        """Write the fastest way to train the model on this machine into the recipe, and return the
+        measurement. It is None if the recipe names the way already, or nothing may be measured."""
+        settings, ranks = self.recipe.training, self._ranks
+        here = this_machine(gpu_name(ranks.device))
+        holds = settings.way is not None and settings.way.machine == here
+        if ranks.any(ranks.first and (holds or not measures())):
+            return None
+        found = fastest_way(
+            self._model, self._objective, settings, self._batches,
+            ranks=ranks, remembered=cache_folder(), work=self._work(),
+        )  # fmt: skip
+        self._say(f"computed by {found.summary(self.recipe.spec.counted)}")
+        training = settings.model_copy(update={"way": found.way})
+        self.recipe = self.recipe.model_copy(update={"training": training})
+        return found
+
+    def _work(self) -> str:
+        """A key of everything that decides how long an update takes."""
+        recipe, forms = self.recipe, self._prepared.forms
+        training, plan = recipe.training, recipe.plan
+        parts = (
+            recipe.task, recipe.model.model_dump_json(), [form.size for form in forms],
+            plan.model_dump_json(), recipe.masking.model_dump_json(), training.label_smoothing,
+            training.guided.model_dump_json(), training.precision, training.kernels,
+            training.ctc_weight,
+        )  # fmt: skip
+        return json.dumps(parts)
+
+    def fit_updates(self, minutes: float | None, epochs: float | None) -> None:
+        """Turn minutes or epochs into updates of the recipe, and say what the run will cost.
+
+        All processes measure at the same time, each with its share, as in training; only the first
+        one uses the result.
+        """
+        recipe, plan, prepared = self.recipe, self._plan, self._prepared
+        if plan.left_out.examples:
+            limits = "plan.max_source, plan.max_target"
+            if plan.settings != recipe.plan:
+                limits += ", model.positions"
+            self._say(f"left out: {plan.left_out.summary()} ({limits})")
+        measured = measure_throughput(
+            self._model, self._objective, recipe.training, self._batches, ranks=self._ranks
         )
-    is_told = bool(settings.ctc_weight) and ranks.first
-    if is_told and (told := without_room(prepared.train, model, recipe.source)):
-        say(told)
-    trainer = Trainer(
-        model,
-        learning.objective,
-        settings,
-        seed=recipe.seed,
-        batches=learning.batches,
-        schedule=planned_schedule(settings, recipe.model.model_dim),
-        folder=folder,
-        evaluate=validation if validation.pairs else None,
-        lower_is_better=task.metrics[settings.metric].better == "lower",
-        listeners=[
-            make_display(
-                task,
-                settings.updates,
-                settings.line_every_seconds,
-                fills=seconds_to_fill(settings),
+        if not self._ranks.first:
+            return
+        per_epoch, validation = plan.updates_per_epoch(), 0.0
+        if minutes is not None:
+            if recipe.training.validate_every:
+                validation = self._time_validation()
+            recipe, self._validation_seconds = for_minutes(recipe, minutes, measured, validation)
+        elif epochs is not None:
+            recipe = with_updates(recipe, round(epochs * per_epoch))
+        self.recipe = recipe
+        self._say(cost_summary(recipe, measured, per_epoch))
+        length = prepared.train.total("target") / len(prepared.train) + 1
+        if minutes is not None and (warning := too_short(recipe, measured, per_epoch, length)):
+            self._say(warning)
+
+    def _time_validation(self) -> float:
+        """Estimate the seconds of a validation on dev by timing some of its examples.
+
+        An untrained model does not know where to end, so its outputs are limited to the length of
+        their sources.
+        """
+        brief = {"max_extra": 0, "max_length": None, "min_length": 0}
+        search = self.recipe.search.model_copy(update=brief)
+        pairs = self._prepared.dev
+        some = pairs[:: -(-len(pairs) // _TIMED) or 1]
+        validation = self._validation(self.recipe.model_copy(update={"search": search}), some)
+        if not validation.pairs:
+            return 0.0
+        with reading(self._model):
+            validation(0)  # warm-up
+            began = time.perf_counter()
+            validation(0)
+            seconds = time.perf_counter() - began
+
+        def work(examples: int) -> float:
+            # Other examples only have their loss computed, about a quarter of the work.
+            searched = validation.searched(examples)
+            return searched + (examples - searched) / 4
+
+        return seconds / work(len(validation.pairs)) * work(len(pairs))
+
+    # ---- training
+
+    def run(self, display: bool, resume_command: str) -> Outcome:
+        """Train, from the last checkpoint if there is one."""
+        recipe, folder, model = self.recipe, self._folder, self._model
+        task, settings, prepared = recipe.spec, recipe.training, self._prepared
+
+        def keep(corrected: TrainingSettings) -> None:
+            recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
+
+        if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
+            fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
+            refresh(model)
+        validation = self._validation(recipe, prepared.dev)
+        if left := validation.left_out:
+            self._say(
+                f"of {len(prepared.dev):,} dev {task.noun}, {plural(left, 'is', 'are')} "
+                f"{validation.without}: validation is of the other {len(prepared.dev) - left:,}"
             )
-        ]
-        if display
-        else [],
-        ranks=ranks,
-        resume_command=resume_command,
-        correction=Correction(keep, recipe.model.model_dim, validation_seconds),
-    )
-    outcome = trainer.run()
-    if settings.blend and ranks.first and outcome.reason != "interrupted":
-        blend(recipe, folder, model, forms, ranks.device, say)
-    return replace(outcome, epochs=outcome.update / learning.plan.updates_per_epoch())
-
-
-def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
-    """Build the objective that training minimises."""
-    settings = recipe.training
-    objective = catalogue.runtime_of(recipe.spec).parts().objective(model, settings.label_smoothing)
-    if settings.ctc_weight:
-        return JointCtc(objective, settings.ctc_weight)
-    layers = model.attentions_of("cross")
-    head = AligningHead.taught(settings.guided, layers)
-    if head is None or prepared.links is None:
-        return objective
-    assert head.head is not None
-    return GuidedAlignment(
-        objective,
-        prepared.links,
-        (starts_of(prepared.forms.source), starts_of(prepared.forms.target)),
-        attention=layers[head.layer].name,
-        head=head.head,
-        weight=settings.guided.weight,
-    )
-
-
-def _with_way(
-    recipe: Recipe, prepared: Prepared, learning: _Learning, ranks: Ranks, say: Say
-) -> tuple[Recipe, MeasuredWays | None]:
-    """Return the recipe with the fastest way to train its model on this machine, and the
-    measurement. The measurement is None if the recipe names the way already, or nothing may be
-    measured."""
-    settings = recipe.training
-    here = this_machine(gpu_name(ranks.device))
-    holds = settings.way is not None and settings.way.machine == here
-    if ranks.any(ranks.first and (holds or not measures())):
-        return recipe, None
-    found = fastest_way(
-        learning.model, learning.objective, settings, learning.batches,
-        ranks=ranks, remembered=cache_folder(), work=_work(recipe, prepared),
-    )  # fmt: skip
-    say(f"computed by {found.summary(recipe.spec.counted)}")
-    training = settings.model_copy(update={"way": found.way})
-    return recipe.model_copy(update={"training": training}), found
-
-
-def _work(recipe: Recipe, prepared: Prepared) -> str:
-    """A key of everything that decides how long an update takes."""
-    training, plan = recipe.training, recipe.plan
-    parts = (
-        recipe.task, recipe.model.model_dump_json(), [form.size for form in prepared.forms],
-        plan.model_dump_json(), recipe.masking.model_dump_json(), training.label_smoothing,
-        training.guided.model_dump_json(), training.precision, training.kernels,
-        training.ctc_weight,
-    )  # fmt: skip
-    return json.dumps(parts)
-
-
-class _Learning(NamedTuple):
-    """The model that is trained, its objective and its batches."""
-
-    model: Network
-    """A freshly initialised network. Measurements restore its weights."""
-    objective: Objective
-    plan: Plan
-    batches: TrainingBatches
-
-
-def _learning(recipe: Recipe, prepared: Prepared) -> _Learning:
-    parts = catalogue.runtime_of(recipe.spec).parts()
-    examples = parts.examples(prepared.train, recipe, prepared.forms)
-    plan = Plan(examples, recipe.bounded_plan, recipe.seed, examples.sums)
-    torch.manual_seed(torch_seed(recipe.seed))
-    model = build_model(recipe, *prepared.forms)
-    objective = _objective(model, recipe, prepared)
-    return _Learning(model, objective, plan, TrainingBatches(plan, examples))
-
-
-def _fit_updates(
-    recipe: Recipe,
-    prepared: Prepared,
-    learning: _Learning,
-    ranks: Ranks,
-    minutes: float | None,
-    epochs: float | None,
-    say: Say,
-) -> tuple[Recipe, float]:
-    """Turn minutes or epochs into updates, and say what the run will cost.
-
-    All processes measure at the same time, each with its share, as in training; only the first one
-    uses the result. -> the recipe, and the seconds of a validation (0: not measured).
-    """
-    forms, settings = prepared.forms, recipe.training
-    model, objective, plan, batches = learning
-    if plan.left_out.examples and ranks.first:
-        limits = "plan.max_source, plan.max_target"
-        if plan.settings != recipe.plan:
-            limits += ", model.positions"
-        say(f"left out: {plan.left_out.summary()} ({limits})")
-    measured = measure_throughput(model, objective, settings, batches, ranks=ranks)
-    if not ranks.first:
-        return recipe, 0.0
-    per_epoch, validation = plan.updates_per_epoch(), 0.0
-    if minutes is not None:
-        if settings.validate_every:
-            validation = _time_validation(model, recipe, forms, prepared.dev, ranks.device)
-        recipe, validation = for_minutes(recipe, minutes, measured, validation)
-    elif epochs is not None:
-        recipe = with_updates(recipe, round(epochs * per_epoch))
-    say(cost_summary(recipe, measured, per_epoch))
-    length = prepared.train.total("target") / len(prepared.train) + 1
-    if minutes is not None and (warning := too_short(recipe, measured, per_epoch, length)):
-        say(warning)
-    return recipe, validation
-
-
-def _time_validation(
-    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
-) -> float:
-    """Estimate the seconds of a validation on ``pairs`` by timing some of them.
-
-    An untrained model does not know where to end, so its outputs are limited to the length of their
-    sources.
-    """
-    search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
-    some = pairs[:: -(-len(pairs) // _TIMED) or 1]
-    recipe = recipe.model_copy(update={"search": search})
-    parts = catalogue.runtime_of(recipe.spec).parts()
-    validation = parts.validation(model, recipe, forms, some, device)
-    if not validation.pairs:
-        return 0.0
-    training = model.training
-    model.eval()
-    with torch.no_grad():
-        validation(0)  # warm-up
-        began = time.perf_counter()
-        validation(0)
-        seconds = time.perf_counter() - began
-    model.train(training)
-
-    def work(examples: int) -> float:
-        # Other examples only have their loss computed, about a quarter of the work.
-        searched = validation.searched(examples)
-        return searched + (examples - searched) / 4
-
-    return seconds / work(len(validation.pairs)) * work(len(pairs))
+        elif not validation.pairs and settings.validate_every:
+            self._say(f"there are no dev {task.noun}: the model is not validated while it trains")
+        if cut := self._runtime.cut_off(prepared.train, recipe, prepared.forms):
+            self._say(
+                f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than "
+                f"plan.context = {recipe.plan.context:,}; the rest of each is not used"
+            )
+        if settings.ctc_weight and (told := without_room(prepared.train, model, recipe.source)):
+            self._say(told)
+        fills, every = seconds_to_fill(settings), settings.line_every_seconds
+        trainer = Trainer(
+            model,
+            self._objective,
+            settings,
+            seed=recipe.seed,
+            batches=self._batches,
+            schedule=planned_schedule(settings, recipe.model.model_dim),
+            folder=folder,
+            evaluate=validation if validation.pairs else None,
+            lower_is_better=task.metrics[settings.metric].better == "lower",
+            listeners=[make_display(task, settings.updates, every, fills=fills)] if display else [],
+            ranks=self._ranks,
+            resume_command=resume_command,
+            correction=Correction(keep, recipe.model.model_dim, self._validation_seconds),
+        )
+        outcome = trainer.run()
+        if settings.blend and self._ranks.first and outcome.reason != "interrupted":
+            blend(recipe, folder, model, prepared.forms, self._ranks.device, self._say)
+        return replace(outcome, epochs=outcome.update / self._plan.updates_per_epoch())
 
 
 def _say_nothing(_: str) -> None:

@@ -9,7 +9,8 @@ al., 2022, "Robust fine-tuning of zero-shot models").
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,19 @@ def loss_on(
     briefly = recipe.evaluation.model_copy(update={"dev_sentences": 1})
     recipe = recipe.model_copy(update={"evaluation": briefly})
     validation = catalogue.runtime_of(recipe.spec).parts().validation
+    with reading(model):
+        loss: float = validation(model, recipe, forms, pairs, device)(0).scores["loss"]
+    return loss
+
+
+@contextmanager
+def reading(model: Network) -> Iterator[None]:
+    """Use a model without learning: in evaluation mode and without gradients."""
     training = model.training
     model.eval()
     with torch.no_grad():
-        loss: float = validation(model, recipe, forms, pairs, device)(0).scores["loss"]
+        yield
     model.train(training)
-    return loss
 
 
 def measure_tuning(run: Run, after: SearchReport) -> None:

@@ -113,7 +113,7 @@ def test_the_tokens_that_were_labelled_are_explained(
     settings = TextSettings(vocabulary=300, kind="bpe", lossless=lossless)
     learned = Text.train(["the dog barks at it  twice\nand\tgoes"] * 9, settings)
     form = TextForm(learned, "en")
-    monkeypatch.setattr(run, "forms", run.forms._replace(source=form))
+    monkeypatch.setattr(labeller.engine, "source", form)
     labeller.network = new_classifier(STACKS[0], learned.size, 2).eval()
     (labelled,) = labeller([text])
     found = reasons(labeller, text)

@@ -369,7 +369,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (frames_form, "costly_seconds"),
-        (LogMel, "_some"), (endpoint, "drawn"), (endpoint, "_file_message"),
+        (LogMel, "_some"), (endpoint, "drawn"), (endpoint, "labels_told"),
         (connection, "_parsed"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)

@@ -91,11 +91,9 @@ def test_its_report_draws_trees(toy: Run) -> None:
     assert "(NP" not in samples and ">XX<" not in samples and ">DT<" not in samples
     step = len(found.pairs) // count
     scored = score_each(found.pairs, found.parses)[: step * count : step]
-    exact = sum(one.brackets.is_exact for one in scored)
+    exact = sum(one.is_exact for one in scored)
     assert f"{exact} of {count} have every bracket" in samples
-    unmatched = sum(
-        one.brackets.reference + one.brackets.parse - 2 * one.brackets.matched for one in scored
-    )
+    unmatched = sum(one.brackets.both - 2 * one.brackets.right for one in scored)
     assert samples.count('class="f1"') == unmatched
     assert "not drawn" not in samples
 

@@ -15,8 +15,8 @@ from random_trees import LABELS, random_tree
 
 from dragoman.base.errors import DataError
 from dragoman.forms.tree import Tree, read_trees
+from dragoman.metrics.classification import Matches
 from dragoman.tasks.parsing.metrics import (
-    Matched,
     Parseval,
     exact_shares,
     f1s,
@@ -32,7 +32,7 @@ def tree(text: str) -> Tree:
     return found
 
 
-def matched(reference: str, parse: str) -> Matched:
+def matched(reference: str, parse: str) -> Matches:
     return score_parse(tree(reference), tree(parse)).brackets
 
 
@@ -40,12 +40,12 @@ def test_it_is_right_by_hand() -> None:
     # S 0-6, NP 0-2, VP 2-6, PP 3-6, NP 4-6 against S, NP 0-2, VP 2-4, NP 4-6, X 4-6
     parse = "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (IN on)) (X (NP (DT the) (NN mat))) (. .))"
     found = score_parse(tree(REFERENCE), tree(parse))
-    assert found.brackets == Matched(3, 5, 5) and found.scored == 6 and found.words == 7
+    assert found.brackets == Matches(3, 5, 5) and found.scored == 6 and found.words == 7
     assert found.labels == {
-        "NP": Matched(2, 2, 2), "PP": Matched(0, 1, 0), "S": Matched(1, 1, 1),
-        "VP": Matched(0, 1, 1), "X": Matched(0, 0, 1),
+        "NP": Matches(2, 2, 2), "PP": Matches(0, 0, 1), "S": Matches(1, 1, 1),
+        "VP": Matches(0, 1, 1), "X": Matches(0, 1, 0),
     }  # fmt: skip
-    assert found.brackets.f1 == pytest.approx(60) and found.brackets.recall == pytest.approx(60)
+    assert found.brackets.f1 == pytest.approx(0.6) and found.brackets.recall == pytest.approx(0.6)
     whole = Parseval.of([found, score_parse(tree(REFERENCE), tree(REFERENCE))])
     assert whole.scores["f1"] == pytest.approx(80) and whole.scores["exact"] == 50
     assert whole.scores["tags"] == 100 and whole.sentences == 2
@@ -55,23 +55,23 @@ def test_it_is_right_by_hand() -> None:
     ("reference", "parse", "expected"),
     [
         # a bracket that stands twice counts twice, but is matched only as often as it stands
-        ("(S (NP (NP (NN a))) (VB b))", "(S (NP (NN a)) (VB b))", Matched(2, 3, 2)),
-        ("(S (NP (NN a)) (VB b))", "(S (NP (NP (NP (NN a)))) (VB b))", Matched(2, 2, 4)),
+        ("(S (NP (NP (NN a))) (VB b))", "(S (NP (NN a)) (VB b))", Matches(2, 2, 3)),
+        ("(S (NP (NN a)) (VB b))", "(S (NP (NP (NP (NN a)))) (VB b))", Matches(2, 4, 2)),
         # functions are no part of a label, the bracket above all is none, ADVP is PRT
         ("(TOP (S (NP-SBJ=2 (NN a)) (PRT (RP b))))", "(S1 (S (NP (NN a)) (ADVP (RP b))))",
-         Matched(3, 3, 3)),
+         Matches(3, 3, 3)),
         # punctuation is taken out: where it hangs does not matter
         ("(S (NP (NN a) (, ,)) (VP (VB b)))", "(S (NP (NN a)) (, ,) (VP (VB b)))",
-         Matched(3, 3, 3)),
+         Matches(3, 3, 3)),
         # and a bracket that holds nothing else is gone
-        ("(S (PRN (: --)) (VB b))", "(S (: --) (VB b))", Matched(1, 1, 1)),
+        ("(S (PRN (: --)) (VB b))", "(S (: --) (VB b))", Matches(1, 1, 1)),
         # what is punctuation is told by the reference alone
-        ("(S (NP (NN a) (, ,)) (VB b))", "(S (NP (XX a)) (XX ,) (XX b))", Matched(2, 2, 2)),
+        ("(S (NP (NN a) (, ,)) (VB b))", "(S (NP (XX a)) (XX ,) (XX b))", Matches(2, 2, 2)),
         # traces are not there
-        ("(S (NP (-NONE- *)) (VP (VB b)))", "(S (VP (VB b)))", Matched(2, 2, 2)),
+        ("(S (NP (-NONE- *)) (VP (VB b)))", "(S (VP (VB b)))", Matches(2, 2, 2)),
     ],
 )  # fmt: skip
-def test_it_counts_as_evalb_does(reference: str, parse: str, expected: Matched) -> None:
+def test_it_counts_as_evalb_does(reference: str, parse: str, expected: Matches) -> None:
     assert matched(reference, parse) == expected
 
 
@@ -94,8 +94,8 @@ def test_what_is_not_matched_is_told_by_its_place() -> None:
         both = [_over(shape, iter(words)) for shape in shapes]
         found = score_parse(*both).brackets
         missed, wrong = unmatched(*both)
-        assert len(missed) == found.reference - found.matched
-        assert len(wrong) == found.parse - found.matched
+        assert len(missed) == found.there - found.right
+        assert len(wrong) == found.found - found.right
 
 
 def _over(shape: Tree, leaves: Iterator[Tree]) -> Tree:
@@ -124,8 +124,8 @@ def test_the_tables_by_length_and_label_add_up() -> None:
     both = [(random_tree(draw, draw.randint(1, 50)), draw) for _ in range(60)]
     found = Parseval.of(score_parse(one, _other(one, draw)) for one, draw in both)
     every = found.brackets
-    assert sum(found.by_label.values(), Matched()) == every and every.matched > 0
-    assert every.matched < min(every.reference, every.parse)
+    assert sum(found.by_label.values(), Matches()) == every and every.right > 0
+    assert every.right < min(every.there, every.found)
     lines = found.tables().splitlines()
     assert "41 words and more" in found.tables() and any(line.startswith("NP ") for line in lines)
 
@@ -137,7 +137,7 @@ def test_sentences_of_forty_words_are_short() -> None:
         for count in (39, 40, 41)
     }
     found = Parseval.of(score_parse(one, one) for one in words.values())
-    assert (found.sentences, found.short_sentences) == (3, 2)
+    assert (found.sentences, len(found.short)) == (3, 2)
 
 
 def _other(one: Tree, draw: random.Random) -> Tree:
@@ -184,9 +184,11 @@ def test_the_figures_are_those_of_evalb(tmp_path: Path) -> None:
         assert named["Complete match"] == pytest.approx(found.scores[f"exact{prefix}"], abs=0.006)
         if not prefix:
             assert named["Number of Skip  sentence"] == found.skipped
-            assert named["Bracketing Recall"] == pytest.approx(found.brackets.recall, abs=0.006)
+            assert named["Bracketing Recall"] == pytest.approx(
+                100 * found.brackets.recall, abs=0.006
+            )
             assert named["Bracketing Precision"] == pytest.approx(
-                found.brackets.precision, abs=0.006
+                100 * found.brackets.precision, abs=0.006
             )
             assert named["Tagging accuracy"] == pytest.approx(found.scores["tags"], abs=0.006)
 

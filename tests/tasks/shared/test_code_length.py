@@ -63,7 +63,7 @@ def test_unknown_characters_cost_their_bytes() -> None:
 def test_lengths_add_up() -> None:
     vocabulary = text_of("char", byte_fallback=False, vocabulary=60)
     parts = [length_of(vocabulary, text) for text in ("a cat", "한", "")]
-    whole = Length.sum(parts)
+    whole = sum(parts, Length())
     assert whole == Length(
         *(sum(getattr(p, name) for p in parts) for name in ("tokens", "bytes", "given", "unknown"))
     )

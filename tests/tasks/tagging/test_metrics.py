@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.tasks.tagging.metrics import SpanScores, TagScores, has_spans, spans_of
+from dragoman.metrics.classification import Matches, matches_of
+from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of
 
 MARKS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
@@ -66,9 +67,8 @@ def test_spans_are_those_of_conlleval(length: int) -> None:
     """All taggings of up to three words beside each other."""
     every = [list(tags) for tags in itertools.product(MARKS, repeat=length)]
     for true, guessed in itertools.product(every, repeat=2):
-        scores = SpanScores()
-        scores.add(true, guessed)
-        counts = scores.all
+        found = matches_of(spans_of(guessed), spans_of(true))
+        counts = sum(found.values(), Matches())
         assert (counts.right, counts.found, counts.there) == conlleval(true, guessed)
 
 
@@ -131,11 +131,10 @@ def test_a_sentence_has_the_same_spans_in_each_scheme(parts: list[tuple[str, int
 def test_a_span_is_right_only_whole() -> None:
     true = ["B-X", "I-X", "O", "B-Y", "B-Y", "O", "I-X"]
     assert spans_of(true) == [("X", 0, 2), ("Y", 3, 4), ("Y", 4, 5), ("X", 6, 7)]
-    scores = SpanScores()
-    scores.add(true, ["B-X", "O", "O", "B-Y", "I-Y", "O", "I-X"])
-    assert dict(scores.by_kind())["X"].f1 == pytest.approx(1 / 2)
-    assert dict(scores.by_kind())["Y"].f1 == 0
-    whole = scores.all
+    found = matches_of(spans_of(["B-X", "O", "O", "B-Y", "I-Y", "O", "I-X"]), spans_of(true))
+    assert found["X"].f1 == pytest.approx(1 / 2)
+    assert found["Y"].f1 == 0
+    whole = sum(found.values(), Matches())
     assert (whole.precision, whole.recall) == (1 / 3, 1 / 4)
     assert whole.f1 == pytest.approx(2 / (3 + 4))
 

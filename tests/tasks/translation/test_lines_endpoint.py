@@ -65,7 +65,7 @@ def test_it_answers_what_the_verb_writes(lines: Run, served: Served, tmp_path: P
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
     translator = Translator(lines)
-    assert translator.ctc is not None
+    assert translator.ctc.ranks
     wanted = [translator(str(path)).text for path in paths]
     assert wanted[0] == wanted[2] and wanted[0]
 

@@ -50,6 +50,12 @@ ApiKey = Annotated[str | None, Field(description="The API key, if the header has
 """The API key in the body of a request, for clients that send no header ``Authorization``."""
 
 
+class KeyedMessage(Message):
+    """The base class of requests whose body may contain the API key."""
+
+    api_key: ApiKey = None
+
+
 class ErrorBody(Message):
     """The body of an error, for every path except those that are compatible with OpenAI's API."""
 

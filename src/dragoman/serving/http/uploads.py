@@ -31,7 +31,7 @@ from dragoman.serving.http.connection import (
     read_fields,
 )
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.messages import Message
+from dragoman.serving.http.messages import KeyedMessage
 from dragoman.serving.http.refusals import Refusal, body_too_large
 from dragoman.sources.shared.files import InMemory
 
@@ -65,7 +65,7 @@ class Upload:
         return InMemory(self.called, data)
 
 
-class WithFiles(Message):
+class WithFiles(KeyedMessage):
     """The base class of requests that may contain files."""
 
     file: str | Annotated[list[str], Field(fail_fast=True)] | None = None

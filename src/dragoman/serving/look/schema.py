@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dragoman.engine.attention import OpenedCell
 from dragoman.models.interface import Part
-from dragoman.serving.http.messages import ApiKey, Message
+from dragoman.serving.http.messages import KeyedMessage, Message
 from dragoman.serving.look.outputs import DetectedLanguage, Hypothesis
 
 Side = Literal["source", "target"]
@@ -32,7 +32,7 @@ class Head(Message):
     """The number of the head in its layer, from 0."""
 
 
-class LookRequest(Message):
+class LookRequest(KeyedMessage):
     """A request to inspect the model on one sentence: `POST /v1/look` and `POST /v1/look/heads`.
     The sentence is translated as by `/v1/translate`, and the plain PyTorch model then reads both
     texts. With heads switched off or tokens hidden, that model also translates. Language models,
@@ -82,7 +82,6 @@ class LookRequest(Message):
     """Return the candidates at each step of the search."""
     choices: int = Field(default=0, ge=0, le=20)
     """The number of most probable tokens to return for each position of the output."""
-    api_key: ApiKey = None
 
 
 class AttentionRequest(LookRequest):

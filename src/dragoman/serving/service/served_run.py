@@ -289,10 +289,11 @@ class ServedRun(ABC):
         """Return the settings of the run's own search, without sampling, and with another beam or
         n-best if these are given. Raises Refusal 400."""
         try:
-            chosen = with_beams(self.engine.search_settings, beam, n_best)
+            changes = {"sampling": None, "alternatives": False}
+            own = self.engine.search_settings.model_copy(update=changes)
+            return with_beams(own, beam, n_best)
         except RecipeError as error:
             raise unsearchable(error) from None
-        return chosen.model_copy(update={"sampling": None, "alternatives": False})
 
     # ---- limits: each raises Refusal 400 for a request that exceeds it
 

@@ -31,7 +31,7 @@ from dragoman.serving.service.file_run import (
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.sources.picture.form import PicturesForm
-from dragoman.sources.shared.rows_form import MOST_CELLS, Extent, Rows, RowsForm
+from dragoman.sources.shared.rows_form import MOST_CELLS, Rows
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.served import (
     TOKENS_AT_ONCE,
@@ -44,6 +44,9 @@ from dragoman.tasks.classification.served import (
     check_labels,
     labels_told,
 )
+
+_MOST_READ = 256
+"""The most patches of a picture whose way through the model is drawn, since rows are large."""
 
 
 class ServedFileClassifier(FileRun[Labeller]):
@@ -101,77 +104,58 @@ class ServedFileClassifier(FileRun[Labeller]):
         cells = hidden_cells(request.hidden)
         read = [without(self.form, one, cells, self.predictor.longest) for one in rows]
         for number, found in self.predictor.parts(names, TOKENS_AT_ONCE, read):
-            shown = None
-            if request.seen:
-                shown = seen(self.predictor, self.form, read[number], found.ranked, request)
-            yield number, _file_message(found, opened[number].extent, request.top, shown)
+            extent = opened[number].extent
+            told = LabelledFile(
+                name=found.text,
+                label=found.label,
+                probability=round(found.probability, 6),
+                labels=labels_told(found, request.top),
+                cut=found.cut,
+                size=round(extent.seconds or extent.pixels, 3),
+                seen=self._seen(read[number], found, request) if request.seen else None,
+            )
+            yield number, told
 
+    def _seen(self, rows: Rows, found: ClassifiedText, asked: ClassifyRequest) -> Seen:
+        """The picture that the model reads, and what else was requested. Raises Refusal 400 for a
+        cell that does not exist."""
+        labeller, form = self.predictor, self.form
+        read = rows[: labeller.longest]
+        looked = of_heads = panels = None
+        cells = form.cells(len(read))
+        attended = None if cells is None else self._record_attention(read)
+        if cells is not None and attended is not None:
+            weights, places = attended
+            shape = cells.spread(places)
+            shares = _digits(_pad(rollout(weights, places), shape))
+            looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
+            if asked.heads:
+                begin = weights.shape[-1] - places  # after the class token, if there is one
+                if asked.at is not None:
+                    given = weights[..., begin + row_of(cells, asked.at, places), :]
+                else:
+                    given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
+                each = _pad(given[..., begin:], shape)
+                of_heads = [[_digits(head) for head in layer] for layer in each]
+            if asked.reading and places <= _MOST_READ:  # only pictures, see check
+                taken = labeller.reading.texts([read])
+                way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, found.ranked)
+                panels = [panel.to_dict() for panel in way]
+        grid = grid_of(form, len(read))
+        return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
 
-def _file_message(
-    found: ClassifiedText, extent: Extent, top: int | None, shown: Seen | None
-) -> LabelledFile:
-    return LabelledFile(
-        name=found.text,
-        label=found.label,
-        probability=round(found.probability, 6),
-        labels=labels_told(found, top),
-        cut=found.cut,
-        size=round(extent.seconds or extent.pixels, 3),
-        seen=shown,
-    )
-
-
-_MOST_READ = 256
-"""The most patches of a picture whose way through the model is drawn, since rows are large."""
-
-
-def seen(
-    labeller: Labeller,
-    form: RowsForm,
-    rows: Rows,
-    ranked: Sequence[tuple[str, float]],
-    asked: ClassifyRequest,
-) -> Seen:
-    """The picture that the model reads, and what else was requested. ``ranked``: the labels of the
-    file, the most probable first. Raises Refusal 400 for a cell that does not exist."""
-    read = rows[: labeller.longest]
-    looked = of_heads = panels = None
-    cells = form.cells(len(read))
-    attended = None if cells is None else _record_attention(labeller, form, read)
-    if cells is not None and attended is not None:
-        weights, places = attended
-        shape = cells.spread(places)
-        shares = _digits(_pad(rollout(weights, places), shape))
-        looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
-        if asked.heads:
-            begin = weights.shape[-1] - places  # after the class token, if there is one
-            if asked.at is not None:
-                given = weights[..., begin + row_of(cells, asked.at, places), :]
-            else:
-                given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
-            each = _pad(given[..., begin:], shape)
-            of_heads = [[_digits(head) for head in layer] for layer in each]
-        if asked.reading and places <= _MOST_READ:  # only pictures, see check
-            taken = labeller.reading.texts([read])
-            way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, ranked)
-            panels = [panel.to_dict() for panel in way]
-    grid = grid_of(form, len(read))
-    return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
-
-
-def _record_attention(
-    labeller: Labeller, form: RowsForm, read: Rows
-) -> tuple[NDArray[np.float32], int] | None:
-    """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of the
-    file. None if the model has no attention, or if there are too many rows for a picture."""
-    model = labeller.run.recipe.model
-    if len(read) > MOST_CELLS * form.settings.shortens:
-        return None
-    weights = labeller.engine.attention.record(read, ()).encoder
-    if not len(weights):
-        return None
-    has_token = isinstance(model, EncoderSettings) and model.class_token
-    return weights, weights.shape[-1] - has_token
+    def _record_attention(self, read: Rows) -> tuple[NDArray[np.float32], int] | None:
+        """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of
+        the file. None if the model has no attention, or if there are too many rows for a picture.
+        """
+        model = self.run.recipe.model
+        if len(read) > MOST_CELLS * self.form.settings.shortens:
+            return None
+        weights = self.engine.attention.record(read, ()).encoder
+        if not len(weights):
+            return None
+        has_token = isinstance(model, EncoderSettings) and model.class_token
+        return weights, weights.shape[-1] - has_token
 
 
 def _pad(shares: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.floating]:
@@ -192,34 +176,20 @@ async def classify(service: Service, request: ClassifyRequest, client: str) -> C
     `seen`, the answer also has the input of the model."""
     run = _choose_run(service, request)
     if isinstance(run, ServedFileClassifier):
-        return await _of_files(service, run, request, client)
-    assert isinstance(run, ServedClassifier)
-    return await _of_texts(service, run, request, client)
-
-
-async def _of_texts(
-    service: Service, run: ServedClassifier, request: ClassifyRequest, client: str
-) -> ClassifyAnswer:
-    assert request.text is not None
+        run.check(request.uploads, request)
+        opened = await run.opening.all(client, run.opened(request.uploads))
+        rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
+        run.check_rows(rows, request)
+        labelled = dict(await run.asking.all(client, run.label(opened, rows, request)))
+        files = [labelled[number] for number in range(len(opened))]
+        return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
+    assert isinstance(run, ServedClassifier) and request.text is not None
     given = service.check_texts(request.text, client)
     run.check(given, request)
     found = dict(await run.asking.all(client, run.label(given, request)))
     service.meters.count_characters(run.name, client, sum(map(len, given)))
     texts = [found[number] for number in range(len(given))]
     return ClassifyAnswer(run=run.name, longest=run.predictor.longest, texts=texts)
-
-
-async def _of_files(
-    service: Service, run: ServedFileClassifier, request: ClassifyRequest, client: str
-) -> ClassifyAnswer:
-    uploads = request.uploads
-    run.check(uploads, request)
-    opened = await run.opening.all(client, run.opened(uploads))
-    rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
-    run.check_rows(rows, request)
-    found = dict(await run.asking.all(client, run.label(opened, rows, request)))
-    files = [found[number] for number in range(len(uploads))]
-    return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
 
 
 def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:

@@ -16,8 +16,7 @@ from dragoman.base.reading import readable
 from dragoman.base.wording import plural, shortened
 from dragoman.data.files.columns import is_tabbed, labelled_corpus
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.labelled import LabelledBatch, labelled_batch
-from dragoman.forms.form import Pair
+from dragoman.forms.form import Pair, Values
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion, accuracies, macro_f1s, statistics_of
 from dragoman.metrics.significance import MeasuredSystem
@@ -27,7 +26,6 @@ from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
 from dragoman.tasks.shared.evaluation import EvaluationRequest, scores_of, signed, timed
 from dragoman.tasks.shared.evaluation_examples import ExampleSet
-from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     LabelEvaluation,
     LabelReport,
@@ -36,7 +34,6 @@ from dragoman.tasks.shared.label_report import (
 )
 from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
-from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
@@ -44,43 +41,30 @@ _MAX_SHOWN = 30
 """The most labels of a table of confusions in a terminal."""
 
 
-class ClassificationValidation(Validation[LabelledBatch]):
+class ClassificationValidation(Validation[Values]):
     """Scores on dev: ``macro_f1``, ``accuracy`` and ``loss``; and some texts with chosen labels."""
 
     without = "without tokens, or of a label that the training text does not have"
 
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[LabelledBatch]]:
-        form, labels = self.forms.source, self.forms.labels
-        texts = form.encode([pair.source for pair in pairs])
-        values = [labels.value(pair.target) for pair in pairs]
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Values]]:
+        labels = self.forms.labels
+        texts = self.forms.source.encode([pair.source for pair in pairs])
         kept = [
-            (pair, text, value)
-            for pair, text, value in zip(pairs, texts, values, strict=True)
-            if len(text) and value is not None
+            (pair, text)
+            for pair, text in zip(pairs, texts, strict=True)
+            if len(text) and labels.value(pair.target) is not None
         ]
-        kept.sort(key=lambda one: len(one[1]))
-        reading = reading_of(self.recipe, self.forms)
-        batches = []
-        for part in in_batches([reading.size(len(text)) for _, text, _ in kept], TOKENS_AT_ONCE):
-            _, read, true = zip(*(kept[number] for number in part), strict=True)
-            batches.append(labelled_batch(read, true, reading))
-        return [pair for pair, _, _ in kept], batches
+        return [pair for pair, _ in kept], [text for _, text in kept]
 
     def __call__(self, update: int) -> Evaluation:
-        names = self.forms.labels.names
-        total, true, chosen = 0.0, list[int](), list[int]()
-        for batch in self.batches:
-            batch = batch.to(self.device)
-            logits = self.model.project(self.model.encode(batch.source).rows)  # (B, K)
-            total += float(smoothed_cross_entropy(logits, batch.labels, 0.0)[1])
-            true += batch.labels.tolist()
-            chosen += logits.argmax(dim=-1).tolist()
-        confusion = Confusion.of(true, chosen, len(names))
-        samples = tuple(
-            Sample(self.pairs[one].source, names[true[one]], names[chosen[one]])
-            for one in self.spread(_SAMPLES)
-        )
-        return Evaluation(confusion.scores | {"loss": total / max(len(true), 1)}, samples)
+        labeller = Labeller.over(self.reading_engine(), self.recipe, self.forms)
+        names = [pair.source for pair in self.pairs]
+        found = dict(labeller.parts(names, TOKENS_AT_ONCE, self.batches))
+        labelled = [found[number] for number in range(len(names))]
+        confusion, nll, _ = _judge(self.pairs, labelled, labeller.labels)
+        shown = [(self.pairs[one], labelled[one].label) for one in self.spread(_SAMPLES)]
+        samples = tuple(Sample(pair.source, plain(pair.target), label) for pair, label in shown)
+        return Evaluation(confusion.scores | {"loss": nll / max(confusion.texts, 1)}, samples)
 
 
 @dataclass(frozen=True)
@@ -167,10 +151,7 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
     one_of = "labelled texts, or one of texts and one of labels"
     wanted = "is no text", "a file of labelled texts", "test.tsv"
 
-    def corpus(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        return labelled_corpus(path, columns, keys)
+    one_file = staticmethod(labelled_corpus)
 
     def usual(self, path: str) -> CorpusSettings:
         return CorpusSettings(source=path, format="tsv") if is_tabbed(path) else super().usual(path)

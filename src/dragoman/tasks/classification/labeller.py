@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from dragoman.base.errors import DragomanError
-from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor, Shown
-from dragoman.engine.settings import EngineSettings
+from dragoman.engine.predictor import NO_ENCODER, ReadingPredictor, Shown
 from dragoman.forms.form import Values
+from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
-from dragoman.runs.run import Run
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.shared.examples import in_batches, reading_of
 
@@ -64,16 +64,15 @@ class ClassifiedText:
         return self.label
 
 
-class Labeller(Predictor[ClassifiedText]):
+class Labeller(ReadingPredictor[ClassifiedText]):
     """A trained labeller. Do not use it from several threads at once."""
 
-    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
-        """Errors: ``RunError``, also for a run of another task."""
-        run.require_task("classification", "which does not label")
-        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+    asked_of: ClassVar[tuple[str, str]] = ("classification", "which does not label")
+
+    def prepare(self, recipe: Recipe, forms: Forms) -> None:
         self.network: Network = self.engine.network
-        self.labels = run.forms.labels
-        self.reading = reading_of(run.recipe, run.forms)
+        self.labels = forms.labels
+        self.reading = reading_of(recipe, forms)
 
     @property
     def longest(self) -> int:
@@ -83,7 +82,7 @@ class Labeller(Predictor[ClassifiedText]):
     def looked_at(self, text: str) -> str:
         """The beginning of a text, at least as long as what the model reads. Only this is
         tokenised."""
-        return self.run.source.beginning(text, self.longest)
+        return self.engine.source.beginning(text, self.longest)
 
     def each(self, given: Iterable[str]) -> Iterator[ClassifiedText]:
         """Label each text or file with the probabilities of all labels, in their order. A text
@@ -104,15 +103,16 @@ class Labeller(Predictor[ClassifiedText]):
         texts, if they are known; ``given`` is then used only to name the texts."""
         tokens = values
         if tokens is None:
-            tokens = self.run.source.encode([self.looked_at(text) for text in given])
+            tokens = self.engine.source.encode([self.looked_at(text) for text in given])
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         sizes = [self.reading.size(len(tokens[number])) for number in order]
         for part in in_batches(sizes, together):
             numbers = [order[place] for place in part]
             read = self.reading.texts([tokens[number] for number in numbers])
+            read = read.to(self.engine.device)
             with torch.inference_mode():
                 logits = self.network.project(self.network.encode(read).rows).double()  # (B, K)
-                every = torch.log_softmax(logits, dim=-1).numpy()
+                every = torch.log_softmax(logits, dim=-1).cpu().numpy()
             for number, log_probabilities in zip(numbers, every, strict=True):
                 is_cut = len(tokens[number]) > self.longest - self.reading.symbols
                 yield (
@@ -137,13 +137,13 @@ class Labeller(Predictor[ClassifiedText]):
         return read
 
     def source_values(self, source: str) -> Values:
-        (values,) = self.run.source.encode([self.looked_at(source)])
+        (values,) = self.engine.source.encode([self.looked_at(source)])
         found: Values = self.reading.texts([values]).values.numpy()
         return found
 
     def given_ids(self, text: str) -> list[int]:
         """The ids of a whole text; of a very long one, those of its beginning."""
-        return self.run.source.values([self.looked_at(text)])[0]
+        return self.engine.source.values([self.looked_at(text)])[0]
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]

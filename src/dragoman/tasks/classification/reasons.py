@@ -71,7 +71,7 @@ def table(found: Reasons) -> str:
 
 def reasons(labeller: Labeller, text: str) -> Reasons:
     """Explain the most probable label of a text."""
-    form, network = labeller.run.source, labeller.network
+    form, network = labeller.engine.source, labeller.network
     text = labeller.looked_at(text)
     tokens, numbers = _tokens_and_words(form, text)
     source = labeller.reading.texts([np.array(tokens, np.int32)])

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from dragoman.base.wording import plural
-from dragoman.serving.http.messages import ApiKey, Message, Texts
+from dragoman.serving.http.messages import Message, Texts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.queue.cost import EXPLAINING
@@ -44,7 +44,6 @@ class ClassifyRequest(WithFiles):
     hidden: str = ""
     """The cells of the input to hide from the model, separated by commas, such as `3,7`. They are
     counted from 0, row by row; `grid` in the answer has their number."""
-    api_key: ApiKey = None
 
 
 class Label(Message):

@@ -20,18 +20,19 @@ import torch
 from torch.nn import functional as F
 
 from dragoman.base.wording import plural
-from dragoman.data.batches import ExampleBatch, Values, numbered, rows_of, with_symbol
+from dragoman.data.batches import ExampleBatch, Values, rows_of, with_symbol
 from dragoman.data.store import TokenStore
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
-from dragoman.models.picture_codes import PictureCoder, PictureCodes, scaled
+from dragoman.models.picture_codes import PictureCodes, scaled
 from dragoman.nn.layout import Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
+from dragoman.tasks.shared.examples import Examples
 from dragoman.tasks.shared.validation import Validation
 from dragoman.training.losses.objectives import Sums
 from dragoman.training.records import Evaluation
@@ -55,40 +56,29 @@ class PictureBatch(ExampleBatch):
         return PictureBatch(rows_of(self.source, first, last), self.ids[first:last])
 
 
-def picture_batch(pictures: Sequence[Values], ids: Sequence[int] | None = None) -> PictureBatch:
-    """Join the patches of B pictures into a batch."""
-    numbers, _ = numbered(ids, len(pictures))
-    return PictureBatch(with_symbol(pictures, None), numbers)
-
-
-class Pictures:
+class Pictures(Examples):
     """The training examples: pictures (``tasks.shared.examples.Examples``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
-        self.corpora = store.corpora
-        self.lengths: dict[str, npt.NDArray[np.int32]] = {"target": store.lengths["source"] - 1}
-        self.sums = None
-        self._store = store
+        super().__init__(store)
+        self.lengths = {"target": store.lengths["source"] - 1}
 
     def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:
-        return picture_batch([self._store.values("source", one) for one in examples], examples)
+        pictures = [self._store.values("source", one) for one in examples]
+        return PictureBatch(with_symbol(pictures, None), tuple(map(int, examples)))
 
 
 class SquaredError:
     """The mean squared error of the pixels of a picture, from -1 to 1."""
 
-    asks_autograd = False
+    def __init__(self, model: Network, smoothing: float) -> None:
+        """There are no labels to smooth."""
 
     def __call__(self, model: Network, batch: PictureBatch) -> Sums:
         told = model.project(model.encode(batch.source).rows).float()
         error = F.mse_loss(told, scaled(batch.source.values, told.dtype))
         loss = error * len(batch)
         return Sums(loss, loss.detach(), len(batch))
-
-
-def squared_error(model: Any, smoothing: float) -> SquaredError:
-    """The training loss; there are no labels to smooth."""
-    return SquaredError()
 
 
 SIGNATURE = "pixels 0-255, all channels"
@@ -129,27 +119,32 @@ class CodesTally:
         }
 
 
-class CodesValidation(Validation[PictureBatch]):
+def tally_of(
+    network: PictureCodes, pictures: Sequence[Values], count: int, device: Any = "cpu"
+) -> CodesTally:
+    """Encode and decode pictures, and count over them; ``count`` is that of the tally."""
+    tally = CodesTally(count)
+    with torch.inference_mode():
+        for first in range(0, len(pictures), _TOGETHER):
+            patches = torch.from_numpy(np.concatenate(pictures[first : first + _TOGETHER]))
+            codes = network.codes(patches.to(device))
+            told = network.pictures(codes)
+            tally.add(patches.numpy(), told.cpu().numpy(), codes.cpu().numpy())
+    return tally
+
+
+class CodesValidation(Validation[Values]):
     """All scores, on all of dev."""
 
     without = "of another size"
 
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[PictureBatch]]:
-        read = self.forms.source.encode([pair.source for pair in pairs])
-        parts = range(0, len(read), _TOGETHER)
-        return list(pairs), [picture_batch(read[n : n + _TOGETHER]) for n in parts]
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Values]]:
+        return list(pairs), self.forms.source.encode([pair.source for pair in pairs])
 
     def __call__(self, update: int) -> Evaluation:
-        model = self.model
-        assert isinstance(model, PictureCodes)
-        tally = CodesTally(CodesForm.of(self.forms.target).symbols.count)
-        with torch.inference_mode():
-            for batch in self.batches:
-                patches = batch.source.values.to(self.device)
-                codes = model.codes(patches)
-                told = model.pictures(codes)
-                tally.add(patches.cpu().numpy(), told.cpu().numpy(), codes.cpu().numpy())
-        return Evaluation(tally.scores, ())
+        assert isinstance(self.model, PictureCodes)
+        count = CodesForm.of(self.forms.target).symbols.count
+        return Evaluation(tally_of(self.model, self.batches, count, self.device).scores, ())
 
 
 @dataclass(frozen=True)
@@ -195,17 +190,11 @@ class CodesEvaluation(PairsEvaluation[CodesReport]):
         began = time.perf_counter()
         symbols, network = CodesForm.of(run.forms.target).symbols, run.model()
         assert isinstance(network, PictureCodes)
-        coder, tally = PictureCoder(network, symbols.places), CodesTally(symbols.count)
-        read = []
-        for first in range(0, len(pairs), _TOGETHER):
-            some = [one.source for one in pairs[first : first + _TOGETHER]]
-            patches = np.stack(run.source.encode(some))
-            codes = coder.codes(patches)
-            tally.add(patches, coder.pictures(codes), codes)
-            read.append(patches)
+        read = run.source.encode([pair.source for pair in pairs])
+        scores = tally_of(network, read, symbols.count).scores
         return CodesReport(
             *asked.about(examples.name, time.perf_counter() - began), len(pairs),
-            symbols.places, symbols.count, tally.scores, error_of_mean(np.concatenate(read)),
+            symbols.places, symbols.count, scores, error_of_mean(np.stack(read)),
         )  # fmt: skip
 
 

@@ -39,10 +39,10 @@ class CodesRuntime(Runtime):
             CodesEvaluation,
             CodesValidation,
             Pictures,
-            squared_error,
+            SquaredError,
         )
 
-        return Parts(Pictures, squared_error, CodesValidation, CodesEvaluation(), _nothing_to_ask)
+        return Parts(Pictures, SquaredError, CodesValidation, CodesEvaluation(), _nothing_to_ask)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         """The score of replacing each picture by the mean of all pictures."""

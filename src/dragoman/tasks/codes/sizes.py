@@ -8,7 +8,7 @@ ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -83,7 +83,13 @@ class CodesBuilder(PicturesBuilder):
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
         seen = super().look(corpus)
         with naming_lines(corpus):
-            return replace(seen, source=_coded_source(corpus, seen.files))
+            found = source_of_files(corpus, seen.files)
+            if not found.patches:
+                told = "has recordings, but codes are learned from pictures"
+                raise DataError(f"{corpus.source} {told}")
+            read = PictureSource.of(found)
+        side = next(one for one in _SIDES if not read.height % one and not read.width % one)
+        return replace(seen, source=read.model_copy(update={"patch": side}))
 
     def model(self, row: Size) -> Sections:
         model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}
@@ -110,13 +116,3 @@ def _by_captions(corpus: CorpusSettings) -> CorpusSettings:
     if corpus.source.removesuffix(".gz").lower().endswith(".csv"):
         return corpus
     return corpus.model_copy(update={"group_column": corpus.target_column})
-
-
-def _coded_source(corpus: CorpusSettings, files: Sequence[str]) -> PictureSource:
-    """The settings for reading the pictures, with the patch size for one code."""
-    found = source_of_files(corpus, files)
-    if not found.patches:
-        raise DataError(f"{corpus.source} has recordings, but codes are learned from pictures")
-    read = PictureSource.of(found)
-    side = next(one for one in _SIDES if not read.height % one and not read.width % one)
-    return read.model_copy(update={"patch": side})

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dragoman.forms.box_form import PER_BOX
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import ApiKey, Message
+from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, drawn, looked, told
@@ -33,7 +33,6 @@ class DetectRequest(WithFiles):
     """The number of hypotheses kept at each step of the search. Default: the run's setting."""
     seen: bool = False
     """Return the input of the model, and its attention for each box. For one picture."""
-    api_key: ApiKey = None
 
 
 class BoxEdges(Message):

@@ -17,11 +17,10 @@ from dragoman.data.batches import Batch
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.boxes import Scene, scene_of
 from dragoman.forms.form import Pair
-from dragoman.models.interface import writing
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.tasks.detection.detector import THRESHOLD, DetectedPicture, Detector
-from dragoman.tasks.detection.learning import boxes_batch, measured
+from dragoman.tasks.detection.learning import boxes_batch, learned
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation import (
@@ -32,7 +31,12 @@ from dragoman.tasks.shared.evaluation import (
     timed,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
-from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, PairsValidation, samples_of
+from dragoman.tasks.shared.validation import (
+    TOKENS_AT_ONCE,
+    PairsValidation,
+    samples_of,
+    summed_loss,
+)
 from dragoman.training.records import Evaluation
 
 logger = logging.getLogger("dragoman")
@@ -65,11 +69,7 @@ class DetectionValidation(PairsValidation):
         return list(pairs), batches
 
     def __call__(self, update: int) -> Evaluation:
-        model, total, tokens = writing(self.model), 0.0, 0
-        objective = measured(model)
-        for batch in self.batches:
-            sums = objective(model, batch.to(self.device))
-            total, tokens = total + float(sums.nll), tokens + sums.tokens
+        total, tokens = summed_loss(self, learned)
         some = self.some()
         detector, settings = Detector.over(self.engine()), self.search_settings()
         found = list(detector.stream((pair.source for pair in some), settings))
@@ -124,10 +124,6 @@ class DetectionReport(SearchReport):
         table = plain_table(["category", "boxes", "AP50, %", "AP, %"], rows)
         return self.lines(amount, scores_of(DETECTION, self.scores), [table, "", *notes])
 
-    def outputs(self) -> Sequence[str]:
-        """The boxes of each picture above the threshold, on one line."""
-        return [str(kept(one)) for one in self.pictures]
-
     def details(self) -> dict[str, Any]:
         return {
             "scores": signed(self.scores, SIGNATURE),
@@ -152,5 +148,5 @@ class DetectionEvaluation(PairsEvaluation[DetectionReport]):
         found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
         return DetectionReport(
             *asked.about(examples.name, seconds), f"beam {search.beam}", detector.description,
-            pairs, score_all(pairs, found), found,
+            pairs, [str(kept(one)) for one in found], score_all(pairs, found), found,
         )  # fmt: skip

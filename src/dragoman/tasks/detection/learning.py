@@ -9,23 +9,20 @@ repeated boxes, and need not predict an end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from dragoman.data.batches import Batch, Tokens, Values, window_batch
 from dragoman.data.hashing import torch_seed
 from dragoman.data.store import TokenStore
 from dragoman.forms.box_form import PER_BOX, BoxSymbols
 from dragoman.forms.sides import Forms
-from dragoman.models.interface import Network, Scores, Writing
+from dragoman.models.interface import Scores, Writing
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.tasks.detection.head import SetPredictor
 from dragoman.tasks.detection.set_loss import IGNORED, SetLoss
-from dragoman.training.losses.loss import smoothed_cross_entropy
+from dragoman.tasks.shared.examples import Examples
 from dragoman.training.losses.objectives import NextToken, Objective, Sums, cross_entropy_of
 
 _STREAM = 8
@@ -80,18 +77,15 @@ def boxes_batch(
     return window_batch(windows, symbols.eos, ids, sources)
 
 
-class PicturesWithBoxes:
+class PicturesWithBoxes(Examples):
     """The training examples: pictures with their boxes (``tasks.shared.examples.Examples``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
-        self.corpora = store.corpora
+        super().__init__(store)
         self._symbols = forms.boxes.symbols
         whole = np.full_like(store.lengths["target"], PER_BOX * self._symbols.most)
-        self.lengths: dict[str, npt.NDArray[np.int32]] = {
-            "source": store.lengths["source"] - 1, "target": whole,
-        }  # fmt: skip
-        self.sums = None
-        self._store, self._recipe = store, recipe
+        self.lengths = {"source": store.lengths["source"] - 1, "target": whole}
+        self._recipe = recipe
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         store = self._store
@@ -118,14 +112,3 @@ def learned(model: Writing, smoothing: float) -> Objective:
     if isinstance(model, SetPredictor):
         return SetLoss(model.symbols, smoothing)
     return BoxTokens(cross_entropy_of(model, smoothing))
-
-
-def measured(model: Writing) -> Objective:
-    """The loss without smoothing, computed by plain torch."""
-    if isinstance(model, SetPredictor):
-        return SetLoss(model.symbols, 0.0)
-    return BoxTokens(partial(_plain, model))
-
-
-def _plain(model: Network, hidden: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    return smoothed_cross_entropy(model.project(hidden), wanted, 0.0)

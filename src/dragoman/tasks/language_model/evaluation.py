@@ -27,7 +27,7 @@ from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
 from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
 from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
 from dragoman.tasks.shared.surprisal import Length, windows_of
-from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, summed_loss
 from dragoman.training.records import Evaluation, Sample
 
 logger = logging.getLogger("dragoman")
@@ -47,9 +47,8 @@ class LanguageModelValidation(Validation[Batch]):
         form, context = self.forms.written, self.recipe.plan.context
         written = form.vocabulary.encode([pair.target for pair in pairs])
         kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
-        self._length = Length.sum(
-            Length.of(form.vocabulary, pair.target, tokens) for pair, tokens in kept
-        )
+        lengths = (Length.of(form.vocabulary, pair.target, tokens) for pair, tokens in kept)
+        self._length = sum(lengths, Length())
         windows = []
         for _, tokens in kept:
             for begin, _, end in slide(len(tokens) + 1, context, context):
@@ -68,7 +67,7 @@ class LanguageModelValidation(Validation[Batch]):
         return min(_SAMPLES, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = next_token_loss(self)
+        total, tokens = summed_loss(self)
         scores = {"loss": total / max(tokens, 1), **self._length.scores(total)}
         return Evaluation(scores, self._samples())
 
@@ -165,10 +164,8 @@ class LanguageModelEvaluation(TextsEvaluation[LanguageModelReport]):
         began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
         for part in examples.parts():
             written = form.tokens(part)
-            prepared = zip(map(form.prepare, part), written, strict=True)
-            length = Length.sum(
-                [length, *(Length.of(form.vocabulary, text, tokens) for text, tokens in prepared)]
-            )
+            for text, tokens in zip(map(form.prepare, part), written, strict=True):
+                length += Length.of(form.vocabulary, text, tokens)
             for log_probabilities in engine.score_windows(written, *how):
                 nll -= math.fsum(log_probabilities)
             count += len(part)

@@ -45,7 +45,6 @@ class LanguageModelRuntime(Runtime):
         written = vocabulary.encode(texts)
         if not (costs := of_tokens(written)):
             return {}
-        length = Length.sum(
-            Length.of(vocabulary, text, tokens) for text, tokens in zip(texts, written, strict=True)
-        )
+        both = zip(texts, written, strict=True)
+        length = sum((Length.of(vocabulary, *one) for one in both), Length())
         return costs | length.scores(costs["loss"] * length.tokens)

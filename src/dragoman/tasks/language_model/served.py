@@ -16,7 +16,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.messages import ApiKey, Message, Texts
+from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import ON_TORCH
@@ -25,7 +25,7 @@ from dragoman.tasks.language_model.writer import Growth, text_of
 from dragoman.tasks.shared.surprisal import Length, SurprisalWord, begin_of, windows_of, words_of
 
 
-class WriteRequest(Message):
+class WriteRequest(KeyedMessage):
     """A request to continue a text: `POST /v1/write`."""
 
     text: str = ""
@@ -44,7 +44,6 @@ class WriteRequest(Message):
     """The strings before which the text ends, whichever comes first."""
     stream: bool = False
     """Answer with server-sent events, which show the text as it is written."""
-    api_key: ApiKey = None
 
 
 class TextWord(Message):
@@ -82,14 +81,13 @@ class WriteAnswer(Message):
     """The words of the whole text, including the beginning."""
 
 
-class SurpriseRequest(Message):
+class SurpriseRequest(KeyedMessage):
     """A request for the surprisal of texts: `POST /v1/surprisal`."""
 
     text: Texts
     """The text to read, or a list of texts."""
     run: str | None = None
     """The name of the run. Default: the first run that writes."""
-    api_key: ApiKey = None
 
 
 class Surprise(Message):
@@ -117,7 +115,7 @@ class SurpriseAnswer(Message):
     """The surprisal of each text, in the order of the request."""
 
 
-class ContinuationsRequest(Message):
+class ContinuationsRequest(KeyedMessage):
     """A request for the most probable next words: `POST /v1/continuations`."""
 
     text: str = ""
@@ -130,7 +128,6 @@ class ContinuationsRequest(Message):
     returned once."""
     run: str | None = None
     """The name of the run. Default: the first run that writes."""
-    api_key: ApiKey = None
 
 
 class Continuation(Message):

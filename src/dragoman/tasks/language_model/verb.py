@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,9 +19,6 @@ from dragoman.console.options import (
     values_of,
 )
 from dragoman.console.output import log_to_stderr
-
-if TYPE_CHECKING:
-    pass
 
 
 @arguments

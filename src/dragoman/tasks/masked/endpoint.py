@@ -10,7 +10,7 @@ from pydantic import Field
 from dragoman.base.errors import DragomanError, TooLongError
 from dragoman.base.wording import plural
 from dragoman.runs.run import Run
-from dragoman.serving.http.messages import ApiKey, Message
+from dragoman.serving.http.messages import KeyedMessage, Message
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.queue.cost import READING
@@ -20,7 +20,7 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler, NoTokenFitsError
 
 
-class FillRequest(Message):
+class FillRequest(KeyedMessage):
     """A request to fill in the blanks of a text: `POST /v1/fill`."""
 
     text: str
@@ -32,7 +32,6 @@ class FillRequest(Message):
     as a whole."""
     top: int = Field(default=BEST, ge=1, le=1000)
     """The number of candidates to return for each blank."""
-    api_key: ApiKey = None
 
 
 class Candidate(Message):

@@ -11,7 +11,6 @@ sees only the tokens before each token.
 from __future__ import annotations
 
 import heapq
-import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,10 +61,8 @@ class MaskedValidation(Validation[MaskedBatch]):
         return [pair for pair, _ in kept], list(_batches(pieces, form.eos))
 
     def __call__(self, update: int) -> Evaluation:
-        found = MaskedSums.sum(
-            MaskedSums.of(self.model, batch, self.device) for batch in self.batches
-        )
-        return Evaluation(found.scores, self._samples())
+        parts = (MaskedSums.of(self.model, batch, self.device) for batch in self.batches)
+        return Evaluation(sum(parts, MaskedSums()).scores, self._samples())
 
     def _samples(self) -> tuple[Sample, ...]:
         vocabulary = self.forms.written.vocabulary
@@ -118,13 +115,9 @@ class MaskedSums:
         right = (log_probabilities.argmax(-1) == batch.wanted).sum()
         return cls(float(nll), int(right), len(batch.wanted))
 
-    @classmethod
-    def sum(cls, parts: Iterable[MaskedSums]) -> MaskedSums:
-        whole = list(parts)
-        return cls(
-            math.fsum(one.nll for one in whole),
-            sum(one.right for one in whole),
-            sum(one.tokens for one in whole),
+    def __add__(self, other: MaskedSums) -> MaskedSums:
+        return MaskedSums(
+            self.nll + other.nll, self.right + other.right, self.tokens + other.tokens
         )
 
     @property
@@ -201,7 +194,7 @@ class MaskedEvaluation(TextsEvaluation[MaskedReport]):
             for piece, _ in pieces:
                 alone.take(piece, form.vocabulary.ordinary)
                 tokens += len(piece)
-            masked = MaskedSums.sum([masked, _sums(model, pieces, form.eos)])
+            masked += _sums(model, pieces, form.eos)
             count += len(part)
         if not masked.tokens:
             raise no_texts(run)
@@ -215,7 +208,8 @@ class MaskedEvaluation(TextsEvaluation[MaskedReport]):
 
 
 def _sums(model: Network, pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> MaskedSums:
-    return MaskedSums.sum(MaskedSums.of(model, batch, "cpu") for batch in _batches(pieces, eos))
+    parts = (MaskedSums.of(model, batch, "cpu") for batch in _batches(pieces, eos))
+    return sum(parts, MaskedSums())
 
 
 class _DrawnTokens:

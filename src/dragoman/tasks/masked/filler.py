@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,9 @@ import numpy.typing as npt
 from dragoman.base.errors import DataError, DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.base.reading import readable
 from dragoman.base.wording import shortened
-from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor
-from dragoman.engine.settings import EngineSettings
-from dragoman.runs.run import Run
+from dragoman.engine.predictor import ReadingPredictor
+from dragoman.forms.sides import Forms
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 
 BEST = 5
@@ -98,17 +98,17 @@ class _Text:
     """The texts before, between and after the blanks."""
 
 
-class Filler(Predictor[Filled]):
+class Filler(ReadingPredictor[Filled]):
     """A trained masked model, opened to fill blanks. Not thread-safe."""
 
-    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
-        """Open a run. Errors: ``RunError``, also for a run of another task."""
-        run.require_task("masked", "which fills no blanks")
-        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
-        vocabulary = run.target_text
+    asked_of: ClassVar[tuple[str, str]] = ("masked", "which fills no blanks")
+
+    def prepare(self, recipe: Recipe, forms: Forms) -> None:
+        vocabulary = forms.written.vocabulary
         if vocabulary.mask is None:
-            raise RunError(f"{run.folder}: its vocabulary has no <mask>, so it cannot fill blanks")
-        self.context = run.recipe.plan.context
+            told = "its vocabulary has no <mask>, so it cannot fill blanks"
+            raise RunError(f"{self.run.folder}: {told}")
+        self.context = recipe.plan.context
         """The number of tokens that the model reads at once, the end symbol included."""
         self._vocabulary, self._mask = vocabulary, vocabulary.mask
         pieces = vocabulary.pieces(range(vocabulary.size))

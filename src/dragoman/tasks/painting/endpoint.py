@@ -23,7 +23,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, ApiKey, Message
+from dragoman.serving.http.messages import IMAGES, OPENAI_REFUSALS, KeyedMessage, Message
 from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
@@ -33,7 +33,7 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.painting.painter import LARGEST_SCALE, Painter, painting_settings, unknown_words
 
 
-class ImagesRequest(Message):
+class ImagesRequest(KeyedMessage):
     """A request to paint pictures from a caption: `POST /v1/images/generations`."""
 
     prompt: str
@@ -73,7 +73,6 @@ class ImagesRequest(Message):
     """Accepted for clients of OpenAI, and not used."""
     user: str | None = None
     """Accepted for clients of OpenAI, and not used."""
-    api_key: ApiKey = None
 
 
 class WrittenCodes(Message):

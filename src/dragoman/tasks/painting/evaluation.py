@@ -29,7 +29,7 @@ from dragoman.tasks.shared.evaluation import (
     timed,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
-from dragoman.tasks.shared.validation import PairsValidation, next_token_loss, samples_of
+from dragoman.tasks.shared.validation import PairsValidation, samples_of, summed_loss
 from dragoman.training.records import Evaluation
 
 logger = logging.getLogger("dragoman")
@@ -52,7 +52,7 @@ class PaintingValidation(PairsValidation):
     without = "longer than plan.max_source or what the model has positions for"
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = next_token_loss(self)
+        total, tokens = summed_loss(self)
         some = self.some()
         captions = [pair.source for pair in some]
         painter = Painter.over(self.engine())
@@ -103,9 +103,6 @@ class PaintingReport(SearchReport):
         amount = self.amount(plural(len(self.pictures), "caption"))
         return self.lines(amount, scores_of(PAINTING, self.scores), notes)
 
-    def outputs(self) -> Sequence[str]:
-        return [one.text for one in self.pictures]
-
     def details(self) -> dict[str, Any]:
         return {
             "scores": signed(self.scores, SIGNATURE),
@@ -137,36 +134,25 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
         found, seconds = timed(
             lambda: [best for best, *_ in painter.stream(captions, search, chooses)]
         )
+        true = form.tokens([pair.target for pair in pairs])
+        scores = code_scores(true, [one.ids for one in found])
+        scored = painter.score_ids(captions, true)
+        tokens = sum(len(one.token_log_probabilities) for one in scored)
+        scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
+        wanted = [form.picture_at(pair.target) for pair in pairs]
+        told, painted = form.pictures(true), [one.pixels for one in found]
+        scores["rmse"], scores["rmse_of_codes"] = _rmse(wanted, painted), _rmse(wanted, told)
+        if judge is not None:
+            shown = {"judged": painted, "judged_of_codes": told, "judged_of_true": wanted}
+            scores |= {name: judged_right(judge, pairs, every) for name, every in shown.items()}
         how = f"beam {search.beam}"
         if search.sampling is not None:
             how = "sampled pictures"
         return PaintingReport(
             *asked.about(examples.name, seconds), how, painter.description, pairs,
-            _scores(painter, form, pairs, found, judge), found, count_seen(form.seen, pairs),
+            [one.text for one in found], scores, found, count_seen(form.seen, pairs),
             judge.run.folder.name if judge is not None else "", best_of,
         )  # fmt: skip
-
-
-def _scores(
-    painter: Painter,
-    form: CodesForm,
-    pairs: Sequence[Pair],
-    found: Sequence[PaintedPicture],
-    judge: Judge | None,
-) -> dict[str, float]:
-    """Scores by name: the share of right codes, and the similarity to the true pictures."""
-    true = form.tokens([pair.target for pair in pairs])
-    scores = code_scores(true, [one.ids for one in found])
-    scored = painter.score_ids([pair.source for pair in pairs], true)
-    tokens = sum(len(one.token_log_probabilities) for one in scored)
-    scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
-    wanted = [form.picture_at(pair.target) for pair in pairs]
-    told, painted = form.pictures(true), [one.pixels for one in found]
-    scores["rmse"], scores["rmse_of_codes"] = _rmse(wanted, painted), _rmse(wanted, told)
-    if judge is not None:
-        shown = {"judged": painted, "judged_of_codes": told, "judged_of_true": wanted}
-        scores |= {name: judged_right(judge, pairs, every) for name, every in shown.items()}
-    return scores
 
 
 def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:

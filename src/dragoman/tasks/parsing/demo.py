@@ -52,7 +52,7 @@ def show_trees(run: Run, found: Any, console: Console) -> str:
     texts = [" ".join(tree.words) for tree in SHOWN]
     trees = [parser(text).tree for text in texts]
     for text, tree, reference in zip(texts, trees, SHOWN, strict=True):
-        is_right = score_parse(reference, tree).brackets.is_exact
+        is_right = score_parse(reference, tree).is_exact
         console.print(f"  [bold]{text}[/bold]  ({'right' if is_right else 'wrong'})")
         drawn = tree_text(tree, parser.no_tag).splitlines()
         console.print("\n".join(f"  {line}" for line in drawn) + "\n", markup=False)

@@ -16,7 +16,7 @@ from dragoman.forms.tree_form import words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import ApiKey, Message, Texts
+from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.served_run import AskedRun
@@ -24,7 +24,7 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.parsing.parser import Parse, Parser
 
 
-class ParseRequest(Message):
+class ParseRequest(KeyedMessage):
     """A request to parse sentences: `POST /v1/parse`."""
 
     text: Texts
@@ -38,7 +38,6 @@ class ParseRequest(Message):
     """The number of trees of each sentence to return, best first."""
     attention: bool = False
     """Return the attention of each bracket of the best tree to the words of the sentence."""
-    api_key: ApiKey = None
 
 
 class TreeWord(Message):

@@ -53,8 +53,8 @@ from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
-    next_token_loss,
     samples_of,
+    summed_loss,
 )
 from dragoman.training.records import Evaluation
 
@@ -75,7 +75,7 @@ class ParsingValidation(PairsValidation):
     without = "longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*next_token_loss(self))
+        losses = loss_scores(*summed_loss(self))
         some = self.some()
         parser, settings = Parser.over(self.engine()), self.search_settings()
         parses = list(parser.each([pair.source for pair in some], settings))
@@ -120,10 +120,6 @@ class ParsingReport(SearchReport):
         notes = [self.found.tables(), "", _COUNTED]
         return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
-    def outputs(self) -> Sequence[str]:
-        """The parses, each on one line."""
-        return [parse.text for parse in self.parses]
-
     def details(self) -> dict[str, Any]:
         return {
             "sentences": len(self.pairs),
@@ -149,7 +145,8 @@ class ParsingEvaluation(PairsEvaluation[ParsingReport]):
         return ParsingReport(
             *asked.about(examples.name, seconds),
             f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
-            pairs, score_all(pairs, parses), not parser.no_tag, parses,
+            pairs, [parse.text for parse in parses],
+            score_all(pairs, parses), not parser.no_tag, parses,
         )  # fmt: skip
 
 
@@ -235,7 +232,9 @@ def _not_tested(
         for one in evaluated.values()
     ]
     f1_by_length = {
-        most: [fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()]
+        most: [
+            100 * fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()
+        ]
         for most in LENGTHS
         if most in first.found.by_length
     }
@@ -245,7 +244,7 @@ def _not_tested(
         if any(name in one for one in scores)
     ]
     lengths: list[list[Cell]] = [
-        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].reference]
+        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].there]
         for most, values in f1_by_length.items()
     ]
     tables = [

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, count
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from dragoman.base.errors import DataError
 from dragoman.forms.tree import EMPTY, TOPS, Tree
+from dragoman.metrics.classification import Matches, Place, add_matches, matches_of
 
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 """Tags of punctuation, whose words are taken out; brackets with such a label do not count."""
@@ -36,47 +38,6 @@ LENGTHS = (*_BINS, 0)
 _SAME = {"PRT": "ADVP"}
 
 Statistics = npt.NDArray[np.float64]
-Bracket = tuple[str, int, int]
-"""The label of a bracket, its first word, and the word after its last."""
-
-
-@dataclass(frozen=True)
-class Matched:
-    """Counts of the brackets of some trees."""
-
-    matched: int = 0
-    """Brackets that reference and parse have in common."""
-    reference: int = 0
-    parse: int = 0
-
-    def __add__(self, other: Matched) -> Matched:
-        return Matched(
-            self.matched + other.matched,
-            self.reference + other.reference,
-            self.parse + other.parse,
-        )
-
-    @property
-    def precision(self) -> float:
-        """The share of the parse's brackets that were matched, in percent. This and the two scores
-        below are 0 if there are no brackets."""
-        return 100 * self.matched / self.parse if self.parse else 0.0
-
-    @property
-    def recall(self) -> float:
-        """The share of the reference's brackets that were matched, in percent."""
-        return 100 * self.matched / self.reference if self.reference else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall, in percent."""
-        both = self.reference + self.parse
-        return 200 * self.matched / both if both else 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """True if reference and parse have the same brackets."""
-        return self.matched == self.reference == self.parse
 
 
 @dataclass(frozen=True)
@@ -87,15 +48,20 @@ class ScoredSentence:
     """The number of words, including punctuation."""
     scored: int
     """Words that are not punctuation; a sentence without any is not scored."""
-    labels: Mapping[str, Matched]
+    labels: Mapping[str, Matches]
     """The counts of brackets for each label."""
     tags: int
     """The number of scored words with the reference's tag."""
 
     @property
-    def brackets(self) -> Matched:
+    def brackets(self) -> Matches:
         """The brackets of all labels together."""
-        return sum(self.labels.values(), Matched())
+        return sum(self.labels.values(), Matches())
+
+    @property
+    def is_exact(self) -> bool:
+        """True if reference and parse have the same brackets."""
+        return self.brackets.right == self.brackets.found == self.brackets.there
 
 
 def score_parse(reference: Tree, parse: Tree) -> ScoredSentence:
@@ -106,22 +72,14 @@ def score_parse(reference: Tree, parse: Tree) -> ScoredSentence:
         raise DataError(_difference(*words))
     counts = [leaf.label not in PUNCTUATION for leaf in expected]
     behind = [0, *accumulate(counts)]
-    wanted, given = (
-        Counter(bracket for _, bracket in _brackets(tree, behind)) for tree in (reference, parse)
+    given, wanted = (
+        [bracket for _, bracket in _brackets(tree, behind)] for tree in (parse, reference)
     )
-    labels = {
-        label: Matched(
-            sum((_of(label, wanted) & _of(label, given)).values()),
-            sum(_of(label, wanted).values()),
-            sum(_of(label, given).values()),
-        )
-        for label in sorted({label for label, _, _ in (*wanted, *given)})
-    }
     tags = sum(
         counted and _SAME.get(leaf.label, leaf.label) == _SAME.get(other.label, other.label)
         for counted, leaf, other in zip(counts, expected, found, strict=True)
     )
-    return ScoredSentence(len(counts), sum(counts), labels, tags)
+    return ScoredSentence(len(counts), sum(counts), matches_of(given, wanted), tags)
 
 
 def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[int]]:
@@ -134,7 +92,7 @@ def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[i
     behind = [0, *accumulate(leaf.label not in PUNCTUATION for leaf in _spoken(reference))]
     wanted, given = _brackets(reference, behind), _brackets(parse, behind)
 
-    def of_one(these: list[tuple[int, Bracket]], others: list[tuple[int, Bracket]]) -> set[int]:
+    def of_one(these: list[tuple[int, Place]], others: list[tuple[int, Place]]) -> set[int]:
         left = Counter(bracket for _, bracket in others)
         found = set()
         for place, bracket in these:
@@ -152,14 +110,10 @@ def _spoken(tree: Tree) -> list[Tree]:
     return [leaf for leaf in tree.leaves() if leaf.label != EMPTY]
 
 
-def _of(label: str, brackets: Counter[Bracket]) -> Counter[Bracket]:
-    return Counter({one: count for one, count in brackets.items() if one[0] == label})
-
-
-def _brackets(tree: Tree, behind: list[int]) -> list[tuple[int, Bracket]]:
+def _brackets(tree: Tree, behind: list[int]) -> list[tuple[int, Place]]:
     """The brackets that count, outermost first, each with its place in ``Tree.brackets()``.
     ``behind[n]``: the number of counted words among the first n."""
-    found: list[tuple[int, Bracket]] = []
+    found: list[tuple[int, Place]] = []
     places = count()
 
     def walk(node: Tree, first: int) -> int:
@@ -196,75 +150,69 @@ def _difference(expected: list[str | None], found: list[str | None]) -> str:
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Parseval:
-    """The scores of many parses. ``add`` takes one parse."""
+    """The scores of many parses."""
 
-    sentences: int = 0
-    """Sentences with words other than punctuation; only these count."""
-    skipped: int = 0
+    counted: Sequence[ScoredSentence]
+    """The sentences with words other than punctuation; only these are scored."""
+    skipped: int
     """The number of sentences that are only punctuation."""
-    exact: int = 0
-    """Sentences whose brackets are all right."""
-    scored: int = 0
-    """The number of words that are not punctuation."""
-    tags: int = 0
-    """The number of these words with the right tag."""
-    short_sentences: int = 0
-    short_exact: int = 0
-    by_length: dict[int, Matched] = field(default_factory=dict)
-    """The brackets of each bin of sentence lengths. A key is the most words of its bin; 0 is the
-    last bin, which has no limit."""
-    by_label: dict[str, Matched] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sentences: Iterable[ScoredSentence]) -> Parseval:
-        """Add up the scores of some sentences."""
-        total = cls()
-        for sentence in sentences:
-            total.add(sentence)
-        return total
-
-    def add(self, sentence: ScoredSentence) -> None:
-        """Add the score of one sentence."""
-        if not sentence.scored:
-            self.skipped += 1
-            return
-        brackets = sentence.brackets
-        self.sentences += 1
-        self.exact += brackets.is_exact
-        self.scored += sentence.scored
-        self.tags += sentence.tags
-        if sentence.words <= SHORT:
-            self.short_sentences += 1
-            self.short_exact += brackets.is_exact
-        length = next((most for most in _BINS if sentence.words <= most), 0)
-        self.by_length[length] = self.by_length.get(length, Matched()) + brackets
-        for label, matched in sentence.labels.items():
-            self.by_label[label] = self.by_label.get(label, Matched()) + matched
+        """Take the sentences to score among those that are given."""
+        every = list(sentences)
+        counted = [one for one in every if one.scored]
+        return cls(counted, len(every) - len(counted))
 
     @property
-    def brackets(self) -> Matched:
+    def sentences(self) -> int:
+        """The number of sentences that are scored."""
+        return len(self.counted)
+
+    @cached_property
+    def by_length(self) -> dict[int, Matches]:
+        """The brackets of each bin of sentence lengths. A key is the most words of its bin; 0 is
+        the last bin, which has no limit."""
+        found: dict[int, Matches] = {}
+        for one in self.counted:
+            length = next((most for most in _BINS if one.words <= most), 0)
+            add_matches(found, {length: one.brackets})
+        return found
+
+    @cached_property
+    def by_label(self) -> dict[str, Matches]:
+        """The brackets of each label."""
+        found: dict[str, Matches] = {}
+        for one in self.counted:
+            add_matches(found, one.labels)
+        return found
+
+    @property
+    def brackets(self) -> Matches:
         """The counts of the brackets of all sentences."""
-        return sum(self.by_length.values(), Matched())
+        return sum(self.by_length.values(), Matches())
 
     @property
-    def short(self) -> Matched:
-        """The brackets of sentences with at most ``SHORT`` words."""
-        return sum((m for length, m in self.by_length.items() if length), Matched())
+    def short(self) -> list[ScoredSentence]:
+        """The sentences with at most ``SHORT`` words."""
+        return [one for one in self.counted if one.words <= SHORT]
 
     @property
     def scores(self) -> dict[str, float]:
         """Return the scores by name, in percent."""
-        every, count = self.brackets, max(1, self.sentences)
+        every, short = self.brackets, self.short
+        of_short = sum((one.brackets for one in short), Matches())
+        words = sum(one.scored for one in self.counted)
         return {
-            "f1": every.f1,
-            "precision": every.precision,
-            "recall": every.recall,
-            "exact": 100 * self.exact / count,
-            "tags": 100 * self.tags / max(1, self.scored),
-            "f1_40": self.short.f1,
-            "exact_40": 100 * self.short_exact / max(1, self.short_sentences),
+            "f1": 100 * every.f1,
+            "precision": 100 * every.precision,
+            "recall": 100 * every.recall,
+            "exact": _exact_share(self.counted),
+            "tags": 100 * sum(one.tags for one in self.counted) / max(1, words),
+            "f1_40": 100 * of_short.f1,
+            "exact_40": _exact_share(short),
         }
 
     def tables(self) -> str:
@@ -272,7 +220,7 @@ class Parseval:
         rows = [
             (length_name(most), self.by_length[most]) for most in LENGTHS if most in self.by_length
         ]
-        labels = sorted(self.by_label.items(), key=lambda one: (-one[1].reference, one[0]))
+        labels = sorted(self.by_label.items(), key=lambda one: (-one[1].there, one[0]))
         head = f"{'':<20} {'F1':>7} {'prec.':>7} {'recall':>7} {'brackets':>9}"
         return "\n".join([head, *map(_row, rows), "", head, *map(_row, labels)])
 
@@ -282,9 +230,17 @@ class Parseval:
             "scores": self.scores,
             "sentences": self.sentences,
             "skipped": self.skipped,
-            "by_length": {str(most): vars(m) for most, m in sorted(self.by_length.items())},
-            "by_label": {label: vars(m) for label, m in sorted(self.by_label.items())},
+            "by_length": {str(most): _written(m) for most, m in sorted(self.by_length.items())},
+            "by_label": {label: _written(m) for label, m in sorted(self.by_label.items())},
         }
+
+
+def _exact_share(sentences: Sequence[ScoredSentence]) -> float:
+    return 100 * sum(one.is_exact for one in sentences) / max(1, len(sentences))
+
+
+def _written(m: Matches) -> dict[str, int]:
+    return {"matched": m.right, "reference": m.there, "parse": m.found}
 
 
 def length_name(most: int) -> str:
@@ -303,8 +259,7 @@ def statistics_of(sentences: Sequence[ScoredSentence]) -> Statistics:
     found = np.zeros((len(sentences), 4))
     for place, sentence in enumerate(sentences):
         brackets, counts = sentence.brackets, sentence.scored > 0
-        both = brackets.reference + brackets.parse
-        found[place] = brackets.matched, both, counts, counts and brackets.is_exact
+        found[place] = brackets.right, brackets.both, counts, counts and sentence.is_exact
     return found
 
 
@@ -318,9 +273,10 @@ def exact_shares(sums: Statistics) -> Statistics:
     return np.asarray(100 * sums[:, 3] / np.maximum(sums[:, 2], 1))
 
 
-def _row(named: tuple[str, Matched]) -> str:
+def _row(named: tuple[str, Matches]) -> str:
     name, m = named
-    return f"{name:<20} {m.f1:7.2f} {m.precision:7.2f} {m.recall:7.2f} {m.reference:9,}"
+    f1, precision, recall = (100 * share for share in (m.f1, m.precision, m.recall))
+    return f"{name:<20} {f1:7.2f} {precision:7.2f} {recall:7.2f} {m.there:9,}"
 
 
 class RightBranching:

@@ -143,6 +143,11 @@ class SearchReport(EvaluationReport):
     path: str
     """The path that was used: int8 kernels, or torch in bf16 or fp32."""
     pairs: Sequence[Pair]
+    hypotheses: Sequence[str]
+    """The output of the run for each example."""
+
+    def outputs(self) -> Sequence[str]:
+        return self.hypotheses
 
     def how(self) -> dict[str, str]:
         return {"search": self.search, "path": self.path}

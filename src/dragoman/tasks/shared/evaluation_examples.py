@@ -75,18 +75,35 @@ class PairsEvaluation(RunEvaluation[ExampleSet, Report]):
         """The settings with which the files are read."""
         return corpus_like(run, files)
 
-    def examples(self, asked: EvaluationRequest) -> ExampleSet:
+    def read(self, asked: EvaluationRequest) -> ExampleSet:
+        """Read all examples. Errors: those of ``known``."""
         run, files = asked.run, asked.files
         if self.one_of:
             require_one_file(run, files, self.one_of)
-        if files:
-            pairs, name = list(read_pairs(self.corpus(run, files))), files[0].name
-        else:
-            pairs, name = own_test_set(run)
+        if not files:
+            return ExampleSet(*own_test_set(run))
+        return ExampleSet(list(read_pairs(self.corpus(run, files))), files[0].name)
+
+    def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> Sequence[Pair]:
+        """Select the examples that can be evaluated. Errors: ``DataError``."""
+        return examples.pairs
+
+    def known(self, asked: EvaluationRequest) -> ExampleSet:
+        """Read the examples, without a warning about those that the run has learned from.
+
+        Errors: ``DataError`` for unusable files; ``DragomanError`` for too many files, or if there
+        are no examples.
+        """
+        every = self.read(asked)
+        pairs = self.fitting(asked, every)
         if not pairs:
-            raise nothing_to_measure(run, *self.wanted)
-        warn_of_learned(run, pairs)
-        return ExampleSet(pairs, name)
+            raise nothing_to_measure(asked.run, *self.wanted)
+        return ExampleSet(pairs, every.name, len(every.pairs) - len(pairs))
+
+    def examples(self, asked: EvaluationRequest) -> ExampleSet:
+        found = self.known(asked)
+        warn_of_learned(asked.run, found.pairs)
+        return found
 
 
 class TextStream(NamedTuple):

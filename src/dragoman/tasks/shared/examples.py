@@ -7,10 +7,10 @@ examples; the classes here turn those numbers into batches, as pure functions of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,20 +35,19 @@ from dragoman.training.gradients import MakeBatch
 from dragoman.training.losses.objectives import MicroBatch
 
 
-class Examples(Protocol):
+class Examples(ABC):
     """The input of a ``Plan``, and the batches that its numbers stand for."""
 
-    @property
-    def corpora(self) -> Sequence[CorpusRange]: ...
+    corpora: Sequence[CorpusRange]
+    lengths: Mapping[str, npt.NDArray[np.int32]]
+    sums: ChunkSums | None = None
+    """The running totals of the lengths, if these are the lengths in the store; otherwise None."""
 
-    @property
-    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
+    def __init__(self, store: TokenStore) -> None:
+        self.corpora = store.corpora
+        self._store = store
 
-    @property
-    def sums(self) -> ChunkSums | None:
-        """The running totals of the lengths, if these are the lengths in the store; otherwise
-        None."""
-
+    @abstractmethod
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
         """Make a batch of update ``update`` from the examples with these numbers."""
 
@@ -70,11 +69,11 @@ class TrainingBatches:
         return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
 
 
-class Pairs:
+class Pairs(Examples):
     """Pairs of a source text and a target text."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
-        self.corpora = store.corpora
+        super().__init__(store)
         # A plan counts an end symbol on either side, but rows have none.
         spare = {"source": int(forms.source.end is None), "target": 0}
         self.lengths = {
@@ -82,7 +81,6 @@ class Pairs:
         }
         self.sums = None if any(spare.values()) else store.sums
         self._read = _reads(store, recipe)
-        self._store = store
         self._forms = forms
         self._seed = recipe.seed
 
@@ -132,7 +130,7 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
     return read
 
 
-class TextWindows:
+class TextWindows(Examples):
     """Windows of texts without sources (``data/windows.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
@@ -140,7 +138,6 @@ class TextWindows:
         self._windows = Windows(store, recipe.plan.context, target.bos, target.eos)
         self.corpora = self._windows.corpora
         self.lengths = self._windows.lengths
-        self.sums = None
         self._eos = target.eos
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
@@ -148,7 +145,7 @@ class TextWindows:
         return window_batch(windows, self._eos, examples)
 
 
-class MaskedTexts:
+class MaskedTexts(Examples):
     """Pieces of texts without sources, masked differently in each update (``data/masking.py``)."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
@@ -156,7 +153,6 @@ class MaskedTexts:
         self._pieces = TextPieces(store, recipe.plan.context)
         self.corpora = self._pieces.corpora
         self.lengths = self._pieces.lengths
-        self.sums = None
         self._masking = Masking(target.vocabulary, recipe.masking)
         self._seed = recipe.seed
         self._eos = target.eos
@@ -173,20 +169,18 @@ class MaskedTexts:
         )
 
 
-class LabelledTexts:
+class LabelledTexts(Examples):
     """Texts with a label each, read up to ``plan.context``."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
-        self.corpora = store.corpora
+        super().__init__(store)
         self._read = _reads(store, recipe)
-        self._store = store
         self._mixup, self._seed = recipe.training.picture_augment.mixup, recipe.seed
         self._reading = reading_of(recipe, forms)
         # Long texts are cut off, so the plan counts only the tokens that are read.
         longest, symbols = self._reading.longest, self._reading.symbols
         read = np.minimum(store.lengths["source"], longest - symbols) + (symbols - 1)
         self.lengths = {"target": read.astype(np.int32)}
-        self.sums = None
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
         texts = [self._read(update, one) for one in examples]

@@ -4,7 +4,7 @@ a picture: which labels are confused, and the surest mistakes."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,16 +16,14 @@ from dragoman.base.wording import plural, shortened
 from dragoman.data.files.columns import file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.labels import plain_table
 from dragoman.pictures.records import Heatmap, Table
-from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.evaluation_set import own_test_set
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, RunEvaluation
-from dragoman.tasks.shared.evaluation_examples import ExampleSet
+from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest
+from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.runtime import Runtime, tokens_in
 
 if TYPE_CHECKING:
@@ -236,54 +234,25 @@ _NO_GROUPS = dict.fromkeys(("group_column", "group_key", "group_pattern"))
 Report = TypeVar("Report", bound=LabelReport)
 
 
-class LabelEvaluation(RunEvaluation[ExampleSet, Report]):
+class LabelEvaluation(PairsEvaluation[Report]):
     """Evaluates runs that choose among labels: on a file like the training files, on a file of
     texts with one of labels, or on the recipe's test set."""
 
-    one_of: ClassVar[str]
-    """The contents of the file, or of both."""
-    wanted: ClassVar[tuple[str, str, str]]
-    """The arguments of ``nothing_to_measure`` if there are no examples."""
-
-    @abstractmethod
-    def corpus(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        """The settings to read one file whose sides are named by ``columns`` or ``keys``."""
+    one_file: ClassVar[Callable[..., CorpusSettings]]
+    """Makes the settings to read one file whose sides are named by columns or keys."""
 
     def usual(self, path: str) -> CorpusSettings:
         """The settings to read one file that is unlike the training files."""
-        return self.corpus(path, None, None)
+        return self.one_file(path, None, None)
 
-    @abstractmethod
-    def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
-        """Select the examples that can be evaluated. Errors: ``DataError``."""
-
-    def examples(self, asked: EvaluationRequest) -> ExampleSet:
-        found = self.known(asked)
-        warn_of_learned(asked.run, found.pairs)
-        return found
-
-    def known(self, asked: EvaluationRequest) -> ExampleSet:
-        """Read the examples, without a warning about those that the run has learned from.
-
-        Errors: ``DataError`` for unusable files; ``DragomanError`` for more than two files, or if
-        there are no examples.
-        """
-        every = self._read(asked)
-        pairs = self.fitting(asked, every)
-        if not pairs:
-            raise nothing_to_measure(asked.run, *self.wanted)
-        return ExampleSet(pairs, every.name, len(every.pairs) - len(pairs))
-
-    def _read(self, asked: EvaluationRequest) -> ExampleSet:
+    def read(self, asked: EvaluationRequest) -> ExampleSet:
         run, files = asked.run, asked.files
         if len(files) > 2:
             raise DragomanError(
                 f"a {run.task.called} is measured on one file of {self.one_of}. Leave {files[2]} "
                 "out"
             )
-        placed = file_at(files, asked.columns, asked.keys, self.corpus)
+        placed = file_at(files, asked.columns, asked.keys, self.one_file)
         if not files:
             return ExampleSet(*own_test_set(run))
         source, *labels = map(str, files)

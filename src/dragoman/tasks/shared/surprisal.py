@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -188,18 +188,13 @@ class Length:
             )
         return cls(len(tokens) + 1, length + 1, _bytes(text) + 1, unknown)
 
-    @classmethod
-    def sum(cls, lengths: Iterable[Length]) -> Length:
-        """The length of all texts together."""
-        total = Length()
-        for one in lengths:
-            total = Length(
-                total.tokens + one.tokens,
-                total.bytes + one.bytes,
-                total.given + one.given,
-                total.unknown + one.unknown,
-            )
-        return total
+    def __add__(self, other: Length) -> Length:
+        return Length(
+            self.tokens + other.tokens,
+            self.bytes + other.bytes,
+            self.given + other.given,
+            self.unknown + other.unknown,
+        )
 
     def scores(self, nll: float) -> dict[str, float]:
         """The scores of texts of this length. ``nll``: their -log P in nats."""

@@ -6,7 +6,7 @@ Each task's ``NAME/evaluation.py`` adds its own scores.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -18,17 +18,16 @@ from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.models.catalogue.fastest import fastest
-from dragoman.models.interface import Network, writing
+from dragoman.models.interface import Network, Writing, writing
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.shared.examples import in_batches
-from dragoman.training.losses.loss import smoothed_cross_entropy
+from dragoman.training.losses.objectives import Objective, next_token
 from dragoman.training.records import Evaluation, Sample
 
 TOKENS_AT_ONCE = 2048
 """The most target tokens of a batch, unless one example has more."""
-_LOGITS_AT_ONCE = 1 << 21
 _SAMPLES = 5
 
 
@@ -91,6 +90,10 @@ class Validation(ABC, Generic[Measured]):
         how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
         return self.recipe.search.model_copy(update=how)
 
+    def reading_engine(self) -> Engine:
+        """Open the model to read, with the weights that it has when it is asked."""
+        return Engine(self.model, *self.forms, self.recipe.search, device=self.device, writes=False)
+
     def engine(self) -> Engine:
         """Open the present weights on the fastest path of this machine."""
         model, on_cpu = writing(self.model), self.device.type == "cpu"
@@ -137,15 +140,12 @@ def loss_scores(total: float, tokens: int) -> dict[str, float]:
     return {"loss": loss, "perplexity": perplexity(loss)}
 
 
-def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:
-    """Sum -log P of all targets, in nats, and count their tokens, end symbols included."""
-    model, total, tokens = writing(validation.model), 0.0, 0
-    for batch in validation.batches:
-        batch = batch.to(validation.device)
-        hidden = model.decode(batch.target_in, model.encode(batch.source))
-        rows = max(1, _LOGITS_AT_ONCE // validation.forms.target.size)
-        for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
-            logits = model.project(part).float()
-            total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
-        tokens += batch.target_tokens
-    return total, tokens
+def summed_loss(
+    validation: Validation[Batch], make: Callable[[Writing, float], Objective] = next_token
+) -> tuple[float, int]:
+    """Sum -log P of all that is to be predicted, in nats, and count it. ``make`` makes the
+    objective, which is that of training without label smoothing."""
+    model = writing(validation.model)
+    objective = make(model, 0.0)
+    sums = [objective(model, batch.to(validation.device)) for batch in validation.batches]
+    return sum(float(one.nll) for one in sums), sum(one.tokens for one in sums)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from dragoman.base.wording import plural
-from dragoman.serving.http.messages import ApiKey, Message, Texts, json_in_parts
+from dragoman.serving.http.messages import KeyedMessage, Message, Texts, json_in_parts
 from dragoman.serving.http.refusals import check_total
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import asks
@@ -21,7 +21,7 @@ from dragoman.tasks.tagging.metrics import has_spans, spans_of
 from dragoman.tasks.tagging.tagger import ScoredWords, Tagger, most_probable
 
 
-class TagRequest(Message):
+class TagRequest(KeyedMessage):
     """A request to tag the words of texts: `POST /v1/tag`."""
 
     text: Texts
@@ -30,7 +30,6 @@ class TagRequest(Message):
     """The name of the run. Default: the first run that tags."""
     top: int = Field(default=1, ge=1)
     """The number of tags to return for each word, the most probable first."""
-    api_key: ApiKey = None
 
 
 class TagChoice(Message):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dragoman.base.wording import plural
-from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.labelled import TaggedBatch, WordCutter, tagged_batch
+from dragoman.data.labelled import Pieces
 from dragoman.forms.form import Pair
 from dragoman.metrics.classification import Confusion
 from dragoman.metrics.significance import MeasuredSystem
@@ -26,7 +24,6 @@ from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
 from dragoman.tasks.shared.evaluation import EvaluationRequest, samples, scores_of, signed, timed
 from dragoman.tasks.shared.evaluation_examples import ExampleSet
-from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.shared.label_report import (
     SHARE,
     LabelEvaluation,
@@ -35,14 +32,13 @@ from dragoman.tasks.shared.label_report import (
     surest,
 )
 from dragoman.tasks.shared.runtime import ComparedRuns
-from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
+from dragoman.tasks.shared.validation import Validation, samples_of
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of
 from dragoman.tasks.tagging.sizes import tagged_corpus
 from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
-from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
-from dragoman.training.losses.loss import smoothed_cross_entropy
-from dragoman.training.records import Evaluation, Sample
+from dragoman.tasks.tagging.tagger import LogProbabilities, Tagged, Tagger, underscored
+from dragoman.training.records import Evaluation
 
 _AROUND = 4
 """The number of words that are shown before and after a mistake."""
@@ -76,9 +72,10 @@ class TaggingReport(LabelReport):
 
     def table(self) -> str:
         """Return the whole report as plain text."""
+        whose = f" of {self.words_of}, from which this run was trained" if self.words_of else ""
         read = (
             f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
-            f"{self.found.unknown[1]:,} of them not in the training text{self._whose_text()}; "
+            f"{self.found.unknown[1]:,} of them not in the training text{whose}; "
             f"{self.seconds:.1f} s"
         )
         figures = self.usual.figures()
@@ -98,16 +95,11 @@ class TaggingReport(LabelReport):
         parts += self.mistakes("Taken for another most often, the right tag first:")
         return "\n\n".join([*parts, *self._notes()])
 
-    def _whose_text(self) -> str:
-        if not self.words_of:
-            return ""
-        return f" of {self.words_of}, from which this run was trained"
-
     def _by_kind(self) -> str:
         assert self.found.spans is not None
         rows: list[list[str | int | float]] = [
             [kind, *map(SHARE.number, (one.precision, one.recall, one.f1)), one.there]
-            for kind, one in self.found.spans.by_kind()
+            for kind, one in sorted(self.found.spans.items())
         ]
         return plain_table(("span", "precision, %", "recall, %", "F1, %", "spans"), rows)
 
@@ -129,13 +121,13 @@ class TaggingReport(LabelReport):
             f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.labels)}"
             + ("|spans:conlleval" if self.found.spans is not None else "")
         )
-        spans = self.found.spans
+        spans = sorted((self.found.spans or {}).items())
         return {
             "sentences": len(self.pairs),
             "scores": signed(self.scores, signature),
             "usual": self.usual.figures(),
             "labels": self.records(),
-            "spans": {} if spans is None else {kind: vars(one) for kind, one in spans.by_kind()},
+            "spans": {kind: vars(one) for kind, one in spans},
             **self.mistake_details(),
             **self.shown,
         }
@@ -150,22 +142,46 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
 
-    def corpus(
-        self, path: str, columns: str | None, keys: tuple[str, str] | None
-    ) -> CorpusSettings:
-        return tagged_corpus(path, columns, keys)
+    one_file = staticmethod(tagged_corpus)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
         """Return the examples that contain words."""
         return [pair for pair in examples.pairs if words_and_tags(pair, examples.name)[0]]
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:
-        tagger = Tagger(asked.run)
-        tagged, seconds = timed(lambda: tagger([pair.source for pair in examples.pairs]))
+        run, pairs, tagger = asked.run, examples.pairs, Tagger(asked.run)
+        tagged, seconds = timed(lambda: tagger([pair.source for pair in pairs]))
+        tags = tagger.tags
+        true = [pair.target.split() for pair in pairs]
+        new = sorted({tag for own in true for tag in own} - tags.counts.keys())
+        names = (*tags.labels.names, *new)
+        value = {name: number for number, name in enumerate(names)}
+        own = [value[tag] for line in true for tag in line]
+        chosen = [number for one in tagged for number in one.values]
+        known = [[tags.knows(word) for word in one.words] for one in tagged]
+        scores = TagScores.of(true, [one.tags for one in tagged], known, has_spans(tags.counts))
+        mistakes = list[Mistake]()
+        of_right = _of_right_tags(pairs, tagged, tags)
+        for pair, one, line, log_probabilities in zip(pairs, tagged, true, of_right, strict=True):
+            taken = one.tags
+            for place in np.flatnonzero(np.array(taken) != np.array(line)).tolist():
+                mistakes.append(
+                    Mistake(
+                        pair.line,
+                        _around(one.words, place),
+                        line[place],
+                        taken[place],
+                        one.probabilities[place],
+                        float(np.exp(log_probabilities[place])),
+                    )
+                )
+        nll, of_new = _cost(of_right)
+        shown = samples(run, _write_tags(pairs), [str(one) for one in tagged])
         return TaggingReport(
-            *asked.about(examples.name, seconds),
-            *_score(asked.run, examples.pairs, tagged, tagger.tags),
-        )
+            *asked.about(examples.name, seconds), names, Confusion.of(own, chosen, len(names)),
+            nll, surest(mistakes), pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
+            _words_of(run),
+        )  # fmt: skip
 
 
 def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
@@ -191,43 +207,22 @@ def _words_of(run: Run) -> str:
     return name
 
 
-def _score(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
-    """The fields of a ``TaggingReport`` after the first ones, in their order."""
-    spans = has_spans(tags.counts)
-    true = [pair.target.split() for pair in pairs]
-    new = sorted({tag for own in true for tag in own} - tags.counts.keys())
-    names = (*tags.labels.names, *new)
-    value = {name: number for number, name in enumerate(names)}
-    own = [value[tag] for line in true for tag in line]
-    chosen = [number for one in tagged for number in one.values]
-    known = [[tags.knows(word) for word in one.words] for one in tagged]
-    scores = TagScores.of(true, [one.tags for one in tagged], known, spans)
-    nll, of_new, mistakes = 0.0, 0, list[Mistake]()
-    for pair, one, line in zip(pairs, tagged, true, strict=True):
-        numbers = np.array([value[tag] for tag in line])
-        taken, has_one = np.array(one.values), numbers < tags.size
-        of_new += int((~has_one).sum())
-        rows = np.arange(len(line))
-        own_scores = np.full(len(line), -np.inf)
-        own_scores[has_one] = one.log_probabilities[rows[has_one], numbers[has_one]]
-        nll -= float(own_scores[has_one].sum())
-        for place in np.flatnonzero(taken != numbers).tolist():
-            mistakes.append(
-                Mistake(
-                    pair.line,
-                    _around(one.words, place),
-                    line[place],
-                    names[taken[place]],
-                    one.probabilities[place],
-                    float(np.exp(own_scores[place])),
-                )
-            )
-    shown = samples(run, _write_tags(pairs), [str(one) for one in tagged])
-    return (
-        names, Confusion.of(own, chosen, len(names)), nll, surest(mistakes),
-        pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
-        _words_of(run),
-    )  # fmt: skip
+def _of_right_tags(
+    pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags
+) -> list[LogProbabilities]:
+    """log P of the right tag of each word; -inf for a tag that no training text has."""
+    numbers = tags.numbers([pair.target for pair in pairs])
+    return [
+        np.where(np.array(own) < 0, -np.inf, one.log_probabilities[np.arange(len(own)), own])
+        for one, own in zip(tagged, numbers, strict=True)
+    ]
+
+
+def _cost(of_right: Sequence[LogProbabilities]) -> tuple[float, int]:
+    """The sum of -log P of all known tags, in nats, and the number of words with another tag."""
+    every = np.concatenate(of_right)
+    known = np.isfinite(every)
+    return -float(every[known].sum()), int((~known).sum())
 
 
 def _write_tags(pairs: Sequence[Pair]) -> list[Pair]:
@@ -248,60 +243,35 @@ def _around(words: Sequence[str], place: int) -> str:
 _SAMPLES = 5
 
 
-class TaggedValidation(Validation[TaggedBatch]):
+class TaggedValidation(Validation[Sequence[Pieces]]):
     """Scores on dev: ``accuracy``, ``loss``, and ``f1`` if the tags have spans; some sentences are
-    shown with the tags that the model chose. Only the beginning of a long sentence is measured."""
+    shown with the tags that the model chose."""
 
     without = "without words"
 
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[TaggedBatch]]:
-        kept = [(pair, *words_and_tags(pair, "dev")) for pair in pairs if pair.source.split()]
-        pieces = WordCutter(self.forms.source)([words for _, words, _ in kept])
-        reading = reading_of(self.recipe, self.forms)
-        sizes = [sum(map(len, one)) for one in pieces]
-        order = sorted(range(len(kept)), key=sizes.__getitem__)
-        values = Tags.of(self.forms.target).numbers([pair.target for pair, _, _ in kept])
-        batches = []
-        for part in in_batches([reading.size(sizes[place]) for place in order], TOKENS_AT_ONCE):
-            numbers = [order[place] for place in part]
-            read, own = [pieces[n] for n in numbers], [values[n] for n in numbers]
-            batches.append(tagged_batch(read, own, reading))
-        return [kept[number][0] for number in order], batches
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Sequence[Pieces]]]:
+        kept = [pair for pair in pairs if words_and_tags(pair, "dev")[0]]
+        self._tagger = Tagger.over(self.reading_engine(), self.recipe, self.forms)
+        self._words = [pair.source.split() for pair in kept]
+        return kept, [*self._tagger.cut(self._words)]
 
     def __call__(self, update: int) -> Evaluation:
-        form = Tags.of(self.forms.target)
-        total, known, chosen = 0.0, 0, list[list[str]]()
-        for batch in self.batches:
-            batch = batch.to(self.device)
-            rows = self.model.encode(batch.read.source).rows
-            logits = self.model.project(batch.read.windows(rows))  # (W, K)
-            has_one = batch.tags >= 0  # the training text lacks the others: no tag is right
-            total += float(smoothed_cross_entropy(logits[has_one], batch.tags[has_one], 0.0)[1])
-            known += int(has_one.sum())
-            names = iter(form.shown(logits.argmax(dim=-1).tolist()))
-            chosen += [list(islice(names, count)) for count in batch.read.counts]
-        words = [pair.source.split() for pair in self.pairs]
-        true = [
-            pair.target.split()[: len(found)]
-            for pair, found in zip(self.pairs, chosen, strict=True)
-        ]
-        scores = TagScores.of(
-            true, chosen, [[True] * len(one) for one in true], has_spans(form.counts)
-        ).figures()
-        samples = tuple(
-            Sample(
-                self.pairs[one].source,
-                underscored(words[one][: len(true[one])], true[one]),
-                underscored(words[one][: len(true[one])], chosen[one]),
-            )
-            for one in self.spread(_SAMPLES)
+        tags, pairs = self._tagger.tags, self.pairs
+        tagged = list(self._tagger.tagged(self._words, self.batches))
+        nll, new = _cost(_of_right_tags(pairs, tagged, tags))
+        found = TagScores.of(
+            [pair.target.split() for pair in pairs],
+            [one.tags for one in tagged],
+            [[True] * len(words) for words in self._words],
+            has_spans(tags.counts),
         )
-        kept: dict[str, float] = {
-            name: scores[name] for name in ("accuracy", "f1") if name in scores
-        }
-        if known:  # else no tag of dev has a probability
-            kept["loss"] = total / known
-        return Evaluation(kept, samples)
+        scores = found.figures()
+        kept = {name: value for name, value in scores.items() if name in ("accuracy", "f1")}
+        if found.words > new:  # else no tag of dev has a probability
+            kept["loss"] = nll / (found.words - new)
+        shown = [(pairs[one], str(tagged[one])) for one in self.spread(_SAMPLES)]
+        written = _write_tags([pair for pair, _ in shown])
+        return Evaluation(kept, samples_of(written, [chosen for _, chosen in shown]))
 
 
 _Statistics = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

@@ -12,7 +12,7 @@ from dragoman.data.store import TokenStore
 from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.tasks.shared.examples import reading_of
+from dragoman.tasks.shared.examples import Examples, reading_of
 from dragoman.training.losses.loss import smoothed_cross_entropy
 from dragoman.training.losses.objectives import Sums
 
@@ -20,19 +20,17 @@ _STREAM = 6
 """The stream of random numbers for subword sampling (``tasks/shared/examples.py`` uses others)."""
 
 
-class TaggedSentences:
+class TaggedSentences(Examples):
     """Sentences, each cut at ``plan.context`` tokens, and the tags of their words."""
 
     def __init__(self, store: TokenStore, recipe: Recipe, forms: Forms) -> None:
-        self.corpora = store.corpora
-        self._store = store
+        super().__init__(store)
         self._reading = reading_of(recipe, forms)
         self._cut = WordCutter(forms.source)
         self._seed = recipe.seed if recipe.text.sampling else None
         # Longer sentences are cut, so a plan counts only the tokens that are read.
         read = np.minimum(store.lengths["source"], self._reading.longest - 1)
         self.lengths = {"target": read.astype(np.int32)}
-        self.sums = None
 
     def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
         """Make a batch of the given examples for update ``update``."""

@@ -15,13 +15,10 @@ Values are shares, 0 to 1; a share of nothing is 0.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-Span = tuple[str, int, int]
-"""The kind of a span, its first word, and the word after its last."""
-
+from dragoman.metrics.classification import Matches, Place, add_matches, matches_of
 
 _MARKS = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 """Prefixes of all schemes in terms of BIOES: begins, continues, ends, is a single word."""
@@ -34,9 +31,9 @@ def has_spans(tags: Iterable[str]) -> bool:
     return bool(of_spans) and different - of_spans <= {"O"}
 
 
-def spans_of(tags: Sequence[str]) -> list[Span]:
+def spans_of(tags: Sequence[str]) -> list[Place]:
     """The spans of a sentence, in their order."""
-    spans: list[Span] = []
+    spans: list[Place] = []
     kind, begin = "", -1
     for place, tag in enumerate([*tags, "O"]):
         letter, _, name = tag.partition("-")
@@ -52,57 +49,6 @@ def spans_of(tags: Sequence[str]) -> list[Span]:
     return spans
 
 
-@dataclass(frozen=True)
-class SpanCounts:
-    """Counts of spans of one kind, or of all kinds."""
-
-    right: int = 0
-    found: int = 0
-    there: int = 0
-
-    @property
-    def precision(self) -> float:
-        """The share of the found spans that are right."""
-        return self.right / self.found if self.found else 0.0
-
-    @property
-    def recall(self) -> float:
-        """The share of the true spans that are found."""
-        return self.right / self.there if self.there else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        both = self.found + self.there
-        return 2 * self.right / both if both else 0.0
-
-
-@dataclass
-class SpanScores:
-    """Counts of the spans of some sentences, by kind."""
-
-    right: Counter[str] = field(default_factory=Counter)
-    found: Counter[str] = field(default_factory=Counter)
-    there: Counter[str] = field(default_factory=Counter)
-
-    def add(self, true: Sequence[str], chosen: Sequence[str]) -> None:
-        """Count the spans of one more sentence."""
-        there, found = spans_of(true), spans_of(chosen)
-        self.there.update(kind for kind, _, _ in there)
-        self.found.update(kind for kind, _, _ in found)
-        self.right.update(kind for kind, _, _ in set(there) & set(found))
-
-    @property
-    def all(self) -> SpanCounts:
-        """The counts of all kinds together."""
-        return SpanCounts(self.right.total(), self.found.total(), self.there.total())
-
-    def by_kind(self) -> Iterator[tuple[str, SpanCounts]]:
-        """The counts of each kind, in alphabetical order."""
-        for kind in sorted({*self.there, *self.found}):
-            yield kind, SpanCounts(self.right[kind], self.found[kind], self.there[kind])
-
-
 @dataclass
 class TagScores:
     """Counts of right tags in some sentences."""
@@ -110,8 +56,8 @@ class TagScores:
     known: list[int] = field(default_factory=lambda: [0, 0])
     """Known words (those in the training text): right ones, and all."""
     unknown: list[int] = field(default_factory=lambda: [0, 0])
-    spans: SpanScores | None = None
-    """None if the tags do not mark spans."""
+    spans: dict[str, Matches] | None = None
+    """The spans of each kind; None if the tags do not mark spans."""
 
     @classmethod
     def of(
@@ -122,14 +68,14 @@ class TagScores:
         spans: bool,
     ) -> TagScores:
         """Score some sentences: their tags, the chosen tags, and whether each word is known."""
-        scores = cls(spans=SpanScores() if spans else None)
+        scores = cls(spans={} if spans else None)
         for own, found, are_known in zip(true, chosen, known, strict=True):
             for one, other, is_known in zip(own, found, are_known, strict=True):
                 counts = scores.known if is_known else scores.unknown
                 counts[0] += one == other
                 counts[1] += 1
             if scores.spans is not None:
-                scores.spans.add(own, found)
+                add_matches(scores.spans, matches_of(spans_of(found), spans_of(own)))
         return scores
 
     @property
@@ -149,6 +95,6 @@ class TagScores:
             if every:
                 found[name] = right / every
         if self.spans is not None:
-            whole = self.spans.all
+            whole = sum(self.spans.values(), Matches())
             found |= {"f1": whole.f1, "precision": whole.precision, "recall": whole.recall}
         return {name: 100 * value for name, value in found.items()}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
+from dragoman.metrics.classification import Matches
 from dragoman.pictures.records import Table
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
@@ -23,7 +24,6 @@ from dragoman.tasks.shared.label_report import (
 from dragoman.tasks.shared.progress_made import MIN_TOKENS, TrainingSummary, entropy
 from dragoman.tasks.shared.runtime import Builders, Parts
 from dragoman.tasks.tagging.form import Tags
-from dragoman.tasks.tagging.metrics import SpanCounts
 from dragoman.tasks.tagging.spec import TAGGING
 
 _CONFUSED = 15
@@ -85,7 +85,7 @@ class TaggingRuntime(LabelRuntime):
         labels = scores.get("labels", [])
         tables = super().label_tables({"labels": [one for one in labels if one["texts"]]})
         if spans := scores.get("spans", {}):
-            counts = {kind: SpanCounts(**one) for kind, one in spans.items()}
+            counts = {kind: Matches(**one) for kind, one in spans.items()}
             rows = [
                 (kind, *map(SHARE.written, (one.precision, one.recall, one.f1)), one.there)
                 for kind, one in counts.items()

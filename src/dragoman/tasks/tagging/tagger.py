@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,10 @@ import torch
 
 from dragoman.base.errors import DragomanError
 from dragoman.data.labelled import Pieces, WordCutter, WordRows
-from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import NO_ENCODER, Predictor, Shown
-from dragoman.engine.settings import EngineSettings
+from dragoman.engine.predictor import NO_ENCODER, ReadingPredictor, Shown
+from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
-from dragoman.runs.run import Run
+from dragoman.runs.recipe.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.shared.examples import in_batches, reading_of
 from dragoman.tasks.tagging.form import Tags
@@ -105,7 +104,7 @@ def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
     return " ".join(f"{word}_{tag}" for word, tag in zip(words, tags, strict=True))
 
 
-class Tagger(Predictor[Tagged]):
+class Tagger(ReadingPredictor[Tagged]):
     """A trained tagger. Do not use it from several threads at once.
 
     ::
@@ -115,14 +114,13 @@ class Tagger(Predictor[Tagged]):
         print(tagged, tagged.tags, tagged.probabilities)
     """
 
-    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
-        """Errors: ``RunError``, also for a run of another task."""
-        run.require_task("tagging", "which does not tag words")
-        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+    asked_of: ClassVar[tuple[str, str]] = ("tagging", "which does not tag words")
+
+    def prepare(self, recipe: Recipe, forms: Forms) -> None:
         self.network: Network = self.engine.network
-        self.tags = Tags.of(run.forms.target)
-        self.reading = reading_of(run.recipe, run.forms)
-        self._cut = WordCutter(run.source)
+        self.tags = Tags.of(forms.target)
+        self.reading = reading_of(recipe, forms)
+        self._cut = WordCutter(forms.source)
 
     @property
     def longest(self) -> int:
@@ -133,7 +131,12 @@ class Tagger(Predictor[Tagged]):
         """Tag sentences, in their order; a sentence without words has no tags. All sentences are
         read before the first result."""
         sentences = [text.split() for text in given]
-        parts = self.cut(sentences)
+        yield from self.tagged(sentences, self.cut(sentences))
+
+    def tagged(
+        self, sentences: Sequence[Sequence[str]], parts: Sequence[Sequence[Pieces]]
+    ) -> Iterator[Tagged]:
+        """Tag sentences that are already cut into parts, in their order."""
         found = [np.empty((len(words), self.tags.size), np.float32) for words in sentences]
         for number, first, scores in self.scored(parts):
             found[number][first : first + len(scores)] = scores
@@ -180,10 +183,10 @@ class Tagger(Predictor[Tagged]):
         return list(parts)
 
     def _scores(self, parts: Sequence[Pieces]) -> list[LogProbabilities]:
-        read = WordRows.of(parts, self.reading)
+        read = WordRows.of(parts, self.reading).to(self.engine.device)
         with torch.inference_mode():
             logits = self.network.project(read.windows(self.network.encode(read.source).rows))
-            every: LogProbabilities = torch.log_softmax(logits.double(), dim=-1).float().numpy()
+            every = torch.log_softmax(logits.double(), dim=-1).float().cpu().numpy()
         return np.split(every, np.cumsum(read.counts)[:-1])
 
     # ---- looking

@@ -23,7 +23,6 @@ from dragoman.serving.http.messages import (
 )
 from dragoman.serving.http.stream import until
 from dragoman.serving.service.endpoints import Endpoints, Whole
-from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
 from dragoman.tasks.transcription.captions import Segment, captions, word_record
@@ -76,15 +75,13 @@ def endpoints(service: Service) -> Endpoints:
     async def models(http: Request) -> Response:
         """Returns all runs in the form in which OpenAI lists models."""
         with service.admit(http):
-            runs = service.catalogue.runs
-            return await service.rendered(http, lambda: written(_list_models(runs)))
+            models = [
+                ListedModel(id=run.name, created=run.run.written, task=run.task)
+                for run in service.catalogue.runs
+            ]
+            return await service.rendered(http, lambda: written(ModelList(data=models)))
 
     return routes
-
-
-def _list_models(runs: Sequence[ServedRun]) -> ModelList:
-    told = [ListedModel(id=run.name, created=run.run.written, task=run.task) for run in runs]
-    return ModelList(data=told)
 
 
 def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
@@ -127,24 +124,17 @@ class _Hearing:
             return PlainTextResponse(captions(segments, layout))
         told = TranscriptionAnswer(text=_text(segments), usage=self._usage)
         if layout == "verbose_json":
-            told = self._verbose(told, found)
+            asked = self.request.timestamp_granularities
+            told.task, told.language = "transcribe", name_of(self.run.target).lower()
+            told.duration = round(self.seconds, 3)
+            if "segment" in asked:
+                told.segments = [self.run.message(n, *one) for n, one in enumerate(found)]
+            if "word" in asked:
+                words = (word for one in segments for word in one.words)
+                told.words = [TranscribedWord(**word_record(word)) for word in words]
         if self.request.seen:  # some MB of pictures and numbers: written outside the event loop
             return json_response(await self.run.asking.do(self.client, partial(written, told)))
         return json_response(written(told))
-
-    def _verbose(
-        self, told: TranscriptionAnswer, found: Sequence[FoundSegment]
-    ) -> TranscriptionAnswer:
-        asked = self.request.timestamp_granularities
-        segments = [self.run.message(number, *one) for number, one in enumerate(found)]
-        words = [
-            TranscribedWord(**word_record(word)) for one in found for word in one.segment.words
-        ]
-        told.task, told.language = "transcribe", name_of(self.run.target).lower()
-        told.duration = round(self.seconds, 3)
-        told.segments = segments if "segment" in asked else None
-        told.words = words if "word" in asked else None
-        return told
 
     @property
     def _usage(self) -> Usage:

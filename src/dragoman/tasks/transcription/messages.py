@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.messages import ApiKey, Message
+from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.service.file_run import (
     Grid,
@@ -55,7 +55,6 @@ class TranscriptionRequest(WithFiles):
     """Accepted and not used: the most probable text is searched for."""
     chunking_strategy: str | None = None
     """Accepted and not used: recordings are always cut at silences."""
-    api_key: ApiKey = None
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:

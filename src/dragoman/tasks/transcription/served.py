@@ -131,7 +131,6 @@ class ServedTranscriber(FileRun[Transcriber]):
     ) -> AsyncGenerator[FoundSegment]:
         """Yield each segment that has words, with its hypothesis, in order."""
         executor, places = self.for_size(seconds)
-        words = "word" in request.timestamp_granularities
         with executor.held(client, places):
             spans: list[Span] = []
             async for found, _ in executor.turns(client, self._measure_spans(file)):
@@ -146,7 +145,7 @@ class ServedTranscriber(FileRun[Transcriber]):
                 while len(waiting) >= AT_ONCE or (is_last and waiting):
                     together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
                     is_seen = request.seen and shares < MOST_SHARES
-                    for one in await self._search(together, client, request, words, is_seen):
+                    for one in await self._search(together, client, request, is_seen):
                         if one.segment.text.strip():
                             shares += 0 if one.seen is None else one.seen.shares
                             yield one if shares <= MOST_SHARES else one._replace(seen=None)
@@ -168,15 +167,11 @@ class ServedTranscriber(FileRun[Transcriber]):
             yield from self.predictor.cutter.pieces(file, spans)
 
     async def _search(
-        self,
-        given: Sequence[RecordingPiece],
-        client: str,
-        request: TranscriptionRequest,
-        words: bool,
-        is_seen: bool,
+        self, some: Sequence[RecordingPiece], client: str, request: TranscriptionRequest, seen: bool
     ) -> list[FoundSegment]:
+        words = "word" in request.timestamp_granularities
         cells, longest = hidden_cells(request.hidden), self.predictor.engine.longest
-        pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in given]
+        pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in some]
         asked = [self.predictor.ask(one.rows, request.beam) for one in pieces]
         found = await self.queue.search(asked, client)
 
@@ -184,10 +179,9 @@ class ServedTranscriber(FileRun[Transcriber]):
             for piece, hypotheses in zip(pieces, found, strict=True):
                 best = self.predictor.best(piece.rows, hypotheses)
                 segment = self.predictor.segment(piece, best, words=words)
-                seen = None
-                if is_seen and segment.text.strip():
-                    seen = heard(self.predictor, self.form, piece.rows, best)
-                yield FoundSegment(segment, best, seen)
+                is_told = seen and segment.text.strip()
+                looks = heard(self.predictor, self.form, piece.rows, best) if is_told else None
+                yield FoundSegment(segment, best, looks)
 
         return await self.asking.all(client, told())
 

@@ -141,9 +141,12 @@ class Transcriber(Predictor[Transcription]):
             spans, seconds = self.cutter.spans(raw)
             segments = list[Segment]()
             progress(0.0, seconds)
-            for segment in self._hear(raw, spans, beam, words):
-                segments.append(segment)
-                progress(segment.end, seconds)
+            for window in parts(self.cutter.pieces(raw, spans), _AT_ONCE):
+                found = self.engine.search(self.ask(piece.rows, beam) for piece in window)
+                for piece, hypotheses in zip(window, found, strict=True):
+                    best = self.best(piece.rows, hypotheses)
+                    segments.append(self.segment(piece, best, words=words))
+                    progress(piece.span.end, seconds)
             progress(seconds, seconds)
             known = None if language == "und" else language
             yield Transcription(raw, tuple(segments), seconds, known)
@@ -151,27 +154,17 @@ class Transcriber(Predictor[Transcription]):
     def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
         """Make the search request for some rows; the output begins with the tokens ``begun``."""
         settings = with_beams(self.engine.search_settings, beam, None)
-        asked = settings if self._ctc is None else self._ctc.asked(settings)
-        return self.engine.request(rows, asked, begun)
+        return self.engine.request(rows, self._ctc.asked(settings), begun)
 
     def best(self, rows: Values, found: Sequence[Hypothesis]) -> Hypothesis:
         """Choose the best of the hypotheses that the search for some rows has given."""
-        return found[0] if self._ctc is None else self._ctc(rows, found)[0]
+        return self._ctc(rows, found)[0]
 
     def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
         """Make the segment of a piece, with its words if they are requested."""
         (text,) = self.engine.target.raw([best.tokens])
         own = self._words(piece.span, piece.samples, piece.rows, best) if words else ()
         return Segment(text, piece.span.begin, piece.span.end, own)
-
-    def _hear(
-        self, raw: str, spans: Sequence[Span], beam: int | None, words: bool
-    ) -> Iterator[Segment]:
-        """Yield the segment of each span, in order."""
-        for window in parts(self.cutter.pieces(raw, spans), _AT_ONCE):
-            found = self.engine.search(self.ask(piece.rows, beam) for piece in window)
-            for piece, hypotheses in zip(window, found, strict=True):
-                yield self.segment(piece, self.best(piece.rows, hypotheses), words=words)
 
     # ---- looking
 

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -161,7 +162,7 @@ def _is_sound(path: Path) -> bool:
 
 def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: str) -> LineWork:
     """Open the work of a worker process on names of recordings, relative to ``folder``."""
-    transcriber = _open(args, run, precision)
+    transcriber = _open(replace(args, precision=precision or args.precision), run)
     done: dict[str, str] = {}
 
     def outputs(names: Sequence[str]) -> Generator[str]:
@@ -180,14 +181,11 @@ def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: st
     return LineWork(transcriber, outputs)
 
 
-def _open(args: TranscribeArguments, run: Run, precision: str = "") -> Transcriber:
+def _open(args: TranscribeArguments, run: Run) -> Transcriber:
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.transcription.transcriber import Transcriber
 
-    chosen = values_of(args, translator_settings)
-    if precision:
-        chosen["precision"] = precision
-    return Transcriber(run, TranslatorSettings.check(**chosen))
+    return Transcriber(run, TranslatorSettings.check(**values_of(args, translator_settings)))
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:

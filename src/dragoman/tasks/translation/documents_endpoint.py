@@ -120,9 +120,8 @@ class KeptDocuments:
             held[one.client] += len(one.data)
         while held.total() > self._most_bytes:
             others = (one for one in self._kept if one != key)
-            oldest = max(
-                others, key=lambda one: held[self._kept[one].client]
-            )  # the first of equals
+            # The first of equals, which is the oldest.
+            oldest = max(others, key=lambda one: held[self._kept[one].client])
             gone = self._kept.pop(oldest)
             held[gone.client] -= len(gone.data)
         return key

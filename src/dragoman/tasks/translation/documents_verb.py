@@ -70,12 +70,7 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
 
 
 def translate_documents(
-    pairs: Sequence[tuple[Path, Path]],
-    translator: Translator,
-    *,
-    final: bool,
-    columns: str | None,
-    quiet: bool,
+    args: Any, translator: Translator, pairs: Sequence[tuple[Path, Path]]
 ) -> None:
     """Translate documents. If one of several fails, it is reported and the others are translated.
     Errors: ``DragomanError``, at the end, if any failed."""
@@ -91,12 +86,12 @@ def translate_documents(
                     f"{source} has no text to translate, so {to} is not written. The text may be "
                     "in pictures or already marked as translated"
                 )
-            document = _in_columns(document, columns)
+            document = _in_columns(document, args.columns)
             to.parent.mkdir(parents=True, exist_ok=True)
-            tell = progress_line(str(source), "texts", quiet=quiet)
-            data, changed = translator.document_of(document, final=final, progress=tell)
+            tell = progress_line(str(source), "texts", quiet=args.quiet)
+            data, changed = translator.document_of(document, final=args.final, progress=tell)
             write_document(to, data)
-            if not quiet:
+            if not args.quiet:
                 seconds = time.monotonic() - begun
                 texts = plural(changed, "text")
                 sys.stderr.write(f"{to}: {texts} translated in {seconds:.1f} s\n")

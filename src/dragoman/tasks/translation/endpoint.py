@@ -224,13 +224,11 @@ def translation_message(
         yield b""
     text = passage.join([best for best, *_ in texts])
     of_best: Sequence[Proof | None] = proofs or [None] * len(found)
-    every = (
-        (own[0], _n_best(target, *own))
-        for own in zip(passage.pieces, found, texts, of_best, strict=True)
-    )
     sentences = (
-        json_in_parts(_sentence(piece), "hypotheses", ([written(one)] for one in n_best))
-        for piece, n_best in every
+        json_in_parts(
+            _sentence(own[0]), "hypotheses", ([written(one)] for one in _n_best(target, *own))
+        )
+        for own in zip(passage.pieces, found, texts, of_best, strict=True)
     )
     yield from json_in_parts(head.model_copy(update={"text": text}), "sentences", sentences)
 

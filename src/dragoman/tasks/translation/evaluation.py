@@ -49,7 +49,6 @@ class TranslationReport(SearchReport):
     """The number of lines that keep their markup, if the recipe says that the text has markup."""
     heard: WordErrors | None
     """WER and CER by the first reference, if the run writes the language that it reads."""
-    hypotheses: Sequence[str]
     noun: str = "sentence"
     """The noun for one source: a sentence, a recording."""
 
@@ -78,9 +77,6 @@ class TranslationReport(SearchReport):
         if self.markup is not None:
             lines += ["", str(self.markup)]
         return "\n".join(lines)
-
-    def outputs(self) -> Sequence[str]:
-        return self.hypotheses
 
     def details(self) -> dict[str, Any]:
         values = self.scores.to_dict()
@@ -130,9 +126,9 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
             markup = count_intact(sources, hypotheses, examples.references[0])
         return TranslationReport(
             *asked.about(examples.name, seconds),
-            _describe(translator, asked), translator.description, pairs,
+            _describe(translator, asked), translator.description, pairs, hypotheses,
             evaluate_translation(hypotheses, examples.references, run.recipe.languages.target),
-            _moses_bleu(run, found, examples), markup, heard, hypotheses, noun,
+            _moses_bleu(run, found, examples), markup, heard, noun,
         )  # fmt: skip
 
 
@@ -161,7 +157,7 @@ def _describe(translator: Translator, asked: EvaluationRequest) -> str:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
     if search.ctc_weight:
         described += f", with CTC (weight {search.ctc_weight:g})"
-    if translator.ctc is not None and search.sampling is None and search.beam > 1 and not mbr:
+    if translator.ctc.ranks and search.sampling is None and search.beam > 1 and not mbr:
         described += f", ranked with CTC (weight {translator.settings.ctc_weight:g})"
     if mbr:
         described = f"minimum Bayes risk by chrF among {mbr} of: {described}"

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import ApiKey, Message
+from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.look.outputs import texts_of
 from dragoman.serving.operate.settings import ServeSettings
@@ -44,7 +44,6 @@ class LinesRequest(WithFiles):
     seen: bool = False
     """Return the input of the model, and its attention for each token of the text. For one
     picture."""
-    api_key: ApiKey = None
 
 
 class SeenLine(SeenFile):
@@ -103,9 +102,7 @@ class ServedLines(FileRun[Translator]):
 
     def search_settings(self, beam: int | None) -> SearchSettings:
         """Make the settings of the search. Raises Refusal 400."""
-        chosen = super().search_settings(beam)
-        ctc = self.predictor.ctc
-        return chosen if ctc is None else ctc.asked(chosen)
+        return self.predictor.ctc.asked(super().search_settings(beam))
 
     @property
     def most_columns(self) -> int:
@@ -119,11 +116,8 @@ class ServedLines(FileRun[Translator]):
         self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
     ) -> list[Hypothesis]:
         """Choose the best hypothesis of each line."""
-        ctc = self.predictor.ctc
-        if ctc is None:
-            return [best for best, *_ in found]
         both = zip(rows, found, strict=True)
-        return await self.asking.all(client, (ctc(*one)[0] for one in both))
+        return await self.asking.all(client, (self.predictor.ctc(*one)[0] for one in both))
 
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """Describe the input of a line, and the attention of each token."""

@@ -28,7 +28,7 @@ from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.serving.http.messages import ApiKey, Message, Texts
+from dragoman.serving.http.messages import KeyedMessage, Message, Texts
 from dragoman.serving.http.refusals import Refusal, check_total
 from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import DetectedLanguage
@@ -40,7 +40,7 @@ from dragoman.serving.service.service import Service
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 
-class TranslateRequest(Message):
+class TranslateRequest(KeyedMessage):
     """A request to translate texts: `POST /v1/translate`."""
 
     text: Texts
@@ -85,7 +85,6 @@ class TranslateRequest(Message):
     warnings: bool = False
     """Return the possible problems of the best translation of each sentence, and the source words
     of each of its words. The plain model computes them, which takes several times as long."""
-    api_key: ApiKey = None
 
 
 class Sentence(Message):
@@ -314,10 +313,7 @@ class ServedTranslator(ServedRun):
     def alternatives(self, count: int) -> TranslationOptions:
         """Make the options of a LibreTranslate request for ``count`` alternatives."""
         self.check_width(1 + count)
-        search = self.engine.search_settings
-        changed = {"n_best": count + 1, "sampling": None, "alternatives": False}
-        changed["beam"] = max(search.beam, count + 1)
-        settings = SearchSettings.model_validate(search.model_dump() | changed)
+        settings = self.beam_search(None, count + 1)
         self.check_search(settings)
         return TranslationOptions(settings)
 

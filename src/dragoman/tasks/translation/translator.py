@@ -167,11 +167,7 @@ class Translator(Predictor[Translation]):
     ) -> Iterator[Translation]:
         """Translate each text from its pieces; the first piece of each begins with ``begun``."""
         risk = self.settings.mbr
-        asked = settings
-        if risk:
-            asked = candidates_of(settings, risk)
-        elif self.ctc is not None:
-            asked = self.ctc.asked(settings)
+        asked = candidates_of(settings, risk) if risk else self.ctc.asked(settings)
         requests = self.engine.requests(passages, asked, begun)
         pieces = [piece for one in passages for piece in one.pieces]
         spoken = [piece.text for piece in pieces]
@@ -179,7 +175,7 @@ class Translator(Predictor[Translation]):
         def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
             if risk:
                 return self._agreed(spoken[n], hypotheses, settings)
-            if self.ctc is not None and asked.sampling is None:
+            if asked.sampling is None:
                 ranked = self.ctc(np.asarray(pieces[n].values), hypotheses)
                 hypotheses = ranked[: settings.n_best]
             return Translation.of(spoken[n], hypotheses, self.engine.written)

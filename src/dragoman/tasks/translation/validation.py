@@ -8,8 +8,8 @@ from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
-    next_token_loss,
     samples_of,
+    summed_loss,
 )
 from dragoman.training.records import Evaluation
 
@@ -21,7 +21,7 @@ class TranslationValidation(PairsValidation):
     without = "empty or longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*next_token_loss(self))
+        losses = loss_scores(*summed_loss(self))
         engine, some, settings = self.engine(), self.some(), self.search_settings()
         values = engine.source.read([pair.source for pair in some])
         found = engine.search(engine.request(one, settings) for one in values)

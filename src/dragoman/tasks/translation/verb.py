@@ -243,9 +243,7 @@ def _translate_documents(
     _check_fits(args, "documents", documents[0])
     pairs = documents_verb.check_targets(documents, to)
     translator, _ = _open(args, run)
-    documents_verb.translate_documents(
-        pairs, translator, final=args.final, columns=args.columns, quiet=args.quiet
-    )
+    documents_verb.translate_documents(args, translator, pairs)
 
 
 def _translate_in_parts(args: TranslateArguments, run: Run) -> None:

@@ -118,7 +118,7 @@ class PiecewiseCrossEntropy:
         """Find out, on one row, which parameters the projection uses and how wide it is."""
         with torch.enable_grad():
             logits = self.project(hidden[:1].detach().requires_grad_())
-        gradients = torch.autograd.grad(logits.sum(), self._candidates, allow_unused=True)
+            gradients = torch.autograd.grad(logits.sum(), self._candidates, allow_unused=True)
         budget = self._logits_at_once or _LOGITS_AT_ONCE.get(hidden.device.type, 1 << 24)
         self._rows = max(budget // logits.shape[-1], 1)
         pairs = zip(self._candidates, gradients, strict=True)

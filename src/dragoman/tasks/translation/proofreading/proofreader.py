@@ -31,7 +31,7 @@ from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.runs.run import Run
-from dragoman.tasks.translation.proofreading.omissions import Omissions, omitted, suspects_of
+from dragoman.tasks.translation.proofreading.omissions import omitted, suspects_of
 from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
 from dragoman.tasks.translation.proofreading.repetition import repetitions
 from dragoman.tasks.translation.proofreading.source import (
@@ -130,6 +130,7 @@ class Proofreader:
                 sources, translations, alignments, language, strict=True
             )
         ]
+        at = ProofWarning.at
         missing = omitted(self._engine, sources, [one.tokens for one in translations], suspects)
         proofs = []
         for source, one, strange, never, missed, alignment in zip(
@@ -140,20 +141,13 @@ class Proofreader:
             if strange:
                 found.append(strange)
             else:
-                found += self._of_source(source, never, missed)
+                found += [at("unknown", "source", source.text, place) for place in never]
+                found += [at("omitted", "source", source.text, place) for place in missed.places]
                 if missed.covered < 1 and any(w.code in ("omitted", "length") for w in found):
                     found.append(_coverage(source.text, missed.covered))
             warnings = sorted(found, key=lambda w: (w.side, w.code == "coverage", w.begin, w.end))
             proofs.append(Proof(tuple(warnings), tuple(source.words), alignment))
         return proofs
-
-    def _of_source(
-        self, source: ReadSource, never: Sequence[Span], missed: Omissions
-    ) -> list[ProofWarning]:
-        """Warn of the words ``never`` read, and of those left out."""
-        at, text = ProofWarning.at, source.text
-        found = [at("unknown", "source", text, place) for place in never]
-        return found + [at("omitted", "source", text, place) for place in missed.places]
 
     def _of_target(self, source: ReadSource, one: ToProofread) -> list[ProofWarning]:
         at, whole = ProofWarning.at, (0, len(one.text))
