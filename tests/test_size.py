@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 590,
-    "code lines in src": 68_205,
+    "code lines in src": 67_225,
     "code lines beside src": 1_015,
     "code lines in benchmarks": 5_831,
     "lines of the page in web/src": 18_597,

@@ -152,7 +152,7 @@ def _difference(expected: list[str | None], found: list[str | None]) -> str:
 
 @dataclass(frozen=True)
 class Parseval:
-    """The scores of many parses."""
+    """Counts brackets over many parses, and scores them together."""
 
     counted: Sequence[ScoredSentence]
     """The sentences with words other than punctuation; only these are scored."""
@@ -183,7 +183,7 @@ class Parseval:
 
     @cached_property
     def by_label(self) -> dict[str, Matches]:
-        """The brackets of each label."""
+        """Count the matched brackets of each label separately."""
         found: dict[str, Matches] = {}
         for one in self.counted:
             add_matches(found, one.labels)
