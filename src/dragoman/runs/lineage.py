@@ -95,7 +95,7 @@ class Learned:
         return f"{what}: the scores of {name} on them may be too high"
 
     def _who(self, name: str) -> str:
-        return f"{self.base}, the run that {name} was started from," if self.base else name
+        return f"{self.base}, from which {name} was started," if self.base else name
 
 
 def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
