@@ -84,8 +84,8 @@ def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slic
 def within(
     shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
 ) -> list[tuple[slice, float]]:
-    """Return the parts of ``shares`` (see ``Adam.step``) that are within ``spans``. Shares and spans
-    are in the order of the buffer."""
+    """Return the parts of ``shares`` (see ``Adam.step``) that are within ``spans``. ``shares`` and
+    ``spans`` are in the order of the buffer."""
     if not shares:
         return [(span, 1.0) for span in spans]
     return [
