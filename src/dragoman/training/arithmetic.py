@@ -1,4 +1,4 @@
-"""The ways in which a training run can compute on this machine, and the choice of one.
+"""The ways in which a training run can compute on this machine, and the choice among them.
 
 ``ways_here`` lists the ways; ``fastest_way.py`` measures which of them is the fastest. The results
 of different ways differ in their last digits, so a resumed run computes in the way in which it was

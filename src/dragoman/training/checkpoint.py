@@ -43,7 +43,7 @@ _FORMAT = 5
 _OLDEST = 4
 """The format of the runs of commit c1266482."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
-"""The files of every checkpoint, including those of format 4, which does not name them."""
+"""The files that every checkpoint has. A checkpoint of format 4 does not name its files."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
@@ -57,7 +57,7 @@ class TrainingState:
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     update: Count = 0
-    """The number of updates done, skipped ones included."""
+    """The number of updates done, including skipped updates."""
     steps: Count = 0
     """The number of steps that Adam took. Skipped updates do not count."""
     elapsed: float = 0.0
@@ -200,7 +200,7 @@ class Checkpoints:
                 remove_folder(path)
 
     def latest(self) -> Checkpoint:
-        """Return the newest checkpoint. Raises RunError if there is none, or if one of its files is
+        """Return the newest checkpoint. Raises RunError if there is no checkpoint, or if a file is
         missing or damaged."""
         if not self.exists:
             raise RunError(f"{self.folder} has no checkpoint to resume from.")

@@ -3,7 +3,7 @@
 The examples of an update are divided among the processes. Each process sums its gradients, one
 exchange adds them up, and every process takes the same step. Examples and their dropout masks
 depend on the recipe, and not on the number of processes, so four processes compute the same updates
-as one (sums agree within rounding).
+as one process, except that sums may differ by rounding.
 
 Work that only the first process does (preparing, validating, saving) may take hours. The other
 processes wait for it in ``any`` or ``broadcast_text``.

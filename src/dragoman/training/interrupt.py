@@ -12,7 +12,7 @@ from types import FrameType
 class Interrupted(BaseException):
     """Raised only inside work that can simply be repeated (a validation), never in an update.
 
-    It is not an ``Exception``, so that no error handling catches it by mistake.
+    This class does not inherit from ``Exception``, so that no error handler catches it by mistake.
     """
 
 

@@ -64,7 +64,8 @@ class Correction:
     """The functions and numbers with which a trainer corrects its plan."""
 
     keep: Callable[[TrainingSettings], None]
-    """Stores the corrected settings before they apply. It is called only in the first process."""
+    """A function that stores the corrected settings before they apply. It is called only in the
+    first process."""
     model_dim: int
     """The width of the model, for the learning rate."""
     per_validation: float = 0.0
@@ -74,7 +75,7 @@ class Correction:
 def updates_in(seconds: float, per_update: float, per_validation: float) -> tuple[int, int]:
     """Return how many updates, at least 1, and how many validations fit into ``seconds``.
 
-    There are at most ``VALIDATIONS`` validations, and always one at the end.
+    There are at most ``VALIDATIONS`` validations, and there is always a validation at the end.
     """
     validations = VALIDATIONS
     if per_validation > 0:

@@ -40,7 +40,8 @@ class _Moving(NamedTuple):
 
 
 class Muon:
-    """Momentum, orthogonalised: each matrix moves by the nearest orthogonal matrix to its momentum.
+    """Muon orthogonalises momentum: each matrix moves by the orthogonal matrix that is nearest to
+    its momentum.
 
     M ← μ M + (1 - μ) G;  O = NewtonSchulz(μ M + (1 - μ) G);  W ← (1 - η λ) W - 0.2 η √max(R, C) O
 

@@ -38,7 +38,8 @@ _MIN_WEIGHT = 1e-9
 
 @dataclass(eq=False)
 class GuidedAlignment:
-    """An objective, plus the loss of one attention head."""
+    """The sum of the loss of an objective and of the weighted alignment loss of one attention
+    head."""
 
     objective: Objective
     links: WordLinks
