@@ -278,7 +278,7 @@ def test_an_input_that_changes_under_way_is_told(
             os.utime(source, ns=(1, 1))
 
     inline(1, before_part=change)
-    with pytest.raises(DragomanError, match="has changed since the plan was made"):
+    with pytest.raises(DragomanError, match="has changed since the parts were planned"):
         run(wanted(asked([source]), tmp_path / "out"))
     assert joined(tmp_path / "out") == text_of(LINES[:4]).upper()  # nothing of the new content
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from dragoman.base.errors import DataError, install
 from dragoman.stores.opened import is_remote, opened, split_address
-from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
+from dragoman.stores.store import BLOCK, CHANGED, InputChanged, Stat, Store
 
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = (".", "_")
@@ -53,7 +53,7 @@ class File:
     def check_unchanged(self) -> None:
         """Errors: ``InputChanged`` if the file has changed."""
         if self.open().stat(self.name) != self.stat:
-            raise InputChanged(f"{self.place} has changed since the plan was made")
+            raise InputChanged(f"{self.place} {CHANGED}")
 
     def read(self, start: int, length: int, store: Store | None = None) -> bytes:
         """Read bytes of the file, fewer only at its end. ``store``: its store, if it is open
@@ -64,7 +64,7 @@ class File:
         length = max(0, min(length, self.stat.size - start))
         data = (store or self.open()).read(self.name, start, length, self.stat.tag)
         if len(data) != length:
-            raise InputChanged(f"{self.place} has become shorter since the plan was made")
+            raise InputChanged(f"{self.place} {CHANGED}")
         return data
 
     def blocks(self, start: int = 0, length: int | None = None) -> Iterator[bytes]:

@@ -83,8 +83,8 @@ def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
     inside, outside = folder.resolve(), to.resolve()
     if inside == outside or inside in outside.parents or outside in inside.parents:
         raise FileError(
-            f"{to} and {folder} are inside each other. Choose a folder outside of the one that "
-            "is translated"
+            f"{to} and {folder} are the same folder, or one is inside the other. Choose a folder "
+            "outside of the one that is translated"
         )
     if to.exists() and not to.is_dir():
         raise FileError(f"{to} is a file. Choose a folder for the translations of a folder")

@@ -79,9 +79,9 @@ _OF_WORDS = Words(
 
 
 def lacking(needs: Collection[str], model: Network) -> Words | None:
-    """Return the reason why ``model`` does not meet ``needs``, or None. ``needs``: its inside
-    (``INSIDE``), that it writes (``WRITES``), other constants above, or attention in the parts
-    named."""
+    """Return the reason why ``model`` does not meet ``needs``, or None if it meets them. Each need
+    is one of the constants above, such as ``WRITES``, or the name of a part of the model that must
+    have attention ("encoder", "decoder" or "cross")."""
     front = model.front_end
     in_line = front is not None and not front.across  # the rows follow time
     if needs and in_line and not {SPIKES, BANDS} & {*needs}:

@@ -4,9 +4,9 @@
 with "too wide" it is *sie*, for the street. To choose, the decoder must look at *it*
 (cross-attention), and the encoder must have brought the meaning into *it* (self-attention, from
 *it* to the adjective that decides, and to the possible nouns). The heads and layers that do this
-differ between models, so they are searched on some sentences and shown on others. The way
-differs too: one model looks at the right noun, another at the one noun that shows which of the
-two it is.
+differ between models, so they are searched on some sentences and shown on other sentences. How they
+do this differs too: one model looks at the noun that is meant; another model always looks at the
+same one of the two nouns, and tells from it which noun is meant.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Change:
 
     @property
     def reaches_in(self) -> bool:
-        """True if the model computes differently; a prefix alone does not change it."""
+        """True if the change alters how the model computes. A prefix alone does not alter this."""
         return bool(self.hidden or self.heads_off)
 
 

@@ -199,8 +199,8 @@ class _Config:
         kind = self.values.get("model_type") if isinstance(self.values, dict) else None
         if kind != "marian":
             raise RunError(
-                f"{path} has the model type {kind!r}, but of {PROGRAM} only marian can be "
-                f"imported{_REASONS.get(str(kind), '')}"
+                f"{path} has the model type {kind!r}, but marian is the only model type of "
+                f"{PROGRAM} that can be imported{_REASONS.get(str(kind), '')}"
             )
         on = [name for name in _MUST_BE_OFF if self.truth(name, False)]
         if on or not self.truth("static_position_embeddings", True):

@@ -157,7 +157,7 @@ def _made(called: Any, given: Any) -> Any:
     if name == "torch._utils _rebuild_parameter" and isinstance(given[0], _Tensor):
         return given[0]
     if name != "torch._utils _rebuild_tensor_v2" or not isinstance(given[0], _Storage):
-        raise ValueError(f"a call of {name.replace(' ', '.') or 'no function'}")
+        raise ValueError(f"a call of the function {name.replace(' ', '.') or '(no name)'}")
     storage, offset, shape, strides = given[:4]
     numbers_of = (offset, *shape, *strides)
     sound = all(type(n) is int and 0 <= n < 2**40 for n in numbers_of)

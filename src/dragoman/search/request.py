@@ -52,8 +52,8 @@ class Request:
         """Raise SearchError if it cannot be met."""
         if self.rules is not None and (self.settings.min_length or self.settings.no_repeat_ngram):
             raise SearchError(
-                "min_length and no_repeat_ngram could leave no valid next token in an output "
-                "with its own rules. Set both to 0."
+                "The output of this model must follow rules, and with min_length or "
+                "no_repeat_ngram there may be no valid next token. Set both of them to 0."
             )
         if not self.prefix:
             return

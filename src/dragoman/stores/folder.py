@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman.base.atomic import TEMPORARY
-from dragoman.stores.store import Content, InputChanged, Stat, Store, StoreError
+from dragoman.stores.store import CHANGED, Content, InputChanged, Stat, Store, StoreError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -49,7 +49,7 @@ class FolderStore(Store):
         except OSError as error:
             raise StoreError(f"cannot read {self.place(name)}: {error.strerror}") from error
         if tag and {before.tag, after.tag} != {tag}:
-            raise InputChanged(f"{self.place(name)} has changed since the plan was made")
+            raise InputChanged(f"{self.place(name)} {CHANGED}")
         return data
 
     def names(self, below: str) -> Iterator[tuple[str, Stat]]:

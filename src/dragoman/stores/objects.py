@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from dragoman.base.errors import install
-from dragoman.stores.store import Content, InputChanged, Stat, Store, StoreError
+from dragoman.stores.store import CHANGED, Content, InputChanged, Stat, Store, StoreError
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
@@ -143,7 +143,7 @@ class ObjectStore(Store):
         if len(data) != wanted:
             raise Unanswered(f"{self.place(name)}: {len(data):,} of {wanted:,} bytes were received")
         if tag and stat.tag != tag:
-            raise InputChanged(f"{self.place(name)} has changed since the plan was made")
+            raise InputChanged(f"{self.place(name)} {CHANGED}")
         return data
 
     def _ask(self, name: str, request: Callable[[], Found]) -> Found:

@@ -23,7 +23,11 @@ class StoreError(DragomanError):
 
 
 class InputChanged(DataError):
-    """An input is not what it was when the plan was made."""
+    """An input is not what it was when the plan of the parts was made."""
+
+
+CHANGED = "has changed since the parts were planned. Restore it, or use another folder: --to"
+"""The end of a message about an input that has changed."""
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ def fill_new_run(
     of ``train``, and so are the errors."""
     if recipe.data.old is not None and (start_from is None or take is not None):
         raise RunError(
-            f"recipe {recipe.name} keeps old text (data.old), which works only when a whole run is "
-            "tuned. Give the run with --from RUN, or leave out data.old"
+            f"recipe {recipe.name} sets data.old (the old text of a tuned run), which works only "
+            "when a whole run is tuned. Give that run with --from RUN, or leave out data.old"
         )
     doubts = doubts_of(recipe)
     for doubt in doubts:

@@ -1,1 +1,1 @@
-"""From a model and the batches of its updates to trained weights: exact, resumable, distributed."""
+"""This package trains a model on the batches of its updates: exact, resumable, distributed."""

@@ -1,8 +1,8 @@
-"""The ways in which a training run can compute on this machine, and the choice of one.
+"""The ways in which a training run can compute on this machine, and the choice among them.
 
-``ways_here`` lists the ways; ``fastest_way.py`` measures which is the fastest. Each way gives other
-last digits, so a resumed run computes in the way in which it was begun, or warns that it cannot
-(``repeated``).
+``ways_here`` lists the ways; ``fastest_way.py`` measures which of them is the fastest. The results
+of different ways differ in their last digits, so a resumed run computes in the way in which it was
+begun, or warns that it cannot (``repeated``).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 def ways_here(
     model: nn.Module, settings: TrainingSettings, device: torch.device
 ) -> list[TrainingWay]:
-    """Return every way to train ``model`` with ``settings``, on as many threads as torch has. The
-    first is used if nothing is measured: fp32, with the kernels of the best instruction set. The
-    caller must check that these kernels are right (``library.agrees``).
+    """Return every way to train ``model`` with ``settings``, on as many threads as torch has. If
+    nothing is measured, the first way is used: fp32, with the kernels of the best instruction set.
+    The caller must check that these kernels compute correctly (``library.agrees``).
 
     bf16 is left out if neither the kernels nor the processor support it, unless ``settings``
     require it, because emulated bf16 is many times slower. Errors: ``TrainingError`` for bf16 on a
@@ -78,13 +78,14 @@ def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
 def repeated(
     model: nn.Module, settings: TrainingSettings, state: TrainingState, ranks: Ranks
 ) -> tuple[TrainingWay, str | None]:
-    """Return the way to compute of a run with this ``state``, and a warning if its weights will not
-    be the same to the last bit as if it had never stopped.
+    """Return the way in which a run with this ``state`` computes, and a warning if its weights will
+    not be the same to the last bit as if it had never stopped.
 
-    A new run uses the way of its settings if that was measured on such a machine, else the first of
-    ``ways_here``. A resumed run uses the way in which it was begun, even if another would be chosen
-    now. If this machine cannot compute in that way (other instruction sets, another processor,
-    fewer cores), the run keeps its precision and uses the best kernels that there are.
+    A new run uses the way of its settings if that way was measured on such a machine, else the
+    first way of ``ways_here``. A resumed run uses the way in which it was begun, even if another
+    way would be chosen now. If this machine cannot compute in that way (other instruction sets,
+    another processor, fewer cores), the run keeps its precision and uses the best kernels that this
+    machine has.
     """
     if state.precision and settings.precision == "auto":
         settings = settings.model_copy(update={"precision": state.precision})
@@ -113,7 +114,8 @@ def repeated(
 
 
 def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
-    """Return the first of the ways that match the requested kernels and precision best."""
+    """Return the way that matches the requested precision and kernels best. If several ways match
+    equally well, the first of them is returned."""
     found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
     if found.level is None or library.agrees(found.level):
         return found
@@ -122,7 +124,7 @@ def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> T
 
 def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:
     """Return the number of threads with which the run was begun. If this process does not have as
-    many, return the number that it has, and a warning. ``available``: the number of its threads."""
+    many, return ``available``, the number of threads that this process has, and a warning."""
     if not state.threads:
         return available, None
     if (state.cores, state.processes) == (cores(), ranks.size):
@@ -136,7 +138,8 @@ def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, s
 
 
 def note(way: TrainingWay, state: TrainingState, ranks: Ranks) -> None:
-    """Record in ``state`` what a run computes with."""
+    """Record in ``state`` the way in which the run computes: precision, kernels, threads, and the
+    cores, processes and GPU that it uses."""
     state.precision, state.kernels, state.threads = way.precision, way.kernels, way.threads
     state.masks = "kernels" if way.by_kernels and state.masks != "pool" else "pool"
     state.cores, state.processes = cores(), ranks.size

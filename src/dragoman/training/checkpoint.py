@@ -3,7 +3,7 @@
 ::
 
     RUN/training/
-      checkpoint-00001200-0/ the newest resumable state; the one before goes when it is complete
+      checkpoint-00001200-0/ the newest resumable state; older ones are deleted when it is complete
         weights.safetensors    parameters
         first.safetensors      the mean gradients of Adam and Muon
         second.safetensors     Adam's mean squared gradients
@@ -12,9 +12,9 @@
       snapshots/00001000.safetensors …   weights alone, for averaging
       splits.jsonl           micro-batches halved for lack of memory; splits-1.jsonl of process 1 …
 
-A folder named ``checkpoint-…`` is always complete (see ``base/atomic.py``). Training goes on from
-it only while its files are those that ``state.json`` names. Delete RUN/training/ and the model
-still works; it only cannot be trained further.
+A folder named ``checkpoint-…`` is always complete (see ``base/atomic.py``). Training resumes from
+a checkpoint only if its files are those that ``state.json`` names. If you delete RUN/training/, the
+model still works, but its training cannot be resumed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FORMAT = 5
 _OLDEST = 4
 """The format of the runs of commit c1266482."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
-"""The files of every checkpoint, including those of format 4, which does not name them."""
+"""The files that every checkpoint has. A checkpoint of format 4 does not name its files."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
@@ -52,28 +52,29 @@ Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
 
 @dataclass
 class TrainingState:
-    """The state of a run without weights and moments. Only the trainer changes it."""
+    """The state of a run, without its weights and moments. Only the trainer changes this state."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     update: Count = 0
-    """The number of updates done, skipped ones included."""
+    """The number of updates done, including skipped updates."""
     steps: Count = 0
     """The number of steps that Adam took. Skipped updates do not count."""
     elapsed: float = 0.0
     """The seconds of training so far."""
     metrics_bytes: Count = 0
-    """The length of metrics.jsonl at this moment. What a killed run wrote after it is dropped."""
+    """The length of metrics.jsonl at this moment. Lines that a killed run wrote after it are
+    removed."""
     validated: Count = 0
     """The last update after which a validation was completed."""
     best_value: float | None = None
     best_loss: float | None = None
-    """The loss at the best validation. It decides between two whose metric says that nothing is
-    right."""
+    """The loss at the best validation. Among validations whose metric says that the whole output is
+    wrong, the one with the lowest loss is the best."""
     best_update: Count = 0
     validations_without_gain: Count = 0
     bad_in_a_row: Count = 0
-    """Updates skipped since the last good one."""
+    """The number of updates skipped since the last update that was not skipped."""
     bad_in_all: Count = 0
     finished: Count = 0
     """The number of updates with which the run ended, because all were done or its patience was
@@ -83,7 +84,7 @@ class TrainingState:
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
     masks: Literal["", "kernels", "pool"] = ""
-    """The maker of the masks of dropout that no other kernel includes (``nn/dropout.py``)."""
+    """How the dropout masks are made that no other kernel includes (``nn/dropout.py``)."""
     processes: Few = 1
     """The number of processes that train together."""
     threads: Few = 0
@@ -96,9 +97,10 @@ class TrainingState:
     """The optimizer whose moments the checkpoint holds."""
     files: Hashes = field(default_factory=dict)
     """The name and SHA-256 of each file next to this state in its checkpoint; empty if an older
-    version wrote it."""
+    version of dragoman wrote the checkpoint."""
     snapshots: Hashes = field(default_factory=dict)
-    """The name and SHA-256 of each snapshot that existed, oldest first."""
+    """The name and SHA-256 of each snapshot that existed when the checkpoint was saved, oldest
+    first."""
 
     def take(self, other: TrainingState) -> None:
         """Copy all fields of the state ``other``."""
@@ -110,8 +112,9 @@ class TrainingState:
 
     @classmethod
     def from_json(cls, text: bytes | str, where: Path, remedy: str = "") -> TrainingState:
-        """Return the state that is written in ``text``. Raises RunError if this version did not
-        write it; ``remedy`` is the end of the message about damage."""
+        """Return the state that is written in ``text``. Raises RunError if ``text`` is damaged, or
+        if a version of dragoman wrote it that this version cannot read. ``remedy``: the end of the
+        message about damage."""
         try:
             content = parse_json(text, str(where))
         except RunError as error:
@@ -175,7 +178,8 @@ class Checkpoints:
         weights: Mapping[str, Tensor],
         moments: Mapping[str, Mapping[str, Tensor]],
     ) -> None:
-        """Write a checkpoint, then remove the older ones. Raises FileError if the disk is full."""
+        """Write a checkpoint, then remove the older checkpoints. Raises FileError if it cannot be
+        written, for example because the disk is full; then the older checkpoints are kept."""
         # The same update may be saved twice (asked to stop right behind a checkpoint); the new
         # one must not take the old one's name before it is complete.
         same = [again for update, again in self._complete() if update == state.update]
@@ -196,7 +200,7 @@ class Checkpoints:
                 remove_folder(path)
 
     def latest(self) -> Checkpoint:
-        """Return the newest checkpoint. Raises RunError if there is none, or if one of its files is
+        """Return the newest checkpoint. Raises RunError if there is no checkpoint, or if a file is
         missing or damaged."""
         if not self.exists:
             raise RunError(f"{self.folder} has no checkpoint to resume from.")
@@ -211,10 +215,10 @@ class Checkpoints:
         return Checkpoint(read.pop("weights"), read, state)
 
     def check_snapshots(self, last: int) -> None:
-        """Check that the last snapshots of the newest checkpoint are as they were written.
+        """Check that the last ``last`` snapshots of the newest checkpoint have not changed.
 
-        Raises RunError if one is missing or damaged. Snapshots that were deleted to make room for
-        ones newer than the checkpoint may be missing.
+        Raises RunError if a snapshot is missing or damaged. Snapshots may be missing if they were
+        deleted to make room for snapshots that are newer than the checkpoint.
         """
         if not self.exists or not last:
             return
@@ -224,10 +228,10 @@ class Checkpoints:
             path = self._snapshots / name
             if problem := _problem(path, state.snapshots[name]):
                 raise RunError(
-                    f"{path} {problem}, and its weights belong to the average of the last {last} "
-                    f"snapshots. Copy {self._snapshots} again from its source, or average fewer: "
-                    "training.average_last in the run's recipe.toml for a training run that goes "
-                    "on, --last for dragoman average"
+                    f"{path} {problem}. It is one of the last {last} snapshots, which are to be "
+                    f"averaged. Copy {self._snapshots} again from its source, or average fewer: "
+                    "with --last of dragoman average, or with training.average_last in the run's "
+                    "recipe.toml if you resume a training run"
                 )
             self._hashes[name] = state.snapshots[name]
 
@@ -270,8 +274,8 @@ class Checkpoints:
         return sorted(files.items())
 
     def _complete(self) -> dict[tuple[int, int], Path]:
-        """Return the folder of each complete checkpoint, by its update and the number of times that
-        this update was saved before."""
+        """Return the folder of each complete checkpoint, by the number of its update and the number
+        of times that this update was saved before."""
         found = {}
         for path in self.folder.glob("checkpoint-*"):
             if match := re.fullmatch(r"checkpoint-(\d+)-(\d+)", path.name):

@@ -3,10 +3,10 @@
 The examples of an update are divided among the processes. Each process sums its gradients, one
 exchange adds them up, and every process takes the same step. Examples and their dropout masks
 depend on the recipe, and not on the number of processes, so four processes compute the same updates
-as one (sums agree within rounding).
+as one process, except that sums may differ by rounding.
 
-Work that only the first process does (preparing, validating, saving) may take hours. The others
-wait for it in ``any`` or ``broadcast_text``.
+Work that only the first process does (preparing, validating, saving) may take hours. The other
+processes wait for it in ``any`` or ``broadcast_text``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dragoman.base.errors import TrainingError
 from dragoman.native.processor import processor
 
 _PATIENCE = timedelta(days=365)
-"""The time for which processes wait while the first one prepares, validates or saves. torch's
+"""The time for which processes wait while the first process prepares, validates or saves. torch's
 limits, 10 to 30 minutes, are meant for exchanges, in which all processes take part."""
 
 
@@ -50,19 +50,20 @@ def own_device() -> str:
 
 
 def gpu_name(device: torch.device) -> str:
-    """Return the maker's name of a GPU, or "" for a CPU."""
+    """Return the product name of a GPU, or "" for a CPU."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else ""
 
 
 def own_machine() -> str:
-    """Return the names of the processor and of the GPU, if there is one: the speed of training
-    depends on both."""
+    """Return the name of the processor and, if there is a GPU, its name: the speed of training
+    depends on them."""
     gpu = gpu_name(torch.device(own_device()))
     return f"{processor()}, {gpu}" if gpu else processor()
 
 
 class Ranks:
-    """This process among all that train together. If it is the only one, exchanges do nothing."""
+    """The place of this process among the processes that train together. If there is only one
+    process, exchanges do nothing."""
 
     def __init__(
         self,
@@ -71,7 +72,8 @@ class Ranks:
         device: str = "cpu",
         waiting: distributed.ProcessGroup | None = None,
     ) -> None:
-        """If ``size`` > 1, the process group must be initialised; ``Ranks.joined`` does this.
+        """If ``size`` > 1, torch's process group must be initialised before; ``Ranks.joined`` does
+        this.
 
         ``waiting``: a group of the same processes, for exchanges that may have to wait for very
         long.
@@ -88,7 +90,7 @@ class Ranks:
     def joined(cls) -> Iterator[Ranks]:
         """Join the processes that torchrun started, if its environment variables are set.
 
-        Without torchrun, this process is alone. Its device is the one that ``own_device`` returns.
+        Without torchrun, this process is alone. Its device is that of ``own_device``.
         """
         device, size = own_device(), processes()
         if size == 1:
@@ -113,8 +115,8 @@ class Ranks:
                 distributed.all_reduce(tensor)
 
     def any(self, flag: bool) -> bool:
-        """Return True if ``flag`` is true in any process. It waits for all, however long that
-        takes."""
+        """Return True if ``flag`` is true in any process. This call waits for all processes,
+        however long that takes."""
         if self.size == 1:
             return flag
         count = torch.tensor([float(flag)])
@@ -129,7 +131,8 @@ class Ranks:
                 distributed.broadcast(tensor, 0)
 
     def broadcast_text(self, text: str) -> str:
-        """Return the text of the first process. It waits for it, however long that takes."""
+        """Return the text of the first process. This call waits for that text, however long that
+        takes."""
         if self.size == 1:
             return text
         content = torch.tensor(list(text.encode()), dtype=torch.uint8)

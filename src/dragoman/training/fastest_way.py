@@ -1,16 +1,16 @@
 """This module finds the way of computing that trains a model fastest on this machine, timed on the
-model's own updates; and the speed of training, to turn minutes into updates
-(``measure_throughput``).
+model's own updates. It also measures the speed of training, by which minutes are turned into
+updates (``measure_throughput``).
 
 The processor's flags only say what can be tried. On one server with bf16 instructions for vectors
 and for tiles, the kernels on vectors are the slowest of all ways; on another processor the same
 kernels are the fastest (docs/experiments.md).
 
-The ways are timed alternately, and the least time of each counts, minus the time that its threads
-waited for a core (``native/measured.py``), so that other programs on the machine do not influence
-the choice. Ways that are near the best are timed again. A part of the first micro-batch is run
-twice as a sample; the extra time of its first pass is the cost that each update pays once, for
-packing or casting its weights.
+The ways are timed alternately. The shortest time of each way counts, minus the time that its
+threads waited for a core (``native/measured.py``), so that other programs on the machine do not
+influence the choice. Ways that are near the best are timed again. The sample is a part of the first
+micro-batch, which is run twice: the extra time of the first run is the cost that each update pays
+once, for packing or casting the weights.
 """
 
 from __future__ import annotations
@@ -39,43 +39,47 @@ from dragoman.training.settings import TrainingSettings, TrainingWay
 from dragoman.training.update import Batches, Updater
 
 GAIN_OF_BF16 = 1.1
-"""The least gain of bf16 over fp32 at which it is chosen: it also changes results."""
+"""bf16 is chosen only if it is more than this many times as fast as fp32, because it also changes
+the results."""
 
 _NEAR = 1.2
-"""Ways that take at most this many times the least time are near the best."""
+"""Ways that take at most this many times the shortest time are near the best."""
 _AGAIN = (2.0, 1.5, *[_NEAR] * 8)
-"""For each further round: ways that take at most this many times the least are timed again."""
+"""For each further round: the ways that take at most this many times the shortest time are timed
+again."""
 _HOPELESS = 3.0
-"""A way whose first pass takes this many times the shortest is not timed further; four times as
-many while caches are cold."""
+"""A way whose first pass takes this many times the shortest time is not timed further. While caches
+are cold, the limit is four times as high."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The limits of timing ways, in seconds."""
+    """The limits of the time that the measurement of the ways takes, in seconds."""
 
     least: float = 1.0
     most: float = 6.0
-    """After the first turns, all timing takes between ``least`` and ``most``, depending on how long
-    a pass takes, because a small model may be trained in seconds."""
+    """After the first turns, the whole measurement takes between ``least`` and ``most``, depending
+    on how long a pass takes, because a small model may be trained in seconds."""
     passes: int = 60
-    """Within these limits, all timing takes as long as this many of the shortest passes."""
+    """Within these limits, the whole measurement takes as long as this many of the shortest
+    passes."""
     longest: float = 0.25
-    """The longest pass. With too few tokens, the fixed cost of each operator would weigh too much,
-    and plain torch has most operators."""
+    """The longest time of a pass. Passes are not made much shorter, because with few tokens the
+    fixed cost of each operator would weigh too much, and plain torch has most operators."""
 
 
 @dataclass(frozen=True)
 class MeasuredWays:
-    """The speeds of the ways, and the choice."""
+    """The speed of each way, and the way that was chosen."""
 
     way: TrainingWay
     """The way that training uses from now on."""
     rates: Mapping[TrainingWay, float]
-    """Tokens per second of all ways that were timed, without the optimizer's step."""
+    """The tokens per second of each way that was timed, without the optimizer's step."""
 
     def summary(self, counted: str) -> str:
-        """Return one line for people. ``counted``: the noun for tokens in this line."""
+        """Return a line for people about the chosen way. ``counted``: the noun for tokens in this
+        line."""
         if self.way not in self.rates:
             return f"{self.way.summary()}, the only way"
         line = f"{self.way.summary()}: {self.rates[self.way]:,.0f} {counted}/s"
@@ -87,7 +91,7 @@ class MeasuredWays:
         return f"{line}, {gain:.1f} times {next_best.summary()}"
 
     def to_dict(self) -> dict[str, object]:
-        """Return the measurement as it is stored in the run's file."""
+        """Return the measurement in the form in which it is stored in the run's folder."""
         return {
             "chosen": self.way.model_dump(),
             "measured": [
@@ -125,11 +129,11 @@ def time_ways(
     seconds_of: Callable[[TrainingWay], float],
     in_time: Callable[[], bool],
 ) -> dict[TrainingWay, float]:
-    """Return the shortest time in seconds of each way. The ``ways`` are timed alternately. Those
-    close to the best are then tried with fewer threads, for as long as that is faster. Finally,
-    all that are close to each other are timed once more.
+    """Return the shortest time of each way in seconds. The ``ways`` are timed alternately. Ways
+    near the best are then tried with fewer threads, for as long as they remain near the best.
+    Finally, the ways near the best are timed in further rounds.
 
-    ``seconds_of`` times one way. ``in_time`` tells whether there is time for more.
+    ``seconds_of`` times one way. ``in_time`` returns True if there is time for a further round.
     """
     best: dict[TrainingWay, float] = {}
 
@@ -169,13 +173,13 @@ def fastest_way(
     work: str = "",
     timing: Timing | None = None,
 ) -> MeasuredWays:
-    """Return the fastest way to make updates of ``batches`` on this machine, among those that
+    """Return the fastest way to make updates of ``batches`` on this machine, among the ways that
     ``settings`` allow.
 
-    ``remembered``: a folder in which the answer is looked up, or else stored, under ``work``, which
+    ``remembered``: a folder in which the times are looked up, or else stored, under ``work``, which
     names everything that decides how long an update takes. All ``ranks`` measure together, as they
     will train.
-    ``timing``: if it is given, a way is timed even if it is the only one.
+    ``timing``: if this is given, a way is timed even if there is no other way.
     Errors: as ``ways_here``.
     """
     ranks = ranks or Ranks()
@@ -222,7 +226,7 @@ class _Trials:
         self._part: list[MakeBatch] = []
         self._few: list[MakeBatch] = []
         self._times, self._times_few = 0.0, 1.0
-        """The number of parts in an update, and of the few examples in the part."""
+        """How many times as much work an update is as ``_part``, and ``_part`` as ``_few``."""
         if share:
             whole = share[0]()
             part = self._part_of(whole, first)
@@ -249,9 +253,9 @@ class _Trials:
         return not self._updater.ranks.any(time.perf_counter() - self._began > limit)
 
     def _warm_up(self, way: TrainingWay) -> float | None:
-        """Compute a few examples. Return the estimated time of the whole part if it is so long that
-        it need not be timed, else None. On a GPU, the first pass loads code for each shape, which
-        says nothing about the second."""
+        """Compute a few examples (on a GPU, the whole part). If they show that the whole part would
+        take too long to be worth timing, return its estimated time, else None. On a GPU, the first
+        pass loads code for each shape, so its time says nothing about that of the second pass."""
         if way.on_gpu:
             self._run(way, passes=1)
             return None
@@ -264,8 +268,8 @@ class _Trials:
         return None
 
     def _run(self, way: TrainingWay, passes: int) -> tuple[float, float]:
-        """Return the seconds of the first pass, which packs or casts the weights, and of the
-        second. If there is no second pass, its time is that of the first."""
+        """Return the seconds of the first pass, which packs or casts the weights, and of the second
+        pass. If there is no second pass, both times are that of the first pass."""
         updater = self._updater
         if updater.way != way:
             updater.compute_by(way)
@@ -318,7 +322,7 @@ class _Trials:
 
 
 def _common(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
-    """Return those ways of the first process that all processes have."""
+    """Return the ways of the first process that all other processes have, too."""
     text = ranks.broadcast_text(json.dumps([way.model_dump() for way in ways]))
     mine = {_kind(way) for way in ways}
     return [
@@ -334,8 +338,8 @@ def _common(ways: Sequence[TrainingWay], ranks: Ranks) -> list[TrainingWay]:
 def _recall(
     folder: Path | None, work: str, ways: Sequence[TrainingWay], ranks: Ranks
 ) -> dict[TrainingWay, float] | None:
-    """Return the seconds per token that the first process has stored; None unless it has those of
-    all ways."""
+    """Return the seconds per token of the ways that the first process has stored, or None if it has
+    not stored all ``ways``."""
     remembered = measured.known(folder, work) if ranks.first and folder is not None else {}
     remembered = json.loads(ranks.broadcast_text(json.dumps(dict(remembered))))
     seconds = {}
@@ -363,9 +367,9 @@ class Throughput:
     """Target tokens per second, end symbols included."""
     seconds_per_update: float
     updates: int
-    """The number of timed updates; one before them is not timed."""
+    """The number of updates that were timed. One more update, before them, is not timed."""
     peak_bytes: int
-    """The most memory that this process has used so far; on a GPU, the most of the GPU's memory."""
+    """The most memory that this process has used so far. On a GPU, this is the GPU's memory."""
 
 
 def measure_throughput(
@@ -378,11 +382,13 @@ def measure_throughput(
     most: int = 30,
     ranks: Ranks | None = None,
 ) -> Throughput:
-    """Make updates 0, 1, 2, … at learning rate 0: the weights stay as they are.
+    """Make updates 0, 1, 2, … at learning rate 0, so that the weights do not change, and return
+    their speed and memory.
 
-    It stops after ``seconds`` or after ``most`` updates, whichever comes first, so that a training
-    run run of a few seconds is not held up. At least one update is timed, however long it takes.
-    All ``ranks`` measure together, as they will train; without ``ranks``, this process is alone.
+    The measurement stops after ``seconds`` or after ``most`` updates, whichever comes first, so
+    that a training run of a few seconds is not held up. At least one update is timed, however long
+    it takes. All ``ranks`` measure together, as they will train; without ``ranks``, this process
+    is alone.
     """
     ranks = ranks or Ranks()
     updater = Updater(model, objective, settings, lambda _: 0.0, ranks)

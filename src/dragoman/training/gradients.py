@@ -1,7 +1,8 @@
 """This module computes a process's share of one update, forward and backward: from micro-batches to
 summed gradients.
 
-Micro-batches that do not fit into memory are halved, and this is recorded for a resumed run.
+Micro-batches that do not fit into memory are halved. Each halved micro-batch is recorded, so that a
+resumed run halves it again.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from dragoman.nn import dropout
 from dragoman.training.losses.objectives import MicroBatch, Objective
 
 _MAX_BYTES = 8 << 20
-"""The most bytes of the file, enough for about 200,000 entries."""
+"""The largest size of the file of ``Splits`` in bytes, enough for about 200,000 entries."""
 
 
 class Splits:
     """The micro-batches that this process has halved, recorded in a file.
 
-    Halving changes rounding, so a resumed run halves the same ones, even if it has enough memory.
-    Each process has its own file, because it may not see those of the others.
+    Halving changes rounding, so a resumed run halves the same micro-batches, even if it has enough
+    memory. Each process has its own file, because it may be unable to see the files of the others.
     """
 
     def __init__(self, folder: Path, rank: int = 0) -> None:
-        """If the file does not exist yet, there are no entries."""
+        """Read the file of process ``rank`` in ``folder``. If it does not exist yet, nothing has
+        been halved."""
         path = folder / (f"splits-{rank}.jsonl" if rank else "splits.jsonl")
         self.path = path
         self._known: set[tuple[int, int]] = set()
@@ -70,8 +72,8 @@ _NO_MEMORY = (
 )  # fmt: skip
 
 MakeBatch = Callable[[], MicroBatch]
-"""A function that makes one micro-batch when it is needed, because a process makes only those that
-it works on."""
+"""A function that makes one micro-batch when it is needed. A process makes only the micro-batches
+on which it works."""
 
 
 @dataclass(eq=False)
@@ -92,9 +94,9 @@ class Gradients:
     def accumulate(self, update: int, batches: Sequence[MakeBatch]) -> Tensor:
         """Fill the buffer with the gradients. Return (3,) fp64: the sums of loss, nll and tokens.
 
-        A process without work leaves zeros. A micro-batch that does not fit into memory is halved,
-        once; then the whole share is computed again, because a part of its gradient may already
-        have been added.
+        If ``batches`` is empty, the buffer is filled with zeros. A micro-batch that does not fit
+        into memory is halved, once; then all ``batches`` are computed again, because a part of its
+        gradient may already have been added.
         """
         while True:
             self.buffer.zero_()
@@ -126,8 +128,8 @@ class Gradients:
             sums[2] += tokens
 
     def _halve(self, update: int, number: int, of: int, batch: MicroBatch) -> None:
-        """Halve this micro-batch from now on. Errors: ``UntrainableError`` if it was already
-        halved, or cannot be."""
+        """Halve this micro-batch from now on. Errors: ``UntrainableError`` if it is halved already,
+        or if it is a single example, which cannot be halved."""
         size = batch.summary()
         if (update, number) in self.splits or len(batch) < 2:
             raise UntrainableError(

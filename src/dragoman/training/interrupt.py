@@ -10,18 +10,18 @@ from types import FrameType
 
 
 class Interrupted(BaseException):
-    """Raised inside long work that can simply be repeated (a validation), never in an update.
+    """Raised only inside work that can simply be repeated (a validation), never in an update.
 
-    It is not an ``Exception``, so that no error handling catches it by mistake.
+    This class does not inherit from ``Exception``, so that no error handler catches it by mistake.
     """
 
 
 class StopRequest:
-    """A request to stop, from a signal. Use it as a context manager around the training loop."""
+    """A request to stop, which a signal makes. Use ``listening`` around the training loop."""
 
     _PATIENCE = 3
-    """The terminal and torchrun may each send one signal. A third one stops the process at once,
-    without saving."""
+    """The number of signals that stop the process at once, without saving. The first two may come
+    from one Ctrl-C, because the terminal and torchrun may each send a signal."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -46,8 +46,8 @@ class StopRequest:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Raise Interrupted at once if a request arrives inside the ``with`` block, or came before
-        it."""
+        """Raise Interrupted as soon as a request arrives inside the ``with`` block, or at its
+        beginning if a request arrived before it."""
         self._may_raise = True
         try:
             if self.requested:

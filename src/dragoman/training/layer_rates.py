@@ -1,4 +1,4 @@
-"""Learning rates of layers, for a model whose lower layers have learned before (ULMFiT)."""
+"""Learning rates of layers, for a model whose lower layers were trained before (ULMFiT)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dragoman.training.settings import LayerSettings
 class LayerRates:
     """The share of the learning rate that each part of the flat parameters has.
 
-    Two rules of ULMFiT (Howard and Ruder, 2018, §3.2 and §3.3), both off unless somebody sets them.
-    *Discriminative rates*: η_{l-1} = decay · η_l, so that what lies near the input, and is the most
-    general, moves least. *Gradual unfreezing*: at first the top alone learns, then one more layer
-    after every ``thaw`` updates, so that gradients of a head which knows nothing yet do not undo
-    what is below.
+    The shares follow two rules of ULMFiT (Howard and Ruder, 2018, §3.2 and §3.3), which are off by
+    default. *Discriminative rates*: η_{l-1} = decay · η_l, so that the layers near the input, which
+    are the most general, change least. *Gradual unfreezing*: at first, only the top is trained,
+    then one more layer after every ``thaw`` updates, so that the gradients of an untrained head do
+    not destroy what the layers below have learned.
 
-    A frozen layer is left as it is: neither its weights nor Adam's moments move, and its gradient
-    counts in no norm. Its moments begin at 0 when it thaws while Adam's step count goes on: for
-    some tens of updates its steps are up to about 1.5 times as long as with a count of its own
-    (β₁ = 0.9, β₂ = 0.98).
+    Neither the weights of a frozen layer nor their moments in Adam change, and its gradient counts
+    in no norm. When the layer thaws, its moments begin at 0, but Adam's step count continues:
+    for some tens of updates, the steps of the layer are up to about 1.5 times as long as with a
+    step count of its own (β₁ = 0.9, β₂ = 0.98).
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, settings: LayerSettings) -> None:
@@ -36,7 +36,8 @@ class LayerRates:
 
     def at(self, update: int) -> list[tuple[slice, float]]:
         """Return parts of the buffer, each with its share of the learning rate in update ``update``
-        (from 1). The share of frozen parts is 0. The list is empty if all parts move alike."""
+        (from 1). The share of frozen parts is 0. The list is empty if all parts have the full
+        learning rate."""
         settings = self._settings
         if settings.decay == 1.0 and not settings.thaw:
             return []
@@ -49,9 +50,9 @@ class LayerRates:
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """Return the distance of each parameter from the input: 0 for embeddings, then layer by layer,
-    then what is above the layers. The parts of a stack below a head, such as its last norm, count
-    as its last layer."""
+    """Return the distance of each parameter from the input: 0 for embeddings, then 1 more for each
+    layer, and 1 more than the last layer for the parts above the layers. Other parts of a body that
+    has a head above it, such as its last norm, count as its last layer."""
     depth_of: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():
@@ -83,8 +84,8 @@ def _spans(flat: FlatParameters, deep: Mapping[str, int]) -> Iterator[tuple[slic
 def within(
     shares: Sequence[tuple[slice, float]], spans: Sequence[slice]
 ) -> list[tuple[slice, float]]:
-    """Return the parts of ``shares`` (see ``Adam.step``) that are within ``spans``. Both are in
-    order."""
+    """Return the parts of ``shares`` (see ``Adam.step``) that are within ``spans``. ``shares`` and
+    ``spans`` are in the order of the buffer."""
     if not shares:
         return [(span, 1.0) for span in spans]
     return [

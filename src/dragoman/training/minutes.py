@@ -1,4 +1,5 @@
-"""Minutes turned into updates: before a run starts, and once more after its first minute.
+"""This module calculates how many updates fit into the minutes of a run: before the run starts, and
+once more after its first minute.
 
 A measurement of a few seconds only shows the speed of these seconds, because other programs may
 start or end later. So a run with a given time recalculates its number of updates after the first
@@ -16,15 +17,15 @@ from dragoman.training.schedule import Schedule, make_schedule
 from dragoman.training.settings import FirstPlan, TrainingSettings
 
 VALIDATIONS = 20
-"""The number of validations in a run, or fewer if they would take more than their share of the
+"""The number of validations in a run. There are fewer if they would take more than ``SHARE`` of the
 time."""
 SHARE = 0.1
-"""The share of the time of a run that validations may take."""
+"""The largest share of the time of a run that validations may take."""
 
 _FIRST_MINUTE = 60.0
 _MIN_TIMED = 3
 _NEAR = 0.05
-"""A plan whose number of updates is off by a smaller share than this stays as it is."""
+"""If the recalculated number of updates differs by a smaller share than this, the plan is kept."""
 
 
 @dataclass
@@ -37,24 +38,24 @@ class Pace:
     validation_seconds: float = 0.0
 
     def count_update(self, seconds: float) -> None:
-        """Count one more update. The first one, which warms up, is not timed."""
+        """Count one more update and its seconds. The first update, which warms up, is not timed."""
         self.updates += 1
         if self.updates > 1:
             self.update_seconds += seconds
 
     def count_validation(self, seconds: float) -> None:
-        """Counts one more validation and its seconds."""
+        """Count one more validation and its seconds."""
         self.validations += 1
         self.validation_seconds += seconds
 
     @property
     def per_update(self) -> float:
-        """The mean seconds of an update; at least two must have been counted."""
+        """The mean seconds of an update; at least two updates must have been counted."""
         return self.update_seconds / (self.updates - 1)
 
     @property
     def per_validation(self) -> float:
-        """The mean seconds of a validation; at least one must have been timed."""
+        """The mean seconds of a validation; at least one validation must have been counted."""
         return self.validation_seconds / self.validations
 
 
@@ -63,7 +64,8 @@ class Correction:
     """The functions and numbers with which a trainer corrects its plan."""
 
     keep: Callable[[TrainingSettings], None]
-    """Stores the corrected settings before they apply. It is called only in the first process."""
+    """A function that stores the corrected settings before they apply. It is called only in the
+    first process."""
     model_dim: int
     """The width of the model, for the learning rate."""
     per_validation: float = 0.0
@@ -73,7 +75,7 @@ class Correction:
 def updates_in(seconds: float, per_update: float, per_validation: float) -> tuple[int, int]:
     """Return how many updates, at least 1, and how many validations fit into ``seconds``.
 
-    There are at most ``VALIDATIONS`` validations, and always one at the end.
+    There are at most ``VALIDATIONS`` validations, and there is always a validation at the end.
     """
     validations = VALIDATIONS
     if per_validation > 0:
@@ -87,7 +89,8 @@ def awaits_correction(settings: TrainingSettings, update: int) -> bool:
 
 
 def seconds_to_fill(settings: TrainingSettings) -> float:
-    """Return the seconds that the corrected plan will take; 0 if it will not be corrected."""
+    """Return the seconds that the run will take after its plan is corrected, or 0 if the plan will
+    not be corrected."""
     seconds = 60 * settings.minutes
     return seconds if settings.first_plan is None and seconds > _FIRST_MINUTE else 0.0
 
@@ -107,8 +110,9 @@ def corrected(
     """Return the settings for the rest of a run that has made ``update`` updates in ``elapsed``
     seconds.
 
-    ``per_validation``: 0 if it is unknown; then the planned validations are taken to need their
-    whole share of the time.
+    ``per_update``, ``per_validation``: the seconds of an update and of a validation. If
+    ``per_validation`` is 0 (unknown), the planned validations are assumed to take the whole
+    ``SHARE`` of the time.
     """
     schedule = settings.schedule
     first = FirstPlan(
@@ -147,7 +151,8 @@ def corrected(
 
 
 def planned_schedule(settings: TrainingSettings, model_dim: int) -> Schedule:
-    """The learning rate of every update, through the first plan and the corrected one."""
+    """Return the learning rate of every update: of the first plan, if there is one, until its last
+    update, and then of the corrected plan."""
 
     def planned(part: TrainingSettings) -> Schedule:
         return make_schedule(part.schedule, model_dim=model_dim, updates=part.updates)

@@ -14,11 +14,11 @@ from dragoman.training.distributed import Ranks
 from dragoman.training.optimizer import Adam, FlatParameters
 
 _TURNS = 2
-"""Muon moves half of the matrices in each update, and each twice as far: their momentum changes
-little between two updates, and finding its directions costs (docs/experiments.md)."""
+"""In each update, Muon moves only half of the matrices, but twice as far: their momentum changes
+little between two updates, and to compute the directions takes long (docs/experiments.md)."""
 _TOGETHER = 1 << 17
-"""Elements of the matrices that one thread orthogonalises together: their products stay in its
-second-level cache, and all threads have some."""
+"""The number of elements of the matrices that one thread orthogonalises together. So few fit into
+the second-level cache together with their products, and there is work for every thread."""
 
 
 class _Matrix(NamedTuple):
@@ -28,37 +28,39 @@ class _Matrix(NamedTuple):
     gradient: Tensor
     momentum: Tensor
     place: int
-    """The index of its first element in the buffers."""
+    """The index of the first element of the parameter in the buffers."""
 
 
 class _Moving(NamedTuple):
-    """A matrix that is updated, because it is not frozen."""
+    """A matrix that is updated, because it is not frozen, and its share of the learning rate."""
 
     matrix: _Matrix
     share: float
-    """The factor of the learning rate."""
+    """The factor by which the learning rate of this matrix is multiplied."""
 
 
 class Muon:
-    """Momentum, orthogonalised: each matrix moves by the nearest orthogonal matrix to its momentum.
+    """Muon orthogonalises momentum: each matrix moves by the orthogonal matrix that is nearest to
+    its momentum.
 
     M ← μ M + (1 - μ) G;  O = NewtonSchulz(μ M + (1 - μ) G);  W ← (1 - η λ) W - 0.2 η √max(R, C) O
 
-    So all directions of a matrix move alike, where Adam follows the few that its gradients share
-    (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"). With the factor
-    0.2 √max(R, C), a step is about as long as one of Adam at the same rate η (Liu et al. 2025,
-    "Muon is scalable for LLM training", §2.2). It moves the matrices that the model's modules name
-    (``Computing.hidden_matrices``). Adam updates everything else: embeddings, output, norms and
-    biases.
+    So a matrix moves equally far in all directions, but with Adam it moves mainly in the few
+    directions that its gradients have in common (Jordan et al. 2024, "Muon: An optimizer for hidden
+    layers in neural networks"). With the factor 0.2 √max(R, C), a step of Muon is about as long as
+    a step of Adam at the same rate η (Liu et al. 2025, "Muon is scalable for LLM training", §2.2).
+    Muon moves the matrices that the model's modules name (``Computing.hidden_matrices``). Adam
+    updates everything else: embeddings, output, norms and biases.
 
-    One half of the matrices moves in each update, and the other in the next, by 2 η instead of η.
-    Several processes share the matrices out, and exchange what they have orthogonalised.
+    One half of the matrices moves in each update, and the other half in the next update, by 2 η
+    instead of η. Several processes divide the matrices among themselves, and exchange the
+    orthogonalised matrices.
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, adam: Adam, ranks: Ranks) -> None:
-        """``flat`` contains the parameters of ``model``. ``adam`` updates those that Muon does not;
-        Muon uses Adam's settings and threads, and stores its momentum where Adam would store the
-        mean gradient of the same matrix."""
+        """``flat`` contains the parameters of ``model``. ``adam`` updates the parameters that Muon
+        does not. Muon uses Adam's settings and threads, and stores the momentum of a matrix where
+        Adam would store its mean gradient."""
         self.settings = adam.settings
         self.adam = adam
         self.ranks = ranks
@@ -77,7 +79,7 @@ class Muon:
             for many in [max(1, most // group[0].value.numel())]
             for begin in range(0, len(group), many)
         ]
-        """Matrices of one shape, which are orthogonalised together."""
+        """Groups of matrices of the same shape. Each group is orthogonalised together."""
         self.left = [span for name, span in flat.spans.items() if name not in matrices]
         """The parts of the buffer that Muon does not move."""
 
@@ -89,8 +91,9 @@ class Muon:
         threads: int = 0,
         shares: Sequence[tuple[slice, float]] = (),
     ) -> None:
-        """Update the momentum with the gradients / ``divisor``, and the matrices whose turn it is.
-        Call it before ``Adam.step``, which counts the steps.
+        """Update the momentum of all matrices with their gradients divided by ``divisor``, and move
+        the matrices whose turn it is. Call this method before ``Adam.step``, which counts the
+        steps.
 
         ``precision``: the precision of the products of Newton–Schulz. ``threads``, ``shares``: as
         for ``Adam.step``.
@@ -120,7 +123,7 @@ class Muon:
         self, divisor: float, precision: Precision, moving: Sequence[_Moving]
     ) -> Tensor:
         """Return (N, R, C): the directions of this process's share of the matrices, and zeros for
-        the rest."""
+        the other matrices."""
         mu = self.settings.momentum
         ahead = torch.stack([matrix.momentum for matrix, _ in moving]).mul_(mu)
         gradients = [matrix.gradient for matrix, _ in moving]
@@ -155,8 +158,8 @@ def hidden_matrices(model: nn.Module) -> dict[str, int]:
 
 
 def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
-    """Return the share of the learning rate of the part that begins at ``place``. ``shares``: as
-    for ``Adam.step``."""
+    """Return the share of the learning rate that the element at ``place`` has. ``shares``: as for
+    ``Adam.step``."""
     return next((s for span, s in shares if span.start <= place < span.stop), 1.0)
 
 

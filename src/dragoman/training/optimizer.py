@@ -3,7 +3,7 @@
 All parameters are views into one fp32 buffer, and so are their gradients. Clipping, the step, the
 exchange between processes and moving averages are then a few large operations, whatever the number
 of layers, and never a loop over parameters in Python. ``muon.py`` moves the matrices of hidden
-layers in another way, and ``layer_rates.py`` lets parts of the buffer learn at their own rates.
+layers in another way, and ``layer_rates.py`` gives parts of the buffer their own learning rates.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ T = TypeVar("T")
 _ALIGNMENT = 16
 """Each parameter begins at a multiple of 16 elements, 64 bytes: a cache line, a vector register."""
 _PIECE = 1 << 20
-"""Elements that one thread moves at a time: 16 MB of values, gradients and moments."""
+"""The number of elements that one thread moves at a time: 16 MB of values, gradients and
+moments."""
 
 
 class FlatParameters:
-    """The parameters of a model as one buffer, and their gradients as another.
+    """The parameters of a model in one buffer, and their gradients in a second buffer.
 
-    Creating an object moves the parameters into the buffer. A parameter that is used twice (tied
-    weights) is in it once. ``values`` and ``gradients`` are (E,) fp32 on the model's device; the
-    gaps between parameters are always zero.
+    Creating an object moves the parameters into the first buffer. A parameter that is used twice
+    (tied weights) is stored once. ``values`` and ``gradients`` are (E,) fp32 on the model's device;
+    the gaps between parameters are always zero.
     """
 
     def __init__(self, named_parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
-        """``named_parameters``: the parameters of a model, each once
-        (``model.named_parameters()``)."""
+        """``named_parameters``: the parameters of a model, each of them once, as
+        ``model.named_parameters()`` returns them."""
         parameters = dict(named_parameters)
         device = next(iter(parameters.values())).device
         self._places: dict[str, tuple[int, torch.Size]] = {}
@@ -61,8 +62,8 @@ class FlatParameters:
         return {n: slice(start, start + s.numel()) for n, (start, s) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
-        """Return ``buffer`` (E,), which is laid out as the values, as named tensors that share its
-        memory."""
+        """Return named tensors that share the memory of ``buffer`` (E,), which has the same layout
+        as ``values``."""
         return {
             name: buffer[start : start + shape.numel()].view(shape)
             for name, (start, shape) in self._places.items()
@@ -94,15 +95,16 @@ def _differences(views: Mapping[str, Tensor], named: Mapping[str, Tensor]) -> It
 
 
 class Workers:
-    """Threads that sleep when they are done, for use next to kernels with their own threads."""
+    """Threads that sleep when their work is done, so that they do not disturb kernels that have
+    threads of their own."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, task: Callable[[Part], T], parts: Sequence[Part], threads: int) -> list[T]:
-        """Return the result of ``task`` for each part, computed on ``threads`` threads, each of
-        which has one of torch's threads. With fewer than 2, the parts are computed one after the
-        other, on all of torch's threads."""
+        """Return the result of ``task`` for each part. The parts are computed on ``threads``
+        threads, in each of which torch uses one thread. If ``threads`` is less than 2, the parts
+        are computed one after the other, and torch uses all of its threads."""
         if threads < 2 or len(parts) < 2:
             return [task(part) for part in parts]
         if self._pool is None:
@@ -114,7 +116,7 @@ class Adam:
     """Adam with bias correction (algorithm 1 of Kingma and Ba) and decoupled weight decay
     (Loshchilov and Hutter, 2019), in one pass over the flat buffer.
 
-    It is not ``torch.optim.Adam``, because creating one imports torch's compiler, which takes more
+    ``torch.optim.Adam`` is not used, because creating it imports torch's compiler, which takes more
     time than many training updates, and a hundred megabytes of memory.
     """
 
@@ -123,15 +125,15 @@ class Adam:
         self.values = flat.values
         self.gradients = flat.gradients
         self.first = torch.zeros_like(flat.values)
-        """(E,) running mean of the gradient (m)."""
+        """(E,): the running mean of the gradient (m)."""
         self.second = torch.zeros_like(flat.values)
-        """(E,) running mean of the squared gradient (v)."""
+        """(E,): the running mean of the squared gradient (v)."""
         self._steps = torch.zeros((), device=flat.values.device)
         self.workers = Workers()
 
     @property
     def steps(self) -> int:
-        """Steps taken so far (t of the bias correction)."""
+        """The number of steps taken so far (t of the bias correction)."""
         return int(self._steps)
 
     @steps.setter
@@ -145,12 +147,13 @@ class Adam:
         threads: int = 0,
         shares: Sequence[tuple[slice, float]] = (),
     ) -> None:
-        """Divide the gradients (in place), and move the values against them.
+        """Divide the gradients by ``divisor`` (in place), and move the values against the
+        gradients.
 
-        ``threads``: the number of threads, which sleep when they are done, as suits kernels that
-        have threads of their own; 0: torch's threads. ``shares``: parts of the buffer, each with
-        the share of the learning rate at which it moves; a part with 0 stays as it is. Empty: the
-        whole buffer moves at the full rate.
+        ``threads``: the number of threads (``Workers``), for kernels that have threads of their
+        own; 0: torch's threads. ``shares``: parts of the buffer, each with the share of the
+        learning rate at which it moves; a part whose share is 0 does not change. If ``shares`` is
+        empty, the whole buffer moves at the full rate.
         """
         self._steps += 1
         parts = [(span, learning_rate * share) for span, share in shares if share]

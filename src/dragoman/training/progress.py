@@ -32,12 +32,13 @@ def make_display(
     *,
     fills: float = 0.0,
 ) -> Listener:
-    """Return the display that suits ``stream`` (standard error): live in a terminal, else plain
-    lines.
+    """Return the display that suits ``stream`` (standard error by default): live in a terminal,
+    else plain lines.
 
     ``task``: the task whose scores and counts are shown. ``updates``: the number of updates of the
-    run. ``line_every``: seconds between plain lines. ``fills``: the seconds that the run will take
-    once its number of updates is recalculated (``minutes.seconds_to_fill``); 0: it will not be.
+    run. ``line_every``: the seconds between plain lines. ``fills``: the seconds that the run will
+    take after its number of updates is recalculated (``minutes.seconds_to_fill``); 0 if the number
+    will not be recalculated.
     """
     console = Console(file=stream or sys.stderr)
     if console.is_terminal and not console.is_dumb_terminal:
@@ -46,7 +47,7 @@ def make_display(
 
 
 class RecentLoss:
-    """Loss, perplexity and speed, as means over the updates since they were last read."""
+    """The means of loss, perplexity and speed over the updates since the last call of ``read``."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -64,7 +65,7 @@ class RecentLoss:
             self._nll += record.nll * record.tokens
 
     def read(self, learning_rate: float) -> str:
-        """Return a phrase with the means since the last call, and begin new ones."""
+        """Return a phrase with the means since the last call, and begin new means."""
         tokens = max(self._tokens, 1)
         speed = self._tokens / max(self._seconds, 1e-9)
         nll = self._nll / tokens
@@ -80,12 +81,12 @@ class RecentLoss:
 
 
 class ShownPace:
-    """The time that the rest of the run will take, including validations, estimated from this
-    session so far.
+    """The time that is left of the run, including validations. It is estimated from the updates
+    since this process began or resumed the run.
 
-    The first updates are slow, so an estimate from them would be far off, although the plan will
-    keep to the requested minutes. Until the plan is recalculated, the time shown is therefore what
-    is left of these minutes.
+    The first updates are slow, so an estimate from them would be far too long. If minutes were
+    requested, the number of updates will be recalculated to fit them. Until then, the time shown is
+    what is left of those minutes.
     """
 
     def __init__(self, updates: int, fills: float = 0.0) -> None:
@@ -100,7 +101,8 @@ class ShownPace:
         self._started = time.monotonic()
 
     def replan(self, updates: int) -> None:
-        """Set the final number of updates of the run; it is not recalculated."""
+        """Set the number of updates of the run after its plan was recalculated. The plan will not
+        be recalculated again, so from now on the time left is estimated from the updates."""
         self.updates, self._fills = updates, 0.0
 
     def left(self, update: int, elapsed: float) -> str:
@@ -116,10 +118,11 @@ class ShownPace:
 
 
 class _Display(Listener):
-    """Shows the updates at intervals, the first and the last one always."""
+    """Shows an update at intervals, and always the first and the last update."""
 
     def __init__(self, task: Task, updates: int, every: float, fills: float) -> None:
-        """``every``: seconds between two that are shown."""
+        """``every``: the seconds between two updates that are shown. ``fills``: as for
+        ``make_display``."""
         self._task = task
         self._every = every
         self._recent = RecentLoss(task)
@@ -144,7 +147,8 @@ class _Display(Listener):
         self._pace.replan(updates)
 
     def show(self, update: int, numbers: str, left: str) -> None:
-        """Show an update: the means since the last one, and the time ``left``."""
+        """Show an update: ``numbers``, the means since the last update that was shown, and the time
+        ``left``."""
         raise NotImplementedError
 
 
@@ -233,7 +237,7 @@ class LiveDisplay(_Display):
 
 
 def describe(record: ValidationRecord, task: Task) -> str:
-    """``validation at 1,000: loss 2.413, BLEU 24.90 (best so far), 21 s``."""
+    """Return a line such as ``validation at 1,000: loss 2.413, BLEU 24.90 (best so far), 21 s``."""
     which = {"current": "", "ema": " of the moving average", "average": " of the averaged weights"}
     best = " (best so far)" if record.best else ""
     return (
@@ -243,7 +247,7 @@ def describe(record: ValidationRecord, task: Task) -> str:
 
 
 def score_list(scores: Mapping[str, float], task: Task) -> str:
-    """Scores with their names: ``loss 2.413, BLEU 24.90``."""
+    """Return scores with their names, such as ``loss 2.413, BLEU 24.90``."""
     return ", ".join(
         f"{task.measure(name).called} {task.measure(name).written(value)}"
         for name, value in scores.items()
@@ -259,17 +263,15 @@ def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
 
 
 def clock(seconds: float) -> str:
-    """62.4 -> ``1:02``, 3723 -> ``1:02:03``."""
+    """Return seconds as a time: 62.4 -> ``1:02``, 3723 -> ``1:02:03``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _make_harmless(text: str) -> str:
-    """Return the text cut to a few lines, without control characters, which could take over a
-    terminal.
-
-    A model that has hardly been trained may repeat a word until it is stopped.
+    """Return the text cut to a few lines, because a model that has hardly been trained may repeat a
+    word until it is stopped. Control characters, which could take over a terminal, are replaced.
     """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
     return shortened(text, _SAMPLE_CHARACTERS)

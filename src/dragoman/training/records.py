@@ -1,10 +1,10 @@
-"""The records of a training run: one per update and per validation.
+"""The records of a training run: one for each update, and one for each validation.
 
 The same records go to ``metrics.jsonl`` (one JSON object a line, each update once), to the progress
-display and to TensorBoard. Updates are counted from 1 here: a record of update k describes the k-th
-change of the weights (``batches(k - 1)`` gave its examples).
+display and to TensorBoard. Updates are counted from 1 here: the record of update k describes the
+k-th change of the weights, whose examples are those of ``batches(k - 1)``.
 
-Lines of ``metrics.jsonl``, told apart by ``kind``::
+The lines of ``metrics.jsonl`` have two kinds, which ``kind`` names::
 
     {"kind": "update", "update": 12, "loss": 5.31, "nll": 4.97, "perplexity": 144.0,
      "tokens": 4091, "seconds": 0.61, "tokens_per_second": 6706.6, "learning_rate": 0.00021,
@@ -13,8 +13,9 @@ Lines of ``metrics.jsonl``, told apart by ``kind``::
      "elapsed": 340.2, "scores": {"loss": 2.41, "bleu": 24.9},
      "samples": [{"source": "…", "reference": "…", "translation": "…"}]}
 
-Losses are in nats per target token; ``loss`` is smoothed, ``nll`` is not, ``perplexity`` is
-exp(nll). ``elapsed`` counts seconds of training since the first update, over all resumptions.
+Losses are in nats per target token: ``loss`` is the smoothed loss, ``nll`` is the loss without
+smoothing, and ``perplexity`` is exp(nll). ``elapsed`` is the number of seconds of training since
+the first update, over all resumptions.
 """
 
 from __future__ import annotations
@@ -39,19 +40,20 @@ Weights = Literal["current", "ema", "average"]
 snapshots."""
 
 MAX_SHOWN = 1000
-"""The number of characters that are recorded of a text of a sample."""
+"""The number of characters that are recorded of each text of a sample."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One sentence of the development set as the model translates it now."""
+    """One sentence of the dev set, and its translation by the model."""
 
     source: str
     reference: str
     translation: str
 
     def shortened(self, most: int = MAX_SHOWN) -> Sample:
-        """Return the sample with each text cut to ``most`` characters; documents have thousands."""
+        """Return the sample with each text cut to ``most`` characters, because a text may be a
+        document of thousands of characters."""
         return Sample(
             *(shortened(text, most) for text in (self.source, self.reference, self.translation))
         )
@@ -85,7 +87,7 @@ class UpdateRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationRecord:
-    """One validation on the development set."""
+    """One validation on the dev set."""
 
     kind: Literal["validation"] = "validation"
     update: int
@@ -111,11 +113,11 @@ def as_json(record: Record) -> str:
 
 
 class Listener:
-    """The interface of what follows a training run, such as a display or ``TensorBoard``. A method
-    that is not overridden does nothing."""
+    """The interface of an object that receives the events of a training run, such as a display or
+    ``TensorBoard``. A method that is not overridden does nothing."""
 
     def begin(self, update: int) -> None:
-        """Training starts or goes on; ``update`` updates are done already."""
+        """Called when training starts or resumes, after ``update`` updates."""
 
     def on_update(self, record: UpdateRecord) -> None:
         """Called after each update with its record."""
@@ -127,24 +129,25 @@ class Listener:
         """Called when the plan was corrected: the run will have ``updates`` updates."""
 
     def on_message(self, text: str) -> None:
-        """Something that a person should read, such as a warning."""
+        """Called with a text that a person should read, such as a warning."""
 
     def end(self) -> None:
-        """Training is over, for whatever reason; called once."""
+        """Called once, when training ends for any reason."""
 
 
 class MetricsLog:
-    """The open ``metrics.jsonl``. ``position`` is what a checkpoint remembers.
+    """The open file ``metrics.jsonl``. A checkpoint stores its ``position``.
 
-    Lines are appended as they happen. A process that was killed may have written more than its last
-    checkpoint knows of; going on from there, the file is first cut back to that moment.
+    One line is appended for each record. A process that was killed may have written more lines than
+    its last checkpoint knows of. When training resumes from that checkpoint, the file is first cut
+    back to ``position``.
     """
 
     def __init__(self, path: Path, position: int) -> None:
-        """Open for appending, at ``position`` bytes; what stands behind is cut off.
+        """Open the file for appending, at ``position`` bytes; anything after that is cut off.
 
-        A file that is shorter (somebody edited it or copied half of it) is continued behind its
-        last whole line.
+        If the file is shorter than that (somebody edited it or copied half of it), it is continued
+        after its last whole line.
         """
         self.path = path
         self._file = path.open("ab", buffering=0)
@@ -156,11 +159,12 @@ class MetricsLog:
 
     @property
     def position(self) -> int:
-        """Length of the file in bytes."""
+        """The length of the file in bytes."""
         return self._file.tell()
 
     def write(self, record: Record) -> None:
-        """Append a line. Raises TrainingError when the disk is full."""
+        """Append the record as a line. Raises TrainingError if it cannot be written, for example
+        because the disk is full."""
         line = as_json(record).encode() + b"\n"
         try:
             written = self._file.write(line)
@@ -173,7 +177,8 @@ class MetricsLog:
             ) from error
 
     def force_to_disk(self) -> None:
-        """Survive a power cut: called before a checkpoint relies on ``position``."""
+        """Write all lines to the disk, so that they survive a power cut. Call it before a
+        checkpoint that stores ``position`` is saved."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -185,7 +190,7 @@ class TensorBoard(Listener):
     reads."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises TrainingError when TensorBoard is not installed."""
+        """Raises TrainingError if TensorBoard is not installed."""
         try:
             import tensorboard  # noqa: F401
         except ImportError as error:

@@ -4,7 +4,8 @@
 
     lrate = d_model^-0.5 · min(step_num^-0.5, step_num · warmup_steps^-1.5)
 
-The others are what the field took up since. All rise linearly during the warm-up.
+The other schedules have come into use since. All except ``noam`` have a peak that you set. All
+schedules rise linearly during the warm-up.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from pydantic import Field
 from dragoman.base.settings import Settings
 
 Schedule = Callable[[int], float]
-"""Number of the update, from 1 -> learning rate."""
+"""A function from the number of an update, counted from 1, to its learning rate."""
 
 
 class ScheduleSettings(Settings):
     """Settings of the learning rate schedule."""
 
     kind: Literal["noam", "inverse_square_root", "cosine", "constant"] = "noam"
-    """noam: the paper's schedule, whose peak depends on the model width and the warm-up. The others
-    rise to `peak`, and then decay with the inverse square root, decay as a cosine to `floor`, or
-    stay constant."""
+    """noam: the paper's schedule, whose peak depends on the model width and the warm-up. The other
+    schedules rise to `peak`, and then decay with the inverse square root, decay as a cosine to
+    `floor`, or stay constant."""
     warmup: int = Field(default=4000, ge=0, le=1_000_000_000)
     """The number of updates until the rate reaches its peak (warmup_steps)."""
     factor: float = Field(default=1.0, gt=0, le=1000)
@@ -39,7 +40,8 @@ class ScheduleSettings(Settings):
 
 
 def make_schedule(settings: ScheduleSettings, *, model_dim: int, updates: int) -> Schedule:
-    """The schedule for a model of width ``model_dim`` (d_model) and a run of ``updates``."""
+    """Return the schedule for a model of width ``model_dim`` (d_model) and a run of ``updates``
+    updates."""
     if settings.kind == "noam":
         scale = settings.factor * model_dim**-0.5
         return lambda step: scale * _rise_and_decay(step, settings.warmup)
@@ -53,7 +55,7 @@ def make_schedule(settings: ScheduleSettings, *, model_dim: int, updates: int) -
 
 
 def _rise_and_decay(step: int, warmup: int) -> float:
-    """min(step^-0.5, step · warmup^-1.5); without a warm-up, the first alone."""
+    """Return min(step^-0.5, step · warmup^-1.5), or step^-0.5 if there is no warm-up."""
     decay = float(step**-0.5)
     return decay if warmup == 0 else min(decay, float(step * warmup**-1.5))
 

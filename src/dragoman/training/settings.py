@@ -1,4 +1,5 @@
-"""Settings of training: its length, its updates, their arithmetic, and the weights kept."""
+"""Settings of training: its length, its updates, their arithmetic, and the weights that are
+kept."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from dragoman.sources.picture.augment import PictureAugmentSettings
 from dragoman.training.schedule import ScheduleSettings
 
 PLAIN = "plain"
-"""In the place of an instruction set: torch does the work."""
+"""This value in place of the name of an instruction set means that torch does the work."""
 
 _ON_GPU = "GPU: "
 """The beginning of the name of a way's machine if a GPU does the work."""
@@ -36,8 +37,8 @@ class TrainingWay(Settings):
     threads: int = Field(ge=1, le=4096)
     """The number of threads in each process."""
     machine: str = Field(min_length=1, max_length=1000)
-    """The processor on which this was measured, the number of cores that were available, and the
-    GPU, if one does the work."""
+    """The processor on which the speed was measured, the number of cores that were available, and
+    the name of the GPU, if a GPU does the work."""
 
     @property
     def by_kernels(self) -> bool:
@@ -49,11 +50,11 @@ class TrainingWay(Settings):
 
     @property
     def level(self) -> str | None:
-        """The instruction set of the kernels; None: torch does the work."""
+        """The instruction set of the kernels, or None if torch does the work."""
         return self.kernels if self.by_kernels else None
 
     def summary(self) -> str:
-        """For a person: "avx2 kernels in fp32, 2 threads"."""
+        """Return a phrase for a person, such as "avx2 kernels in fp32, 2 threads"."""
         if self.on_gpu:
             gpu = self.machine.removeprefix(_ON_GPU).partition(";")[0]
             return f"{gpu} in {self.precision}"
@@ -65,8 +66,8 @@ class TrainingWay(Settings):
 
 
 def this_machine(gpu: str = "") -> str:
-    """The machine as far as the speed of a way depends on it. ``gpu``: the name of the GPU that
-    does the work, if one does."""
+    """Return a text that describes what the speed of a way depends on: the processor, the number of
+    cores, and ``gpu``, the name of the GPU that does the work ("" if none does)."""
     machine = f"{processor()}; cores: {cores()}"
     return f"{_ON_GPU}{gpu}; {machine}" if gpu else machine
 
@@ -76,7 +77,7 @@ class OptimizerSettings(Settings):
 
     kind: Literal["adam", "muon"] = "adam"
     """muon: Muon moves the matrices of attention, feed-forward, recurrent and convolutional layers,
-    and Adam the rest; adam: Adam moves everything, as in the paper."""
+    and Adam moves all other parameters; adam: Adam moves all parameters, as in the paper."""
     momentum: float = Field(default=0.95, ge=0, lt=1)
     """The decay rate of Muon's mean gradient (μ)."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
@@ -105,17 +106,18 @@ class GuidedSettings(Settings):
     """Guided alignment: one attention head is also trained to align words (Garg et al., 2019)."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
-    """The weight of the alignment loss, added to the translation loss (λ; Garg et al.: 0.05). 0:
-    off. The head is trained on the links of a corpus (`links`) or, if there are none, on those of
-    an HMM; for trees, on links from each symbol to the next word."""
+    """The weight of the alignment loss, which is added to the translation loss (λ; Garg et al.:
+    0.05). 0: off. The head is trained on the links of a corpus (`links`) or, if there are none, on
+    the links of an HMM; for trees, on links from each symbol to the next word."""
     layer: int = Field(default=0, ge=0, le=1000)
     """The decoder layer of the head, numbered from 1. 0: the last but one, or the only one."""
     head: int = Field(default=1, ge=1, le=10_000)
     """The cross-attention head in that layer, numbered from 1."""
 
     def place(self, heads: Sequence[int]) -> tuple[int, int]:
-        """Return layer and head, counted from 0, in a model whose decoder layers have these numbers
-        of ``heads`` over the source. Errors: ``ValueError`` for a head that does not exist."""
+        """Return the layer and the head, counted from 0. ``heads``: for each decoder layer that
+        attends to the source, the number of its heads. Errors: ``ValueError`` for a head that does
+        not exist."""
         if not heads:
             raise ValueError(
                 "training.guided needs a head that attends to a source, and this model has none. "
@@ -136,7 +138,8 @@ class GuidedSettings(Settings):
 
 
 class FirstPlan(Settings):
-    """The plan that was used before the number of updates was corrected. Written by dragoman."""
+    """The plan with which the run began. dragoman writes it when it corrects the number of updates
+    after the first minute, so that a repeated run changes its plan after the same update."""
 
     until: int = Field(ge=1, le=1_000_000_000)
     """The last update of this plan."""
@@ -151,7 +154,7 @@ class FirstPlan(Settings):
 
 
 class TrainingSettings(Settings):
-    """Settings of training: how long, and how a model is trained."""
+    """Settings of training: how long and in which way a model is trained."""
 
     updates: int = Field(default=100_000, ge=1, le=1_000_000_000)
     """The number of updates of the weights (steps)."""
@@ -159,7 +162,7 @@ class TrainingSettings(Settings):
     """The training time for which `updates` was calculated. After the first minute, `updates` is
     recalculated once. 0: no time was given."""
     first_plan: FirstPlan | None = None
-    """The plan that was used before the number of updates was corrected."""
+    """The plan with which the run began, kept when the number of updates is corrected."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """The precision of matrix products. auto: bf16 if a measurement shows it to be more than 10 %
     faster than fp32. Weights are always fp32."""
@@ -173,8 +176,8 @@ class TrainingSettings(Settings):
     """Guided alignment."""
     ctc_weight: float = Field(default=0.0, ge=0, lt=1)
     """For transcription: the weight of CTC on the encoder, a second loss that teaches the order of
-    what is said (λ; usually 0.3). The decoder's loss has the rest. On little data, a model without
-    it hardly learns. 0: off."""
+    the words (λ; usually 0.3). The weight of the decoder's loss is 1 - λ. On little data, a model
+    without CTC hardly learns. 0: off."""
     spec_augment: SpecAugmentSettings = SpecAugmentSettings()
     """SpecAugment, for recordings."""
     picture_augment: PictureAugmentSettings = PictureAugmentSettings()
@@ -191,7 +194,7 @@ class TrainingSettings(Settings):
     layers: LayerSettings = LayerSettings()
     """The learning rate from layer to layer."""
     validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)
-    """The number of updates between validations. The last update is always followed by one. 0: no
+    """The number of updates between validations. A validation always follows the last update. 0: no
     validations."""
     metric: str = Field(default="loss", min_length=1, max_length=100)
     """The validation score that determines the best weights. A recipe that does not set it uses the
@@ -204,23 +207,23 @@ class TrainingSettings(Settings):
     checkpoint_minutes: float = Field(default=5.0, ge=0, le=100_000)
     """The number of minutes between checkpoints. 0: use checkpoint_every only."""
     snapshot_every: int = Field(default=0, ge=0, le=1_000_000_000)
-    """The number of updates between snapshots, which are saved for averaging. 0: one with every
-    validation."""
+    """The number of updates between snapshots, which are saved for averaging. 0: a snapshot is
+    saved with every validation."""
     keep_snapshots: int = Field(default=10, ge=1, le=10_000)
     """The number of most recent snapshots to keep on disk."""
     average_last: int = Field(default=0, ge=0, le=10_000)
     """The number of most recent snapshots to average at the end. 0: no averaging."""
     final_weights: Literal["better", "best", "average", "last"] = "better"
-    """The weights that are saved as model.safetensors at the end. best: those with the best
-    validation score; average: the average of snapshots; last: the last ones; better: the average if
-    it scores higher than the best."""
+    """The weights that are saved as model.safetensors at the end. best: the weights with the best
+    validation score; average: the average of snapshots; last: the weights after the last update;
+    better: the average if it scores better than the best weights, else the best weights."""
     blend: bool = False
-    """Blend the final weights with those of the run that is tuned, by the share α that scores best
-    on the dev sets of the new and the old text: (1 - α) · old + α · tuned (Wortsman et al., 2022).
-    """
+    """Blend the final weights with the weights of the run from which the tuning started, by the
+    share α that scores best on the dev sets of the new and the old text: (1 - α) · old + α · tuned
+    (Wortsman et al., 2022)."""
     ema: float = Field(default=0.0, ge=0, lt=1)
-    """The decay of an exponential moving average of the weights. If it is set, the averaged weights
-    are validated and saved. 0: off."""
+    """The decay of an exponential moving average of the weights. If the decay is not 0, the
+    averaged weights are validated and saved. 0: off."""
     max_bad_updates: int = Field(default=10, ge=1, le=1_000_000)
     """Stop after this many consecutive updates with a loss or gradient that is not finite."""
     line_every_seconds: float = Field(default=10.0, gt=0, le=86_400)
@@ -229,7 +232,7 @@ class TrainingSettings(Settings):
     """Also write TensorBoard event files, next to metrics.jsonl."""
 
     def at(self, update: int) -> TrainingSettings:
-        """These settings as they were in force after ``update`` updates."""
+        """Return the settings that were in force after ``update`` updates."""
         first = self.first_plan
         if first is None or update > first.until:
             return self

@@ -1,11 +1,11 @@
 """The training loop makes one update after another, validates, saves, and can be resumed at any
 moment.
 
-The trainer gets a model, the batches of each update and a function that evaluates; it does not know
-recipes, vocabularies or search. What happens after k updates depends only on the state after k
-updates, so a run that was killed and resumed ends like one that was not. The order after every
-update is: record, snapshot, validation, checkpoint. What was done after the last checkpoint is
-repeated.
+The trainer gets a model, the batches of each update and a function that evaluates the model; it
+does not know recipes, vocabularies or search. What happens after k updates depends only on the
+state after k updates, so a run that was killed and resumed has the same result as a run that was
+never stopped. The order after every update is: record, snapshot, validation, checkpoint. When a run
+is resumed, the updates after its last checkpoint are repeated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Outcome:
     """The best validation score, by the metric of the settings."""
     best_update: int
     elapsed: float
-    """Seconds of updates and validations, over all resumptions."""
+    """The seconds that updates and validations took, over all resumptions."""
     epochs: float = math.inf
     """The number of times that each example was seen; infinite if it is not counted."""
 
@@ -88,11 +88,11 @@ class Trainer:
         """``folder``: the run's folder, which the caller has locked (``runs/lock.py``).
 
         ``model`` is moved to the ranks' device, and its parameters into flat memory. ``objective``:
-        what it is trained to do. ``schedule``: the learning rate of each update, counted from 1.
-        ``lower_is_better``: True if lower values are better for ``settings.metric``, which is among
-        the scores that ``evaluate`` measures. ``ranks``: if omitted, this process trains alone on
-        the CPU. ``correction``: if omitted, the number of updates of a run with a time limit is not
-        recalculated after the first ones.
+        the function whose loss the training minimises. ``schedule``: the learning rate of each
+        update, counted from 1. ``lower_is_better``: True if lower values are better for
+        ``settings.metric``, which is among the scores that ``evaluate`` measures. ``ranks``: if
+        omitted, this process trains alone on the CPU. ``correction``: if omitted, the number of
+        updates of a run with a time limit is not recalculated after the first minute.
         """
         self.settings = settings
         self.batches = batches
@@ -118,11 +118,12 @@ class Trainer:
         self._saved_when = time.monotonic()
 
     def run(self) -> Outcome:
-        """Train to the end, or until a request to stop (Ctrl-C, SIGTERM). In both cases, the run is
-        saved.
+        """Train to the end, or until a request to stop (Ctrl-C, SIGTERM). Save the run in either
+        case.
 
         The training continues from the newest checkpoint of the folder, if there is one. Raises
-        TrainingError if it cannot continue, and RunError if the checkpoint does not fit.
+        TrainingError if the training cannot continue, RunError if the checkpoint does not fit, and
+        FileError if a checkpoint cannot be written.
         """
         if self.ranks.first:
             self._checkpoints.sweep()
@@ -183,7 +184,8 @@ class Trainer:
             self._complain()
 
     def _complain(self) -> None:
-        """Report that an update was skipped. If too many were, save the run and raise an error."""
+        """Report that an update was skipped. If too many updates in a row were skipped, save the
+        run and raise ``UntrainableError``."""
         state, most = self._state, self.settings.max_bad_updates
         self._say(
             f"update {state.update:,}: loss or gradient is not finite; skipped "
@@ -243,8 +245,8 @@ class Trainer:
             self._save()
 
     def _correct_if_due(self) -> None:
-        """Recalculate the number of updates from the time that the first ones took. This is done
-        once in a run that was given minutes."""
+        """Recalculate the number of updates from the time that the updates of the first minute
+        took. This is done once in a run that was given minutes."""
         correction, update = self._correction, self._state.update
         if correction is None or not awaits_correction(self.settings, update):
             return
@@ -275,14 +277,14 @@ class Trainer:
         return out_of_patience or self._state.update >= self.settings.updates
 
     def _has_ended(self) -> bool:
-        """Return True if the training is done and model.safetensors has its final content."""
+        """Return True if the training is done and the weights in model.safetensors are final."""
         return self._is_done() and self._state.finished == self._state.update
 
     # ---- endings
 
     def _finish(self) -> Outcome:
-        """Choose the weights in model.safetensors, and save for the last time. Doing it again
-        changes nothing."""
+        """Choose the weights in model.safetensors, and save the run for the last time. A second
+        call changes nothing."""
         if self.ranks.first:
             with suppress(Interrupted):
                 self._choose_weights()
@@ -333,8 +335,8 @@ class Trainer:
     # ---- the state, in files and in other processes
 
     def _restore(self) -> bool:
-        """Continue from the newest checkpoint, or begin, in all processes alike. Return True if the
-        run begins."""
+        """Load the newest checkpoint, if there is one, and give all processes the same state.
+        Return True if there is no checkpoint, so that the run begins."""
         found = self.ranks.first and self._checkpoints.exists
         checkpoint = self._checkpoints.latest() if found else None
         if checkpoint is not None:
@@ -391,7 +393,7 @@ class Trainer:
         self._saved_when = time.monotonic()
 
     def _share_state(self) -> None:
-        """Make all processes use the state of the first."""
+        """Make all processes use the state of the first process."""
         text = self.ranks.broadcast_text(self._state.to_json() if self.ranks.first else "")
         self._state.take(TrainingState.from_json(text, self.folder))
 

@@ -1,7 +1,7 @@
-"""One update of the weights: gradients of its micro-batches, summed over the processes, clipped,
-and one step of the optimizer.
+"""This module makes one update of the weights: it sums the gradients of the micro-batches over the
+processes, clips them, and takes one step of the optimizer.
 
-Everything that an update changes is in this module: the flat parameters, their moments and the
+The module holds everything that an update changes: the flat parameters, their moments and the
 moving average. The trainer decides when to update.
 """
 
@@ -33,13 +33,13 @@ from dragoman.training.settings import TrainingSettings, TrainingWay
 from dragoman.training.weights import MovingAverage
 
 Batches = Callable[[int, int, int], Sequence[MakeBatch]]
-"""A function from the number of updates done, the process and the number of processes to the share
-of that process in the next update. It is pure; the shares of all processes together are the same
-examples for any number of processes."""
+"""A function from the number of updates done, the number of the process and the number of all
+processes to the micro-batches of that process in the next update. The function is pure: the
+micro-batches of all processes together have the same examples for any number of processes."""
 
 
 class Updater:
-    """The model's weights and how they change."""
+    """The model's weights, and everything that is needed to update them."""
 
     def __init__(
         self,
@@ -67,7 +67,8 @@ class Updater:
         self._masks_by_kernels = False
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
-        """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
+        """Make the update that follows ``state``, and change ``state`` accordingly. If the loss or
+        the gradient is not finite, the weights are not changed: the update is skipped."""
         assert self.way is not None, "repeat_choices comes first"
         began = time.perf_counter()
         number = state.update + 1
@@ -120,8 +121,8 @@ class Updater:
         )
 
     def gradients(self, seed: int, splits: Splits, warn: Callable[[str], None]) -> Gradients:
-        """Return the gradients that ``update`` needs. ``seed``: the seed of dropout; ``warn`` is
-        called with messages."""
+        """Return the object that computes the gradients for ``update``. ``seed``: the seed of
+        dropout. ``warn``: a function that is called with warnings."""
         return Gradients(
             self.model,
             self.objective,
@@ -143,8 +144,8 @@ class Updater:
         return {name: self.flat.views(buffer) for name, buffer in self._moments().items()}
 
     def restore(self, checkpoint: Checkpoint | None, state: TrainingState) -> None:
-        """Load a checkpoint if this process has one. Then all processes take over the weights and
-        moments of the first.
+        """Load ``checkpoint``, if there is one. Then give the weights and moments of the first
+        process to all processes.
 
         Errors: ``RunError`` if the moments are those of another optimizer.
         """
@@ -166,9 +167,11 @@ class Updater:
         self.adam.steps = state.steps
 
     def repeat_choices(self, state: TrainingState) -> str | None:
-        """Compute in the way that ``state`` records, or else in that of the settings.
+        """Compute in the way that ``state`` records. If it records none, compute in the way of the
+        settings.
 
-        Returns a warning if the results of a resumed run will not be the same to the last bit.
+        Returns a warning if the results of a resumed run will not be the same to the last bit as
+        if it had never stopped.
         """
         way, warning = repeated(self.model, self.settings, state, self.ranks)
         note(way, state, self.ranks)

@@ -24,13 +24,14 @@ from dragoman.training.weights import save_weights, swap
 ERROR_RATES = frozenset({"wer", "cer", "ter"})
 """The names of metrics that are errors in percent of the reference, as in recipes."""
 Evaluate = Callable[[int], Evaluation]
-"""A function from the number of updates done to the evaluation of the model. It is called in
-evaluation mode, without gradients."""
+"""A function from the number of updates done to the evaluation of the model. When it is called, the
+model is in evaluation mode, and gradients are off."""
 
 
 @dataclass(eq=False)
 class Validator:
-    """Evaluates the model and judges the result. ``state`` stores the best result so far."""
+    """Evaluates the model, and saves its weights if they are the best so far. ``state`` stores the
+    best result."""
 
     updater: Updater
     lower_is_better: bool
@@ -42,11 +43,11 @@ class Validator:
     """The path of the weights, RUN/model.safetensors."""
 
     def validate(self, weights: Weights, values: Tensor | None = None) -> ValidationRecord:
-        """Evaluate the model and judge the result. If ``values`` (E,) are given, they are used
-        instead of the current weights.
+        """Evaluate the model, and record the result in ``state``. If ``values`` (E,) are given,
+        they are used instead of the current weights.
 
-        Weights that are better than all before are written to ``path``. Raises Interrupted if a
-        request to stop arrives during the evaluation; then nothing has changed.
+        If the weights are better than all earlier ones, they are written to ``path``. Raises
+        Interrupted if a request to stop arrives during the evaluation; then nothing has changed.
         """
         with self._in_place(values):
             began = time.perf_counter()
@@ -76,7 +77,8 @@ class Validator:
         )
 
     def keep(self, which: str, value: float | None = None, values: Tensor | None = None) -> None:
-        """Write ``values`` (E,), or the current weights, to ``path``; the metadata tell which."""
+        """Write ``values`` (E,), or the current weights if there are none, to ``path``. ``which``
+        is stored in the metadata and tells which weights they are."""
         metadata = {"weights": which, "update": str(self.state.update)}
         if value is not None:
             metadata |= {"metric": self.updater.settings.metric, "value": repr(value)}
@@ -114,7 +116,7 @@ class Validator:
         return value < best if self.lower_is_better else value > best
 
     def _is_nothing(self, value: float) -> bool:
-        """Return True if a model that writes nothing would score as well."""
+        """Return True if a model that writes nothing would have at least this score."""
         if self.lower_is_better:
             return self.updater.settings.metric in ERROR_RATES and value >= 100
         return value <= 0

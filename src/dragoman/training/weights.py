@@ -1,6 +1,8 @@
-"""Weights in safetensors files: named tensors and plain text, nothing that can run as code.
+"""Weights in safetensors files, which contain named tensors and plain text, and nothing that can
+run as code.
 
-Also averages of weights: over the last snapshots (paper §6.1), and a moving average in training.
+This module also averages weights: over the last snapshots (paper §6.1), and as a moving average
+during training.
 """
 
 from __future__ import annotations
@@ -25,14 +27,15 @@ class SavedWeights:
     """The content of a weights file."""
 
     tensors: Mapping[str, Tensor]
-    """Parameter name -> values, on the CPU."""
+    """The values of each parameter by its name, on the CPU."""
     metadata: Mapping[str, str]
-    """For a run's ``model.safetensors``: ``weights`` (``best``, ``average``, ``last``), ``update``,
-    and where known the ``metric`` and its ``value``."""
+    """In a run's ``model.safetensors``: ``weights`` (``best``, ``average`` or ``last``),
+    ``update``, and if known the ``metric`` and its ``value``."""
 
 
 def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write a file, atomically. Raises FileError when the disk is full."""
+    """Write a file of weights atomically. Raises FileError if it cannot be written, for example
+    because the disk is full."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_file(path) as temporary:
         contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
@@ -41,7 +44,8 @@ def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
 
 
 def _sort_metadata(path: Path) -> None:
-    """Equal weights make equal files; safetensors writes the metadata in random order."""
+    """Sort the metadata of a file, so that equal weights make equal files. safetensors writes the
+    metadata in random order."""
     with path.open("r+b") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
@@ -54,9 +58,9 @@ def _sort_metadata(path: Path) -> None:
 
 @contextmanager
 def open_weights(path: Path) -> Iterator[TensorFile]:
-    """A file whose header is checked; its weights are read when asked for (``weights_in``).
+    """Open a file of weights and check its header. ``weights_in`` reads the weights.
 
-    Errors: ``RunError`` when it is missing, cut short or not of this format.
+    Errors: ``RunError`` if the file is missing, cut short or not of this format.
     """
     if not path.is_file():
         raise RunError(f"{path} is missing: the run has no weights yet, or they were removed.")
@@ -71,9 +75,9 @@ def open_weights(path: Path) -> Iterator[TensorFile]:
 
 
 def weights_in(file: TensorFile) -> dict[str, Tensor]:
-    """All of its weights, in memory of their own: what becomes of the file matters no longer.
+    """Return all weights of ``file``, copied into memory, so that the file may change afterwards.
 
-    Errors: ``RunError`` when it is cut short, or a weight is not a finite number.
+    Errors: ``RunError`` if the file is cut short, or if a weight is not a finite number.
     """
     tensors = {}
     for name in file.shapes:
@@ -92,11 +96,12 @@ def load_weights(path: Path) -> SavedWeights:
 def average_weights(
     files: Sequence[Path], shares: Sequence[float] | None = None
 ) -> dict[str, Tensor]:
-    """The mean of several weights files, summed in fp64; one of them is in memory at a time.
+    """Return the mean of several files of weights, summed in fp64. Only one of the files is in
+    memory at a time.
 
-    ``shares``: how much each file counts; None: all count equally. A file whose share is 0 is not
-    read, so that a single file is returned bit for bit.
-    Raises RunError when there is none, or when their names or shapes differ.
+    ``shares``: the weight of each file in the mean; None: all files have the same weight. A file
+    whose share is 0 is not read, so that a single other file is returned bit for bit.
+    Raises RunError if there are no files, or if the names or shapes of their tensors differ.
     """
     shares = [1.0] * len(files) if shares is None else shares
     counted = [(path, share) for path, share in zip(files, shares, strict=True) if share]
@@ -119,8 +124,8 @@ def average_weights(
 class MovingAverage:
     """An exponential moving average of the flat values: ema ← d · ema + (1 - d) · values.
 
-    The decay grows to its final value as (1 + t) / (10 + t), so that the first weights, which
-    are noise, are soon forgotten.
+    In step t, the decay is at most (1 + t) / (10 + t), so that the first weights, which are noise,
+    are soon forgotten.
     """
 
     def __init__(self, values: Tensor, decay: float) -> None:

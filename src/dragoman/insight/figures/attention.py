@@ -148,7 +148,8 @@ def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
 
 
 def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
-    """Return notes about the attention, and about other heads than the trained ones."""
+    """Return notes about the attention. If its matrices are cut into another number of heads than
+    ``trained``, one of the notes says so."""
     said, width = attention_words(opened.attention), opened.inputs.shape[1]
     heads, _, key_width = opened.queries.shape
     notes = [

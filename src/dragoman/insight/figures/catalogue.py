@@ -1,5 +1,5 @@
-"""The catalogue has every figure by name: its function, its needs of a run, and its sliders; and
-writes all figures into one folder (``write_book``). Their texts are in ``captions.toml``.
+"""The catalogue lists every figure by name, with its function, what it needs from a run, and its
+sliders. ``write_book`` writes all figures into one folder. Their texts are in ``captions.toml``.
 """
 
 from __future__ import annotations

@@ -207,7 +207,8 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
 
 
 def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
-    """Return the head and row with the largest second weight, so that it looks at two words."""
+    """Return the head and the row whose second-largest weight is the largest, because such a row
+    looks at two words. ``wanted``: the number of the head, or 0 for any head."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)

@@ -124,9 +124,10 @@ def reading(
     values: NDArray[np.uint8],
     ranked: Sequence[tuple[str, float]],
 ) -> tuple[list[Panel], list[tuple[str, int, int]]]:
-    """Return the panels of a picture's way through the model, and the name, rows and numbers per
-    row of each stage. ``values``: (P, F) patches; ``read``: the same as the model takes them;
-    ``ranked``: its labels, the most probable first."""
+    """Return panels that show how a picture passes through the model, and for each stage its name,
+    its number of rows and the numbers per row. ``values``: the patches (P, F); ``read``: the same
+    patches in the form in which the model takes them; ``ranked``: the labels of the picture and
+    their probabilities, the most probable label first."""
     pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
     down, across = form.settings.grid
     patch, channels = form.settings.patch, form.settings.channels

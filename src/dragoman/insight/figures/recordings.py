@@ -101,8 +101,8 @@ _BAND = 4.0
 
 
 def band_heads_figure(subject: Subject) -> Drawn:
-    """Draw the bands of each head, and the attention of each frame to all frames by them, the
-    highest bands first."""
+    """Draw, for each head, the frequency bands that it reads, and its attention from each frame to
+    all frames. The head that reads the highest bands comes first."""
     form = FramesForm.of(subject.run.source)
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
     weights = band_attention(subject, rows)  # (H, T, T)

@@ -157,7 +157,8 @@ class Inspector:
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
         """Choose the text to inspect for a run without a source, such as a language model. The
-        text, or the prefix of the request, becomes its output."""
+        prefix of the request, or its text if it has no prefix, is treated as the output of the
+        run."""
         (tokens,) = self._target.tokens([request.text])
         if (places := self.model.settings.longest) is not None:
             longest = min(longest, places - 1)  # the start symbol takes one place

@@ -65,7 +65,8 @@ def shown_path(path: str) -> str:
 
 
 class BodyLimit:
-    """Refuses a body that is too large. If Content-Length gives the size, the body is not read."""
+    """Refuses a body that is too large. If Content-Length already shows this, the body is not read
+    at all."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, of_paths: Mapping[str, int]) -> None:
         """``most_bytes``: the limit in bytes. ``of_paths``: other limits for single paths."""

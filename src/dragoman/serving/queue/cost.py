@@ -8,6 +8,9 @@ Therefore, the maximum cost of each kind of work is estimated:
     a search     (rows x weight + n best) x the greatest length of the output
     reading      tokens x READING
 
+Here, "rows" is the number of hypotheses that are searched at once, and "weight" is the cost of one
+step of one row.
+
 A request whose estimate is above ``limits.token_steps`` is refused, and the message gives the
 estimate, the amount of work and the limit. The weights were measured (docs/experiments.md). A wider
 model takes longer for each step, but its limit is the same number of steps.

@@ -66,8 +66,7 @@ class ServedFileClassifier(FileRun[Labeller]):
         count = len(uploads)
         if request.why:
             raise Refusal(
-                "no_words_in_files",
-                "why works only with texts. Leave it out.",
+                "no_words_in_files", 'The parameter "why" works only with texts. Leave it out.'
             )
         for field, is_asked in (("heads", request.heads), ("reading", request.reading)):
             if is_asked and not request.seen:

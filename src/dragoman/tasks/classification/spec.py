@@ -87,9 +87,9 @@ class ClassificationSpec(WithHead):
                 )
             elif side == "test":
                 raise DataError(
-                    f"no held-out test example has a label of training ({label} is the first), so "
-                    "nothing can be measured. Give more examples of each label, or a test set "
-                    "(--test)"
+                    "none of the held-out test examples has a label that occurs in training (the "
+                    f"first one has {label}), so nothing can be measured. Give more examples of "
+                    "each label, or a test set (--test)"
                 )
         return said
 

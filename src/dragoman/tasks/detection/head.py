@@ -107,8 +107,9 @@ class SetPredictor(Writing):
     # ---- the set
 
     def found(self, memory: Memory, first_row_keys: Tensor | None = None) -> list[FoundSet]:
-        """The output of each layer of the decoder, in order. ``first_row_keys``: the keys of the
-        queries, for dropout (``nn/layout.py``)."""
+        """Return the output of each layer of the decoder, in order. ``first_row_keys``: for each
+        picture, the number from which the dropout masks of its queries are drawn
+        (``nn/layout.py``)."""
         pictures, count = memory.layout.batch, len(self.queries)
         layout = Layout([count] * pictures, memory.rows.device, first_row_keys)
         x = self.queries.to(memory.rows.dtype).repeat(pictures, 1)  # (B Q, D)

@@ -109,8 +109,9 @@ def corners(places: Tensor) -> Tensor:
 
 
 def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
-    """(...) from -1 to 1 for two boxes as corners (..., 4) (Rezatofighi et al., 2019): intersection
-    over union, minus the share of the smallest enclosing box that neither covers."""
+    """Return the generalised IoU (...), from -1 to 1, of two tensors of boxes (..., 4), which are
+    given as corners (Rezatofighi et al., 2019). It is the intersection over union, minus the share
+    of the smallest enclosing box that neither of the two boxes covers."""
     both = _area(
         torch.maximum(one[..., :2], other[..., :2]), torch.minimum(one[..., 2:], other[..., 2:])
     )

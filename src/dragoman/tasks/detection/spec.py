@@ -54,9 +54,9 @@ class DetectionSpec(Spec):
         room = recipe.plan.max_target if longest is None else min(longest, recipe.plan.max_target)
         if room < wanted:
             raise ValueError(
-                f"boxes.most = {recipe.boxes.most} takes {wanted:,} symbols, but the model "
-                f"learns {room:,} at most (plan.max_target, model.positions.maximum). Raise it, "
-                "or set fewer boxes"
+                f"boxes.most = {recipe.boxes.most} takes {wanted:,} symbols, but the model can "
+                f"learn at most {room:,}. Raise plan.max_target (and model.positions.maximum, if "
+                "it is lower), or set fewer boxes"
             )
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:

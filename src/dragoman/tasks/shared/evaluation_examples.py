@@ -163,7 +163,7 @@ def _warn_of_other_text(run: Run, path: Path) -> None:
 
 def read_like(run: Run, path: Path) -> Iterator[str]:
     """Read the texts of a file or folder, separated as in the training files of the run. Sections
-    are as long as possible, because none are held out."""
+    are made as long as possible, because no section has to be held out here."""
     learned = [corpus.format for corpus in run.recipe.data.train if corpus.layout.by]
     corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
     return (pair.target for pair in read_pairs(corpus))

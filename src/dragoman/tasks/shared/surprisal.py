@@ -4,7 +4,8 @@ tokens of the word.
 A probable word costs few bits; one bit more means half the probability. The bits of a text divided
 by its bytes are the bits per byte of ``dragoman evaluate``. They do not depend on the vocabulary if
 the tokens restore the whole text. A vocabulary may prevent this in two ways: it may normalise its
-input, and it may not know all characters. ``Length`` counts both.
+input, and it may not know all characters. ``Length`` counts the bytes that are lost in each of
+these ways.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ class Validation(ABC, Generic[Measured]):
         return self.recipe.search.model_copy(update=how)
 
     def reading_engine(self) -> Engine:
-        """Open the model to read, with the weights that it has when it is asked."""
+        """Open the model for reading only. The engine always uses the weights that the model has at
+        that moment."""
         return Engine(self.model, *self.forms, self.recipe.search, device=self.device, writes=False)
 
     def engine(self) -> Engine:

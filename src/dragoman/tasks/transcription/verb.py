@@ -155,13 +155,15 @@ def _in_parts(args: TranscribeArguments, run: Run) -> None:
 
 
 def _is_sound(path: Path) -> bool:
-    """True if a file is sound, not a list: names contain no NUL."""
+    """True if a file is a recording and not a list of recordings. A recording contains NUL bytes,
+    but the names in a list do not."""
     with path.open("rb") as file:
         return b"\0" in file.read(4096)
 
 
 def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: str) -> LineWork:
-    """Open the work of a worker process on names of recordings, relative to ``folder``."""
+    """Open a transcriber, and return the work of a worker process: it writes the text of each
+    recording whose name, relative to ``folder``, it is given."""
     transcriber = _open(replace(args, precision=precision or args.precision), run)
     done: dict[str, str] = {}
 

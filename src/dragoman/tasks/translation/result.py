@@ -61,8 +61,9 @@ class Translation:
         target: TextForm,
         text: str | None = None,
     ) -> Translation:
-        """Make a translation of the first hypothesis, with the others as its alternatives. ``text``
-        is the translation itself, if it was given instead of searched for."""
+        """Make a ``Translation`` from the first hypothesis, with the other hypotheses as its
+        alternatives. ``text`` is the translation itself, if it was given instead of searched
+        for."""
         best, *others = hypotheses
         prepared = target.vocabulary.decode(best.tokens)
         return cls(

@@ -282,9 +282,10 @@ class Translator(Predictor[Translation]):
         return PlainCheck(self.engine.source.language, self.run.lexicon)
 
     def warnings(self, translation: Translation) -> tuple[ProofWarning, ...]:
-        """Proofread a translation of this translator: find words that it left out, never read or
-        repeats. This takes a forward pass of the plain model for each word of the source; see
-        ``tasks/translation/proofreading/``."""
+        """Proofread a translation that this translator made. The warnings name words that the
+        translation leaves out, words that the run has never read, and words that the translation
+        repeats, among others. This takes a forward pass of the plain model for each word of the
+        source; see ``tasks/translation/proofreading/``."""
         return self.proofread([translation])[0]
 
     def proofread(self, translations: Sequence[Translation]) -> list[tuple[ProofWarning, ...]]:

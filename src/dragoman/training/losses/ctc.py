@@ -1,19 +1,20 @@
-"""Connectionist temporal classification (Graves et al., 2006), as a second loss of what reads
-recordings: each row of the encoder says which token is spoken there, or none.
+"""Connectionist temporal classification (Graves et al., 2006), as a second loss for models that
+read recordings: each row of the encoder predicts the token that is spoken there, or the blank.
 
     P(y | x) = Σ over all ways to spread y over the rows of Π_t P(token_t | x)
 
-A way writes each token of y in one row or several that follow each other, and the blank anywhere
-between two tokens; between two equal ones it must stand. So the encoder learns in which order
-things are said, which attention alone does not find out on little data. The loss is
+A way assigns each token of y to one row or to several consecutive rows. The blank may stand between
+any two tokens; between two equal tokens it is required. In this way, the encoder learns the order
+of the words, which attention alone does not learn from little data. The loss is
 
     (1 - λ) · cross-entropy of the decoder - λ · log P(y | x)
 
-(Watanabe et al., 2017, "Hybrid CTC/Attention Architecture"). A recording with fewer rows than its
-text needs has no way at all: it is left out of this loss, and never makes it infinite.
+(Watanabe et al., 2017, "Hybrid CTC/Attention Architecture"). If a recording has fewer rows than its
+text needs, there is no way at all. Such a recording is left out of this loss, which would be
+infinite otherwise.
 
-Shapes: B recordings, P rows of the encoder, T the most of one, D width, V outputs of the decoder,
-behind which the blank is output V.
+Shapes: B recordings, P rows of the encoder in all, T rows of the longest recording, D width, V
+outputs of the decoder. The blank is output V, after those of the decoder.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from dragoman.sources.shared.settings import SourceSettings
 from dragoman.training.losses.objectives import Objective, Sums
 
 _NAMED = 3
-"""Sources that are named, of those too short for their texts."""
+"""The number of sources that a message names, if more are too short for their texts."""
 
 
 class _Remembering:
@@ -55,10 +56,11 @@ class _Remembering:
 
 
 class JointCtc:
-    """An objective, plus CTC on the rows that the encoder makes."""
+    """The weighted sum of an objective and of CTC on the rows that the encoder makes."""
 
     def __init__(self, objective: Objective, weight: float) -> None:
-        """``objective`` must ask the model for ``encode`` and ``decode`` alone; ``weight``: λ."""
+        """``objective`` must call only ``encode`` and ``decode`` of the model. ``weight``: the
+        weight of CTC (λ)."""
         self._objective = objective
         self._weight = weight
 
@@ -70,13 +72,14 @@ class JointCtc:
 
 
 def targets_of(batch: Batch) -> list[Tensor]:
-    """The tokens of each text, without begin and end symbols."""
+    """Return the tokens of each text, without begin and end symbols."""
     parts = batch.target_in.values.split(list(batch.target_in.layout.lengths))
     return [part[1:] for part in parts]
 
 
 def ctc_loss(model: Network, memory: Memory, targets: list[Tensor]) -> Tensor:
-    """-log P of all texts that have room in the rows of their recording, summed, in nats."""
+    """Return the sum, in nats, of -log P over all texts whose recording has enough encoder rows
+    for them. The other texts are left out."""
     head = model.ctc
     assert head is not None, "the recipe has training.ctc_weight"
     logits: Tensor = head(memory.rows).float()  # (P, V + 1)
@@ -101,14 +104,15 @@ def ctc_loss(model: Network, memory: Memory, targets: list[Tensor]) -> Tensor:
 
 
 def rows_needed(target: npt.NDArray[Any]) -> int:
-    """A row for each token, and one for the blank between two equal ones."""
+    """Return the number of rows that a text needs: one for each token, and one for the blank
+    between two equal tokens."""
     return len(target) + int((target[1:] == target[:-1]).sum())
 
 
 def without_room(store: TokenStore, model: Network, read: SourceSettings) -> str | None:
     """Return a message that describes the sources with fewer rows than their text needs, or None
-    if there are no such sources. ``read``: the settings of the sources: their kind, and how many
-    rows are merged into one."""
+    if there are no such sources. ``read``: the settings of the sources, which tell their kind and
+    how many rows are merged into one."""
     source, target = store.lengths["source"], store.lengths["target"]
     different = {int(length): model.memory_length(int(length)) for length in np.unique(source)}
     rows = np.array([different[length] for length in source.tolist()])

@@ -6,13 +6,14 @@ loss
     - λ · Σ_t Σ_s A_ts log a_ts
 
 where a_t are the weights with which one head attends to the source, and A_t is 1 / n on the n
-source tokens that target token t is linked to (tokens without a link teach nothing).
+source tokens that target token t is linked to. Tokens without a link add nothing to the loss.
 
-They let the head see the whole target, by a second pass of the decoder without its mask. Here the
-head is that of the one pass there is, at the step that has *read* token t (Chen et al. 2020,
-"Accurate Word Alignment Induction from Neural Machine Translation"), and so knows it: nothing is
-computed twice, every kind of model can do it, and the alignment is there while a translation is
-written. docs/decisions/insight.md says more.
+Garg et al. let the head see the whole target, by a second pass of the decoder without its mask.
+Here there is no second pass: the head is taken from the ordinary pass, at the step that has already
+*read* token t and therefore knows it (Chen et al. 2020, "Accurate Word Alignment Induction from
+Neural Machine Translation"). Nothing is computed twice, every kind of model can learn in this way,
+and the alignment is available while a translation is being written. docs/decisions/insight.md says
+more.
 
 Shapes: B examples, T target rows (the begin symbol first), S source tokens (the end symbol last).
 """
@@ -32,24 +33,26 @@ from dragoman.nn.probes import Guide
 from dragoman.training.losses.objectives import Objective, Sums
 
 _MIN_WEIGHT = 1e-9
-"""Weights below it count as it: their logarithm stays finite."""
+"""Attention weights below this value are replaced by it, so that their logarithm stays finite."""
 
 
 @dataclass(eq=False)
 class GuidedAlignment:
-    """An objective, plus the loss of one attention head."""
+    """The sum of the loss of an objective and of the weighted alignment loss of one attention
+    head."""
 
     objective: Objective
     links: WordLinks
-    """Those of all examples of the store."""
+    """The word links of all examples of the store."""
     starts: tuple[Booleans, Booleans]
-    """Which tokens of source and target begin a word."""
+    """Two arrays of flags for tokens, one of the source and one of the target: true if the token
+    begins a word."""
     _: KW_ONLY
     attention: str
-    """The name of one of the model's, whose ``head`` is taught."""
+    """The name of the model's attention whose ``head`` is trained."""
     head: int
     weight: float
-    """λ."""
+    """The weight of the alignment loss (λ)."""
 
     def __call__(self, model: Any, batch: Batch) -> Sums:
         with Guide(self.attention, self.head) as guide:
@@ -60,8 +63,8 @@ class GuidedAlignment:
         return Sums(sums.loss + self.weight * loss, sums.nll, sums.tokens)
 
     def labels(self, batch: Batch) -> Tensor:
-        """Return (B, T, S): for each target position, the source positions that its attention
-        should cover. Each row sums to 1, or to 0 if its word has no link."""
+        """Return (B, T, S): for each target position, the attention weights that the head should
+        have over the source positions. Each row sums to 1, or to 0 if its word has no link."""
         source, target = batch.source, batch.target_in
         grid = np.zeros((len(batch), target.layout.longest, source.layout.longest), np.float32)
         parts = zip(

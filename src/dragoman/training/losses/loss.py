@@ -1,15 +1,16 @@
 """Cross-entropy with label smoothing (paper §5.4), without ever holding all logits.
 
-The logits of a batch, P x V, are its largest tensor by far. Here the decoder's hidden states are
-projected a piece at a time. The gradient of a piece is computed immediately after its loss, while
-its logits are still in cache, so neither the forward nor the backward pass keeps any logits.
+The logits of a batch, P x V, are by far the largest tensor of an update. Here the decoder's hidden
+states are projected piece by piece. The gradient of each piece is computed immediately after its
+loss, while its logits are still in the cache, so neither the forward nor the backward pass keeps
+any logits.
 
-With smoothing ε the target distribution is 1 - ε on the right token plus ε / V on every token::
+With smoothing ε, the target distribution is 1 - ε on the right token plus ε / V on every token::
 
     loss = -(1 - ε) log p[target] - ε / V · Σ_v log p[v]
 
-(torch's definition; the authors' own program spreads ε over the V - 1 wrong tokens.) Everything is
-summed over tokens, in nats; the trainer divides once per update.
+This is torch's definition; the authors' own program spreads ε over the V - 1 wrong tokens. The
+losses are summed over tokens, in nats; the trainer divides the sum once per update.
 
 Shapes: P packed rows, D width, V vocabulary.
 """
@@ -29,9 +30,10 @@ Project = Callable[[Tensor], Tensor]
 """Hidden states (P, D) -> logits (P, V)."""
 
 CrossEntropy = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Hidden (P, D), targets (P,) -> sums over P of the smoothed loss and of the plain one (nll).
+"""Hidden states (P, D) and targets (P,) -> two sums over P: of the smoothed loss, and of the loss
+without smoothing (nll).
 
-Only the first can be differentiated.
+Only the sum of the smoothed loss can be differentiated.
 """
 
 _LOGITS_AT_ONCE = {"cpu": 1 << 23, "cuda": 1 << 27}
@@ -61,8 +63,8 @@ class KernelCrossEntropy:
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the sums of the smoothed loss and of the plain one, by the plain formula, from logits
-    (P, V)."""
+    """Return the sum of the smoothed loss and the sum of the loss without smoothing (nll), computed
+    by the plain formula from logits (P, V)."""
     log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
     nll = -log_probabilities.gather(-1, targets[:, None]).sum()
     uniform = -log_probabilities.mean(dim=-1).sum()
@@ -72,8 +74,9 @@ def smoothed_cross_entropy(
 def mixed_cross_entropy(
     logits: Tensor, targets: Tensor, others: Tensor, shares: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return a mixture of two ``smoothed_cross_entropy``: that of the targets with the shares (P,)
-    as weights, and that of the other targets with the rest (Zhang et al., 2018)."""
+    """Return the weighted sum of two values of ``smoothed_cross_entropy``: that of the targets,
+    weighted with ``shares`` (P,), and that of the other targets, weighted with 1 - ``shares``
+    (Zhang et al., 2018)."""
     log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
     own, other = (-log_probabilities.gather(-1, one[:, None])[:, 0] for one in (targets, others))
     nll = (shares * own + (1 - shares) * other).sum()
@@ -82,8 +85,7 @@ def mixed_cross_entropy(
 
 
 class PiecewiseCrossEntropy:
-    """``smoothed_cross_entropy`` of ``project(hidden)``, computed for some of the rows at a
-    time."""
+    """Computes the ``smoothed_cross_entropy`` of ``project(hidden)`` for a few rows at a time."""
 
     def __init__(
         self,
@@ -92,7 +94,8 @@ class PiecewiseCrossEntropy:
         smoothing: float,
         logits_at_once: int | None = None,
     ) -> None:
-        """``parameters``: at least those that ``project`` uses; you can pass all of the model."""
+        """``parameters``: at least the parameters that ``project`` uses; you can pass all
+        parameters of the model."""
         self.project = project
         self.smoothing = smoothing
         self._logits_at_once = logits_at_once
@@ -115,7 +118,8 @@ class PiecewiseCrossEntropy:
         return loss, nll
 
     def _look_at(self, hidden: Tensor) -> tuple[Tensor, ...]:
-        """Find out, on one row, which parameters the projection uses and how wide it is."""
+        """Project one row to find out which parameters the projection uses, and how many logits it
+        makes for each row. Return these parameters."""
         with torch.enable_grad():
             logits = self.project(hidden[:1].detach().requires_grad_())
             gradients = torch.autograd.grad(logits.sum(), self._candidates, allow_unused=True)
@@ -126,7 +130,7 @@ class PiecewiseCrossEntropy:
 
 
 class _Pieces(torch.autograd.Function):
-    """Computes the loss and, in the same pass, its gradients; ``backward`` only returns them."""
+    """Computes the loss and, in the same pass, its gradients, which ``backward`` only returns."""
 
     @staticmethod
     def forward(
@@ -166,7 +170,8 @@ class _Pieces(torch.autograd.Function):
 
 
 class _Piece(torch.autograd.Function):
-    """Computes the loss of one piece, and keeps its gradient instead of what autograd would keep.
+    """Computes the loss of one piece, and keeps its gradient for ``backward``, instead of the
+    tensors that autograd would keep.
 
     d loss / d logits = softmax - ε / V - (1 - ε) [v = target]
     """

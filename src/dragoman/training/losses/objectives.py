@@ -1,9 +1,9 @@
 """Objectives of training: a model's outputs on a micro-batch -> the numbers to minimise and report.
 
-An objective is called with the model and a batch. Losses are summed and what they are summed over
-is counted; the division happens once per update, so that the result does not depend on how the
-update was cut into micro-batches, nor on how many processes shared them. Dropout depends on the
-examples (``nn/dropout.py``) for the same reason.
+An objective is called with the model and a batch. It returns the sum of the losses and the number
+of tokens. The trainer divides the sum by the number once per update, so that the result does not
+depend on how the update was cut into micro-batches, nor on how many processes shared them. Dropout
+depends on the examples (``nn/dropout.py``) for the same reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Sums(NamedTuple):
     """The sums of one micro-batch, over the tokens that the model has to predict."""
 
     loss: Tensor
-    """The loss to minimise, label smoothing included; the only one with a gradient."""
+    """The loss to minimise, label smoothing included. Only this sum has a gradient."""
     nll: Tensor
     """The loss to report: -log P of the right tokens, in nats."""
     tokens: int
@@ -53,11 +53,11 @@ class MicroBatch(Protocol):
         examples."""
 
     def summary(self) -> str:
-        """A phrase that says how large it is."""
+        """A phrase that says how large this micro-batch is."""
 
 
 class NextToken:
-    """Every token of the target, given those before it and the source (paper §5.4)."""
+    """Predict every token of the target from the source and the tokens before it (paper §5.4)."""
 
     def __init__(self, cross_entropy: CrossEntropy) -> None:
         self._cross_entropy = cross_entropy
@@ -87,12 +87,13 @@ class MaskedTokens:
 
 
 def next_token(model: Writing, smoothing: float) -> NextToken:
-    """The objective ``NextToken`` with the fastest cross-entropy for ``model``."""
+    """Return the objective ``NextToken`` with the fastest cross-entropy for ``model``."""
     return NextToken(cross_entropy_of(model, smoothing))
 
 
 def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
-    """The cross-entropy by a kernel if this machine has one, else in pieces."""
+    """Return a cross-entropy that a kernel computes if this machine has one for ``model``, else a
+    ``PiecewiseCrossEntropy``."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     if model.output_bias is not None:  # the kernel adds none
         return piecewise
@@ -100,8 +101,8 @@ def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
 
 
 class LabelObjective:
-    """The label of each text; what is counted are texts. Of a ``Classifier``, whose logits are
-    few: no kernel is needed."""
+    """Predict the label of each example with a ``Classifier``. The number of examples is counted in
+    place of tokens. No kernel is needed, because a classifier makes few logits."""
 
     def __init__(self, model: Network, smoothing: float) -> None:
         self._smoothing = smoothing
