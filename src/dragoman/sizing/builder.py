@@ -64,7 +64,7 @@ FOR_FEW = {
 }
 """The options that fit few kinds of files, and the reason for all other kinds to refuse each."""
 
-KEPT = 0.5
+KEPT = 2 / 3
 """The share of old pairs in a training run that keeps old text
 (docs/experiments/tuning-keeps.md)."""
 
