@@ -90,7 +90,13 @@ def other_levels(precision: str) -> list[str]:
     if precision != "bf16":
         return []
     levels = [loader.training_level(level, precision) for level in loader.offered()]
-    return [level for level in dict.fromkeys(levels) if level is not None][1:]
+    return [level for level in dict.fromkeys(levels) if level and _multiplies(level, precision)][1:]
+
+
+def _multiplies(level: str, precision: str) -> bool:
+    """True if an instruction set multiplies matrices in this precision. Others use torch."""
+    with loader.using(level):
+        return supported(64, 64, precision)
 
 
 def peer_python(arguments: argparse.Namespace) -> Path:
@@ -136,8 +142,11 @@ def programs(arguments: argparse.Namespace) -> list[Program]:
 
 def quickest_of_ours(programs: list[Program], folder: Path, turn: int) -> Program:
     """dragoman in the precision that trains fastest on this machine, as ``auto`` chooses it."""
+    ours = [program for program in programs if program.name == "dragoman"]
+    if len(ours) == 1:
+        return ours[0]
     rates: dict[Program, float] = {}
-    for program in (p for p in programs if p.name == "dragoman"):
+    for program in ours:
         system = program.start(folder)
         try:
             system.train(turn)  # warms up
