@@ -151,7 +151,8 @@ $(BIN)/python:
 
 # torch first: it is nearly all of what is downloaded, which pip then shows, and nothing else is
 # looked for in an index of its own, which may lack the versions of constraints.txt. The kernels
-# before pip, which shows nothing of what it builds; an installation without them works. $(1): what is installed; $(2): options of compile.py.
+# before pip, which shows nothing of what it builds; an installation without them works. $(1): what
+# is installed; $(2): options of compile.py.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 define INSTALL
   { $(if $(TORCH_INDEX),false,$(BIN)/python -c \

@@ -21,9 +21,9 @@ LARGEST = {
     "Python files in src": 590,
     "code lines in src": 67_225,
     "code lines beside src": 1_015,
-    "code lines in benchmarks": 5_831,
+    "code lines in benchmarks": 5_837,
     "lines of the page in web/src": 18_597,
-    "lines of C++ in src": 7_280,
+    "lines of C++ in src": 7_279,
     "lines of data, style and scripts in src": 2_867,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in

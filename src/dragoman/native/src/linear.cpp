@@ -175,7 +175,7 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
                            int64_t dx_row, int64_t rows, int64_t outputs, int64_t inputs,
                            const T *hidden, int64_t hidden_row, float rate) {
   const Vec scale = all(Dropout(rate).scale);
-  const auto fetch_out = fetch_panel(dx, dx_row), fetch_hidden = fetch_panel(hidden, hidden_row);
+  const auto fetch_hidden = fetch_panel(hidden, hidden_row);
   const auto through = [=](const T *h, int64_t left, Vec v) {
     return left > 0 ? where(greater(load(h, left), zero()), v * scale, zero()) : v;
   };
@@ -192,7 +192,6 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
         store_row(dx + i * dx_row + column, width, sums);
       },
       [=](int64_t i, int64_t count, int64_t column) {
-        fetch_out(i, count, column);
         if (hidden != nullptr) fetch_hidden(i, count, column);
       });
 }

@@ -160,7 +160,7 @@ struct Ahead {
 
 #if defined(__AVX512BF16__)
 
-constexpr int64_t MOST_STEPS = 256;  // steps of a panel, 64 KB: more leave Intel's first levels
+constexpr int64_t MOST_STEPS = 512;  // steps of a panel that the caches hold beside A's rows
 
 template <bool BF16>
 struct Multiply;
