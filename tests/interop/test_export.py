@@ -203,10 +203,9 @@ def test_a_shortlist_is_a_map_of_ctranslate2() -> None:
 REFUSED = {
     "pre-norm": ("huggingface", "model.norm=pre", 'model.norm = "pre"'),
     "no norm": ("ctranslate2", "model.norm=none", 'model.norm = "none"'),
-    "positions": ("huggingface", "model.positions.kind=marian", 'positions.kind = "marian"'),
+    "positions": ("huggingface", "model.positions.kind=index", 'positions.kind = "index"'),
     "index": ("ctranslate2", "model.positions.kind=index", 'positions.kind = "index"'),
-    "epsilon": ("huggingface", "model.norm_epsilon=1e-6", "norm_epsilon = 1e-06"),
-    "start": ("huggingface", "model.zero_start=true", "zero_start = true"),
+    "epsilon": ("huggingface", "model.norm_epsilon=1e-3", "norm_epsilon = 0.001"),
     "residual": ("huggingface", "model.residual=false", "residual = false"),
     "unknown": ("ctranslate2", "model.attend_unknown=false", "attend_unknown = false"),
     "scale": ("ctranslate2", "model.attention.scaled=false", "attention.scaled = false"),

@@ -13,6 +13,7 @@ from foreign_models import random_marian
 from transformers import MarianConfig, MarianMTModel
 
 from dragoman.base.errors import RunError
+from dragoman.interop.export import export_run
 from dragoman.interop.folder import import_model
 from dragoman.nn.layout import Sequences
 from dragoman.tasks.catalogue import Run
@@ -115,6 +116,34 @@ def test_logits_are_the_same(tmp_path: Path) -> None:
     assert torch.allclose(mine[:, kept], expected[:, order[kept]], atol=1e-4)
     assert mine[:, 1].max() < -1e8
     assert run.source.tokens(["ab'"]) == [[3, 4, 11]]
+
+
+@pytest.mark.parametrize("wrong", ["", "positions", "start"])
+def test_what_came_from_marian_goes_to_hugging_face(tmp_path: Path, wrong: str) -> None:
+    """Positions and the empty start are exact there; the epsilon of the norms is not."""
+    import_model(folder_of(tmp_path / "toy-en-de", arrays(theirs())), tmp_path / "run", None)
+    run = Run.open(tmp_path / "run")
+    folder = export_run(run, "huggingface", tmp_path / "there", None)
+    assert "epsilon 1e-05 here; the run uses 1e-06" in (folder / "README.md").read_text()
+    model = MarianMTModel.from_pretrained(folder)
+    for module in model.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.eps = 1e-6
+    if wrong == "positions":
+        table = model.model.encoder.embed_positions
+        table.weight.data = table.create_weight()
+    if wrong == "start":
+        model.get_decoder().embed_tokens.weight.data[1] = 0.1
+    read, written = torch.tensor([5, 3, 9, 12, 2]), torch.tensor([1, 4, 8, 8, 11])
+    ours = run.model()
+    mine = ours.project(ours.decode(Sequences.of([written]), ours.encode(Sequences.of([read]))))
+    expected = model(input_ids=read[None], decoder_input_ids=written[None]).logits[0]
+    kept = [number for number in range(13) if number != 1]
+    assert torch.allclose(mine[:, kept], expected[:, kept], atol=1e-5) == (not wrong)
+    import_model(folder, tmp_path / "again", None)
+    again = Run.open(tmp_path / "again")
+    assert again.recipe.model.positions.kind == "marian"
+    assert torch.equal(again.model().source_embedding.weight, ours.source_embedding.weight)
 
 
 REFUSED = {

@@ -8,7 +8,8 @@
 
 Its positions are sines in the first half of a row and cosines in the second, with the paper's
 frequencies. Ours alternate. So every row of width d_model has its columns in our order here, which
-changes no number.
+changes no number. transformers computes these positions, unless the weights have a table of others:
+then they are Marian's, and the columns stay as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
@@ -34,6 +36,7 @@ from dragoman.interop.model import (
 )
 from dragoman.interop.pickled import open_pickled
 from dragoman.interop.vocabulary import BEGIN, END, UNKNOWN, from_sentencepiece, read_table
+from dragoman.nn.positions import marian, sinusoidal
 
 PROGRAM = "Hugging Face"
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
@@ -42,8 +45,12 @@ PAD = "<pad>"
 SHARED = "model.shared.weight"
 OWN = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 """The names of embeddings that both sides share, and of those that each has for itself."""
+POSITIONS = tuple(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))
+"""The names of the tables of positions, which the weights of few models have."""
 _MOST_SPARE = 128
 """The most rows that a model has beyond its vocabulary, to make its size a round number."""
+_ROUNDED = 0.01
+"""How far a position of BF16 may be from the exact one, and more."""
 EPSILON = 1e-5
 """That of torch's layer norm, which MarianMTModel uses."""
 
@@ -101,6 +108,7 @@ def take_apart(folder: Path, file: Weights) -> Imported:
         "output_bias": True,
         "norm_epsilon": EPSILON,
         "scale_embeddings": config.truth("scale_embedding", False),
+        "positions": {"kind": _positions(file, config.count("d_model"))},
     }
     source, target = vocabularies
     weights = weights_of(
@@ -121,7 +129,8 @@ def weights_of(
     ``embeddings``: their names; ``rows``: their heights; ``places``: in which of these rows each of
     our tokens stands, as ``Vocabulary.rows``. Source before target.
     """
-    d, order = model["model_dim"], columns(model["model_dim"])
+    d = model["model_dim"]
+    order = columns(d) if model["positions"]["kind"] == "sinusoidal" else np.arange(d)
     source, target = (of_rows(one, order) for one in places)
     weights = {
         "source_embedding.weight": Taken(embeddings[0], (rows[0], d), source),
@@ -132,6 +141,23 @@ def weights_of(
     if model["tie"] == "none":
         weights["output.weight"] = Taken("lm_head.weight", (rows[1], d), target)
     return weights
+
+
+def _positions(file: Weights, width: int) -> str:
+    """Return the kind of positions that a model adds. Errors: ``RunError`` if it learned them."""
+    name = POSITIONS[0]
+    if name not in file.shapes:
+        return "sinusoidal"
+    table = file.read(name)
+    if table.ndim == 2 and table.shape[1] == width:
+        places = torch.arange(len(table))
+        for kind, given, rows in (
+            ("sinusoidal", table[:, columns(width)], sinusoidal(places, width)),
+            ("marian", table, marian(places, width)),
+        ):
+            if np.allclose(given, rows.numpy(), rtol=0, atol=_ROUNDED):
+                return kind
+    raise RunError(f"{name} has positions that are not MarianMTModel's and not Marian's")
 
 
 def columns(width: int) -> Any:

@@ -17,9 +17,18 @@ import torch
 from dragoman.base.atomic import write_text
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.interop.archives import Array
-from dragoman.interop.huggingface import EPSILON, OWN, PAD, PROGRAM, SHARED, weights_of
+from dragoman.interop.huggingface import (
+    EPSILON,
+    OWN,
+    PAD,
+    POSITIONS,
+    PROGRAM,
+    SHARED,
+    weights_of,
+)
 from dragoman.interop.model import put_back
 from dragoman.models.settings import BEGIN, TransformerSettings
+from dragoman.nn.positions import marian
 from dragoman.tasks.catalogue import Run
 from dragoman.training.weights import save_weights
 
@@ -28,6 +37,7 @@ __all__ = ["LIBRARY", "PROGRAM", "reasons", "use", "write", "write_model"]
 LIBRARY = "transformers"
 _LONGEST = 512
 """The most tokens of a source and of an output there. Positions are computed, not learned."""
+_POSITIONS = ("sinusoidal", "marian")
 _OF_WU = 0.75
 """α of length^α beside that of ((5 + length) / 6)^α: docs/results.md has how they compare."""
 
@@ -45,12 +55,10 @@ def reasons(run: Run) -> Iterator[str]:
     assert isinstance(model, TransformerSettings)
     if model.norm != "post":
         yield f'model.norm = "{model.norm}": its norms are behind the residual sums (post)'
-    if model.positions.kind != "sinusoidal":
+    if model.positions.kind not in _POSITIONS:
         yield f'model.positions.kind = "{model.positions.kind}": its positions are sinusoidal'
-    if model.norm_epsilon != EPSILON:
+    if model.norm_epsilon > EPSILON:
         yield f"model.norm_epsilon = {model.norm_epsilon}: its norms have {EPSILON}"
-    if model.zero_start:
-        yield "model.zero_start = true: its start symbol has an embedding"
     for side, tokens in zip(("source", "target"), tokens_of(run), strict=True):
         if PAD in tokens:
             yield f"the {side} vocabulary has a token {PAD}, which is its start symbol"
@@ -66,8 +74,10 @@ def tokens_of(run: Run) -> list[list[str]]:
 
 def use(run: Run, folder: Path) -> str:
     """The lines of Python that translate with the exported model."""
+    epsilon = run.recipe.model.norm_epsilon
+    note = f"# Layer norms use the epsilon {EPSILON} here; the run uses {epsilon}.\n"
     return f"""\
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+{note if epsilon != EPSILON else ""}from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{folder.name}")
 model = AutoModelForSeq2SeqLM.from_pretrained("{folder.name}")
@@ -136,6 +146,11 @@ def write_model(
     )
     bias = np.zeros(target, np.float32)
     tensors = put_back(table, {"output_bias": bias, **weights})
+    if settings.zero_start:
+        tensors[SHARED if shared else OWN[1]][BEGIN] = 0
+    if settings.positions.kind == "marian":
+        rows = marian(torch.arange(2 * _LONGEST), settings.model_dim).float().numpy()
+        tensors |= {name: rows.copy() for name in POSITIONS}
     save_weights(
         folder / "model.safetensors",
         {name: torch.from_numpy(value) for name, value in tensors.items()},
