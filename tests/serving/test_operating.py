@@ -536,7 +536,9 @@ def test_the_proxies_recipes_agree_with_the_server() -> None:
     # themselves the answer is JSON too.
     (of_nginx,) = re.findall(r"client_max_body_size (\d+)m;", nginx)
     (of_caddy,) = re.findall(r"max_size (\d+)MB", caddy)
-    assert min(int(of_nginx), int(of_caddy)) * 1_000_000 > settings.limits.body_bytes
+    held = settings.limits
+    largest = max(held.body_bytes, held.file_bytes, held.upload_bytes, held.recording_bytes)
+    assert min(int(of_nginx), int(of_caddy)) * 1_000_000 > largest
     assert "error_page 413" in nginx and "handle_errors" in caddy
     assert all("application/json" in text and '"error"' in text for text in (nginx, caddy))
     stops = int(unit.split("TimeoutStopSec=")[1].split("\n")[0])

@@ -79,11 +79,11 @@ def evaluate(args: EvaluateArguments) -> None:
     Without files, the run is evaluated on the test set of its recipe, and the result is saved in
     the run's scores.json, which reports and folders of seeds use. With --beam, --set, --mbr,
     --precision, --shortlist or --ensemble, the result is printed but not saved. For translation,
-    give the source file first, then the references; a single file with both sides (.tsv, .jsonl) is
-    read as for training. Each metric handles several references by its own definition, and the
-    signature states their number. If the run follows the older protocol (lower-cased,
-    Moses-tokenised text), BLEU by that protocol is printed too, with an explanation of the
-    difference.
+    give the source file first, then the references; a single file with both sides (.tsv, .jsonl,
+    .tmx and others) is read as for training. Each metric handles several references by its own
+    definition, and the signature states their number. If the run was trained on lower-cased,
+    Moses-tokenised text, as in older papers, BLEU on such text is printed too, with an explanation
+    of the difference.
     """
     from dragoman.base.atomic import check_is_file, write_text
     from dragoman.tasks import catalogue

@@ -43,7 +43,8 @@ class ClassifyArguments(LinesArguments):
 
 
 def classify(args: ClassifyArguments) -> None:
-    """Classify each line: print its label, a tab and the probability of the label.
+    """Classify each line: print its label, a tab and the probability of the label. For recordings
+    and pictures, the file name comes first.
 
     Each input line, even an empty one, gives one output line. The model always chooses one of the
     labels that it was trained on, even if none of them fits. A low probability is a sign that none
