@@ -29,9 +29,12 @@ from dragoman.training.weights import save_weights
 
 SMALL = {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}
 BASE = {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6}
-SIZES: dict[str, tuple[dict[str, int], int, int]] = {
+MARIAN = {"activation": "swish", "positions": {"kind": "marian"}, "zero_start": True}
+"""What OPUS-MT's models have beside the base size."""
+SIZES: dict[str, tuple[dict[str, Any], int, int]] = {
     "d256": (SMALL, 8000, 14),
     "d512": (BASE, 32000, 30),
+    "opus": (BASE | MARIAN, 58000, 30),
 }
 """Model, vocabulary, tokens that each sentence gets."""
 
