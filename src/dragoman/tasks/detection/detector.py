@@ -32,7 +32,7 @@ THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Detection:
-    """One box. ``str(detection)`` gives its label."""
+    """A box that was found in a picture. ``str(detection)`` gives its label."""
 
     label: str
     score: float
@@ -139,7 +139,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
 
 
 def described(one: Detection) -> str:
-    """A box as text: three 0.98 at 10,5 to 30,24."""
+    """Return a box as text, with its label, score and corners: "three 0.98 at 10,5 to 30,24"."""
     box = one.box
     return (
         f"{one.label} {one.score:.2f} at {box.left:.0f},{box.top:.0f} to "
