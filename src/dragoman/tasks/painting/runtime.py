@@ -20,7 +20,8 @@ from dragoman.tasks.shared.progress_made import (
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
 
 BEGUN = 0.02
-"""The share of exact pictures below which hardly any picture fits its caption."""
+"""The share of exact pictures below which a message says that hardly any picture fits its
+caption."""
 
 
 class PaintingRuntime(Runtime):
