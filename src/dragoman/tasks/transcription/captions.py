@@ -47,7 +47,8 @@ class Segment:
 def captions(
     segments: Iterable[Segment], layout: CaptionFormat, language: str | None = None
 ) -> str:
-    """Format a whole file. Segments without words are omitted. ``language`` is a code for JSON."""
+    """Return the content of a file in the format ``layout``. Segments without words are left out.
+    ``language``: the code of the language, which only JSON contains."""
     said = [segment for segment in segments if segment.text.strip()]
     match layout:
         case "text":
@@ -98,7 +99,7 @@ def _line(text: str) -> str:
 
 
 def _cue(text: str) -> str:
-    """Make the text of a cue, which must not contain an arrow."""
+    """Return the text of a caption, without arrows, which it must not contain."""
     return _line(text).replace("-->", "->")
 
 
@@ -112,7 +113,8 @@ def _times(segment: Segment, mark: str, *, hours: bool = False) -> str:
 
 
 def _clock(seconds: float, mark: str, *, hours: bool) -> str:
-    """Format a time; ``mark`` precedes thousandths, ``hours`` writes hours even if 0."""
+    """Format a time. ``mark`` comes before the thousandths; with ``hours``, hours are written even
+    if they are 0."""
     total, thousandths = divmod(_thousandths(seconds), 1_000)
     minutes, rest = divmod(total, 60)
     hour, minute = divmod(minutes, 60)

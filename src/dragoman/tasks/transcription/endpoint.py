@@ -115,7 +115,7 @@ class _Hearing:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
-        """Transcribe the whole recording, then answer."""
+        """Transcribe the whole recording, and return the answer."""
         async with aclosing(self._hear()) as heard:
             found = [one async for one in heard]
         segments = [one.segment for one in found]
@@ -141,7 +141,7 @@ class _Hearing:
         return Usage(seconds=round(self.seconds, 3))
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """Yield an event for each segment."""
+        """Transcribe the recording, and yield an event for each segment and one at the end."""
         segments: list[Segment] = []
         async with aclosing(self._hear()) as heard:
             async for one in heard:
