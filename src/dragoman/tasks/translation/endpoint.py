@@ -216,8 +216,9 @@ def translation_message(
     found: Sequence[Sequence[Hypothesis]],
     proofs: Sequence[Proof] | None = None,
 ) -> Iterator[bytes]:
-    """Write a text and its translation as JSON, part by part. ``head`` is the translation without
-    text and sentences; ``proofs`` are those of each sentence's best hypothesis."""
+    """Yield a text and its translation as JSON, part by part. ``head``: the message without text
+    and sentences; ``found``: the hypotheses of each sentence; ``proofs``: those of each sentence's
+    best hypothesis."""
     texts = []
     for hypotheses in found:
         texts.append(texts_of(target, hypotheses))
@@ -234,9 +235,11 @@ def translation_message(
 
 
 _LOOKED_AT = 0.15
-"""A target word comes from a source word with at least this share of its attention,"""
+"""A target word comes from a source word only if the source word has at least this share of its
+attention. ``_AS_MUCH`` must be reached too."""
 _AS_MUCH = 0.5
-"""and at least this share of the highest attention to any word."""
+"""A target word comes from a source word only if the attention to it is at least this share of the
+highest attention to any word."""
 
 
 def _hypothesis_message(
@@ -255,8 +258,8 @@ def _hypothesis_message(
 
 
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
-    """List for each word of a translation the source words that it comes from, in source order. The
-    list is empty for a word that attends to none in particular."""
+    """Return, for each word of a translation, the source words that it comes from, in source order.
+    The list is empty for a word that attends to no word in particular."""
     found = []
     for word in words:
         looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)
