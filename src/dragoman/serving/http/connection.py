@@ -137,7 +137,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > NAMES:
         raise Refusal(
             "too_many_names",
-            f"An object of the body has {len(pairs):,} names; no request has more than {NAMES}.",
+            f"An object in the JSON body has {len(pairs):,} keys; at most {NAMES} are allowed.",
             names=len(pairs),
             most=NAMES,
         )
