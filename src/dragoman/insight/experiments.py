@@ -44,12 +44,12 @@ class Importance:
     whole: float
     """The loss with all heads: -log P, in nats per target token."""
     without: dict[str, NDArray[np.float64]]
-    """For each kind of attention ("encoder", "decoder", "cross"), the losses (L, H) with a single
-    head of a layer switched off."""
+    """For each kind of attention ("encoder", "decoder", "cross"), the losses (layers, heads) with
+    this single head switched off."""
 
     def grown(self, kind: str) -> NDArray[np.float64]:
-        """Return (L, H): by how much the loss grows without each head of the attention ``kind``, in
-        nats per token."""
+        """Return (layers, heads): by how much the loss grows without each head of the attention
+        ``kind``, in nats per token."""
         return self.without[kind] - self.whole
 
     def ranked(self) -> list[tuple[str, int, int, float]]:

@@ -45,11 +45,14 @@ class PronounHeads:
     decider: PronounHead
     """The encoder head that looks from "it" at the adjective that decides."""
     cross_mass: float
-    """The mean weight that ``cross`` gives "it" from the German pronoun."""
+    """The weight that ``cross`` gives to "it" when it looks from the German pronoun, averaged over
+    the sentences."""
     noun_mass: float
-    """The mean weight that ``noun`` gives the noun from "it"."""
+    """The weight that ``noun`` gives to the noun when it looks from "it", averaged over the
+    sentences."""
     decider_mass: float
-    """The mean weight that ``decider`` gives the adjective from "it"."""
+    """The weight that ``decider`` gives to the adjective when it looks from "it", averaged over the
+    sentences."""
     uniform: float
     """The weight of one word if all words had the same weight."""
 
@@ -93,8 +96,8 @@ def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> 
 
 
 def _best(weights: list[Weights]) -> tuple[PronounHead, float]:
-    """Return the head with the largest weight, and that weight. ``weights``: one array (L, H) for
-    each sentence, of which the mean is taken."""
+    """Return the head with the largest mean weight, and this mean. ``weights``: for each sentence,
+    the weights (layers, heads)."""
     mean = np.mean(weights, axis=0)
     layer, head = np.unravel_index(mean.argmax(), mean.shape)
     return PronounHead(int(layer), int(head)), float(mean[layer, head])

@@ -177,9 +177,10 @@ def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
 
 
 def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
-    """Cut the queries, keys and values of all heads into H' = ``heads`` heads: (H, T, d) -> (H', T,
-    d H / H'). Compute the weights and the joined output again. ``width``: the width of the
-    model."""
+    """Cut the queries, keys and values of all H heads, (H, T, d), into H' = ``heads`` heads, (H',
+    T, d H / H'), and compute the weights and the joined output again. ``width``: the width of the
+    model. Errors: ``DragomanError`` for a number of heads that does not divide the widths of the
+    matrices."""
     own, _, key_width = opened.queries.shape
     value_width = opened.values.shape[-1]
     if any(size % heads for size in (own * key_width, own * value_width, width)):

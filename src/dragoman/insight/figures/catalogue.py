@@ -156,7 +156,7 @@ class Entry:
     """The way in which the default sentence is chosen; None if the reader cannot give a
     sentence."""
     trains: bool = field(default=False, kw_only=True)
-    """True if a small model is trained for a run without learned positions."""
+    """True if the figure trains a small model for a run without learned positions."""
     of_demo: bool = field(default=False, kw_only=True)
     """True if the run must have learned the embedded corpus."""
 

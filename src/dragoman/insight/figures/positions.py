@@ -164,8 +164,8 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def identity_figure(*, dimension: int = WIDTH) -> Drawn:
-    """Draw measured values of PE(i) · PE(i + Δ) for several i, next to Σ cos(ω_k Δ), to which the
-    identity says that they are equal."""
+    """Draw measured values of PE(i) · PE(i + Δ) for several i, next to Σ cos(ω_k Δ), which they
+    equal according to the identity."""
     table = _array(sinusoidal(torch.arange(PLACES), dimension))
     frequencies = 10000.0 ** (-np.arange(0, dimension, 2) / dimension)
     starts, farthest = (0, 10, 30, 60), 61
