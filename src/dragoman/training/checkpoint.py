@@ -47,7 +47,7 @@ _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
-"""The SHA-256 of each file name. A name cannot lead to another folder."""
+"""The SHA-256 of each file, by its name. Names have a form that cannot lead to another folder."""
 
 
 @dataclass

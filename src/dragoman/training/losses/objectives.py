@@ -55,7 +55,7 @@ class MicroBatch(Protocol):
         examples."""
 
     def summary(self) -> str:
-        """A phrase that says how large this micro-batch is."""
+        """Return a phrase that says how large this micro-batch is."""
 
 
 class NextToken:
