@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCENES_PICTURE = "scenes.svg"
 _DRAWN = (2, 4)
-"""Rows and columns of scenes in the drawing."""
+"""The numbers of rows and columns of scenes in the drawing."""
 _LISTED = 3
 """The number of scenes whose boxes are listed."""
 _ENLARGED = 6

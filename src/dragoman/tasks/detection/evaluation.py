@@ -97,7 +97,7 @@ def kept(found: DetectedPicture) -> Scene:
 
 @dataclass(frozen=True)
 class DetectionReport(SearchReport):
-    """The result of a run on some pictures."""
+    """The boxes that a run found in some pictures, and their scores."""
 
     found: AveragePrecision
     pictures: Sequence[DetectedPicture]

@@ -42,7 +42,7 @@ class FoundSet(NamedTuple):
     """The output of one layer of the decoder for each query."""
 
     logits: Tensor
-    """(B, Q, K + 1) logits of the labels; "nothing" is the last one."""
+    """(B, Q, K + 1): the logits of the labels; "nothing" is the last label."""
     places: Tensor
     """(B, Q, 4): horizontal and vertical centre, width and height, as shares of the picture from 0
     to 1."""
@@ -53,9 +53,9 @@ class ReadOut(NamedTuple):
     symbol. A table of all symbols would take two megabytes per picture with COCO's labels."""
 
     labels: Tensor
-    """(B, Q, K + 1) log-probabilities of the labels; "nothing" is the last one."""
+    """(B, Q, K + 1): the log-probabilities of the labels; "nothing" is the last label."""
     edges: Tensor
-    """(B, Q, 4) top, left, bottom and right, from 0 to ``bins``."""
+    """(B, Q, 4): top, left, bottom and right, from 0 to ``bins``."""
 
 
 class SetPredictor(Writing):
@@ -209,7 +209,7 @@ class SetState(DecodeState):
         self._lengths = F.pad(self._lengths, (0, len(numbers)))
 
     def after(self, tokens: int) -> Tensor:
-        """(N, V): log P of the next symbol, after each row has read this number of further
-        ``tokens``."""
+        """Return (N, V): log P of the next symbol of each row, after the row has read ``tokens``
+        more symbols."""
         self._lengths = self._lengths + tokens
         return self._model.spelled(self._read, self._sources, self._lengths - 1)

@@ -56,7 +56,7 @@ class AveragePrecision:
     """The sizes of boxes in the reference: s, m, l."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores by category as plain values, for JSON."""
+        """Return the scores by category as plain values, for JSON."""
         rows = {
             label: {"ap50": ap50, "ap": ap, "boxes": boxes}
             for label, (ap50, ap, boxes) in self.by_label.items()
@@ -130,9 +130,9 @@ def _of_label(
 def _match(
     own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
 ) -> tuple[Booleans, Booleans]:
-    """Two arrays (T, G): which of G found boxes match a reference box at each of T thresholds, and
-    which are not counted at all: their reference box does not count, or they match none and their
-    area is outside ``area``."""
+    """Return two arrays (T, G): which of the G boxes ``guesses`` match one of the reference boxes
+    ``own`` at each of T thresholds, and which are not counted at all: their reference box does not
+    count (``counts``), or they match none and their area is outside ``area``."""
     order = np.argsort(~counts, kind="mergesort")  # boxes that count come first
     own, counts = [own[place] for place in order], counts[order]
     overlaps = _overlaps(guesses, own)
@@ -157,8 +157,8 @@ def _match(
 
 
 def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
-    """(G, R) the intersection of each guess with each reference box, as a share of their union; if
-    the reference box is a crowd, as a share of the guess."""
+    """Return (G, R): the intersection of each guess with each reference box (``own``), as a share
+    of their union; if the reference box is a crowd, as a share of the guess."""
     one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
     other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
     ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])

@@ -75,7 +75,7 @@ def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -
 
 @dataclass(frozen=True)
 class PaintingReport(SearchReport):
-    """The result of a run on some captions."""
+    """The pictures that a run painted from some captions, and their scores."""
 
     scores: dict[str, float]
     """The scores of the pictures by name."""
@@ -172,7 +172,7 @@ def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes])
 
 
 def _plain(caption: str) -> str:
-    """A caption in lower case, with single spaces."""
+    """Return a caption in lower case, with single spaces."""
     return " ".join(caption.lower().split())
 
 

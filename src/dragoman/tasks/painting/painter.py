@@ -59,7 +59,7 @@ class PaintedPicture:
     pixels: Bytes = field(repr=False, compare=False)
     """The pixels (H, W, C), with one channel or three."""
     ids: tuple[int, ...]
-    """The symbols that the model wrote."""
+    """The symbols that the model wrote: codes as numbers of the vocabulary."""
     codes: tuple[int, ...]
     """The codes of these symbols, from 0."""
     score: float
@@ -73,8 +73,8 @@ class PaintedPicture:
         return " ".join(map(str, self.codes))
 
     def png(self, scale: int = 1) -> bytes:
-        """The picture as a PNG file, each pixel ``scale`` x ``scale``. Errors: ``DataError`` for a
-        scale that is not from 1 to 64."""
+        """Return the picture as a PNG file in which each pixel is a square of ``scale`` x ``scale``
+        pixels. Errors: ``DataError`` for a scale that is not from 1 to 64."""
         return png_of(enlarged(self.pixels, scale))
 
     def save(self, path: str | Path, scale: int = 1) -> None:
@@ -96,7 +96,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         return CodesForm.of(self.engine.target)
 
     def paint(self, caption: str, **options: Any) -> list[PaintedPicture]:
-        """The pictures of one caption; the options are those of ``each``."""
+        """Return the pictures of one caption. The options are those of ``each``."""
         return self(caption, **options)
 
     def each(
@@ -108,8 +108,8 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         sampling: SamplingSettings | None = None,
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
-        """The most probable picture of each caption, or the ``count`` most probable ones; with
-        ``sampling``, ``count`` pictures drawn at random. A ``judge`` sorts them, best first.
+        """Yield the most probable picture of each caption, or the ``count`` most probable ones;
+        with ``sampling``, ``count`` pictures drawn at random. A ``judge`` sorts them, best first.
         Errors: ``DataError`` for a caption that cannot be read, ``RecipeError`` for a beam that the
         search refuses."""
         settings = painting_settings(self.engine.search_settings, count, beam, sampling)
@@ -158,7 +158,8 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> PaintedPicture:
-        """The picture of a caption, for figures. Errors: ``DataError`` for a prefix."""
+        """Return the picture of the caption ``text``, for figures. Errors: ``DataError`` for a
+        prefix."""
         if prefix:
             raise DataError("pictures cannot have a prefix. Leave it out")
         return self(text)[0]
@@ -214,8 +215,8 @@ class Anew:
 def by_judge(
     painted: Sequence[Sequence[PaintedPicture]], judge: Judge
 ) -> list[list[PaintedPicture]]:
-    """Sort the pictures of each caption by their score from a judge, best first. Errors:
-    ``DataError`` for a caption that the judge cannot read."""
+    """Sort the pictures of each caption by their score from a judge, best first. ``painted``: the
+    pictures of each caption. Errors: ``DataError`` for a caption that the judge cannot read."""
     every = [one for pictures in painted for one in pictures]
     liked = iter(
         judge.log_probabilities([one.pixels for one in every], [one.caption for one in every])

@@ -45,7 +45,7 @@ class PaintingRuntime(Runtime):
         return Parts(Pairs, next_token, PaintingValidation, PaintingEvaluation(), Painter)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """The scores of a guess that gives each caption the true picture of the next one."""
+        """Return the scores of a guess that gives each caption the true picture of the next one."""
         from dragoman.tasks.painting.evaluation import code_scores
 
         if len(pairs) < MIN_ANSWERS:

@@ -28,7 +28,8 @@ class SpokenWord:
     end: float
     """The end of the word, in seconds."""
     confidence: float | None = None
-    """The confidence of the model, from 0 to 1."""
+    """The probability of the word given the words before it, from 0 to 1; None if it is not
+    known."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _record(said: Sequence[Segment], language: str | None) -> dict[str, Any]:
 
 
 def word_record(word: SpokenWord) -> dict[str, Any]:
-    """The fields of a word in JSON, as the clients of OpenAI read them."""
+    """Return the fields of a word in JSON, as the clients of OpenAI read them."""
     told = {"word": word.text, "start": round(word.begin, 3), "end": round(word.end, 3)}
     return told if word.confidence is None else told | {"probability": round(word.confidence, 4)}
 

@@ -85,7 +85,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
-    """Choose the named run, or else one that writes the language. Raises Refusal 400 or 404."""
+    """Return the named run, or else one that writes the language. Raises Refusal 400 or 404."""
     named = None if request.model == ANY else request.model
     runs = service.catalogue.every(ServedTranscriber, named)
     writing = [one for one in runs if request.language and one.writes(request.language)]

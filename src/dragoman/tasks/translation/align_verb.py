@@ -156,8 +156,8 @@ WINDOW = 500
 
 
 def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
-    """Read pairs from two files, from one that holds both sides, or from standard input. The first
-    pair is read at once, so that mistakes are reported early."""
+    """Yield pairs of source and target from two files, from one file that holds both sides, or from
+    standard input. The first pair is read at once, so that mistakes are reported early."""
     from itertools import chain, islice
 
     from dragoman.data.files.corpora import read_lines, read_pairs

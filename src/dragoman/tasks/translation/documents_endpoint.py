@@ -103,7 +103,8 @@ class KeptDocument:
 
 
 class KeptDocuments:
-    """The translated documents that wait for their download. It belongs to the event loop."""
+    """The translated documents that wait for their download. The object may be used only in the
+    event loop."""
 
     def __init__(self, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_bytes = most_bytes

@@ -190,7 +190,7 @@ async def _proof(
 
 
 def _sentence(piece: Piece) -> Sentence:
-    """Describe a sentence, without its hypotheses."""
+    """Return a sentence as a message of the API, without its hypotheses."""
     return Sentence(source=piece.text, behind=piece.behind, hypotheses=[])
 
 
@@ -201,7 +201,8 @@ def _n_best(
     texts: Sequence[str],
     proof: Proof | None = None,
 ) -> Iterator[outputs.Hypothesis]:
-    """Describe the hypotheses of a sentence, and what is doubtful about the best."""
+    """Yield the hypotheses of a sentence as messages of the API, that of the best with what
+    ``proof`` says. ``texts``: the texts of the hypotheses."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
         is_best = rank == 0
         yield _hypothesis_message(
@@ -245,8 +246,9 @@ highest attention to any word."""
 def _hypothesis_message(
     target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
 ) -> outputs.Hypothesis:
-    """Describe a hypothesis with the given ``text``. ``proof`` adds warnings and word sources;
-    without it, a given ``source`` is checked for lost placeholders and addresses."""
+    """Return a hypothesis with the given ``text`` as a message of the API. ``proof`` adds warnings
+    and word sources; without it, a given ``source`` is checked for lost placeholders and
+    addresses."""
     told = hypothesis_message(target, hypothesis, text)
     if proof is None:
         told.warnings = list(map(_warning, lost_warnings(source, text))) or None

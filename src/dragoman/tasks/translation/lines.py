@@ -115,7 +115,8 @@ class FilePlan:
 
 
 def plan_of(engine: Engine, run: Run, *, cut_off: bool) -> LinePlan | FilePlan:
-    """Choose the plan for the input of a run. ``cut_off``: see ``LinePlan``."""
+    """Return the plan for the input of a run: ``FilePlan`` for recordings and pictures,
+    ``LinePlan`` for text. ``cut_off``: see ``LinePlan``."""
     return FilePlan(engine, run) if run.task.reads_files else LinePlan(engine, run, cut_off=cut_off)
 
 

@@ -48,9 +48,9 @@ class Reranker:
         self._scorer = Scorer(run, *windows_in(run.recipe.evaluation, run.recipe.plan.context))
 
     def log_probabilities(self, texts: Sequence[str]) -> list[float]:
-        """Compute log P of each text in nats, including its end. A byte that the vocabulary does
-        not know costs 8 bits, as in ``dragoman evaluate``: one unknown token may stand for any
-        text, so its probability would favour translations that the model cannot read."""
+        """Return log P of each text in nats, including its end. A byte that the vocabulary does not
+        know costs 8 bits, as in ``dragoman evaluate``: one unknown token may stand for any text, so
+        its probability would favour translations that the model cannot read."""
         form = self._scorer.engine.written
         unknown = [
             Length.of(form.vocabulary, text, tokens).unknown

@@ -54,8 +54,9 @@ class Suspect:
 
     place: Span
     least: tuple[float, float] | None
-    """The least gain, in nats and as a share of -log P, of a translation that has left them out.
-    None for a group of adjacent words, which is judged together with the groups around it."""
+    """Limits of the gain, in nats and as a share of -log P; the greater limit counts. The words
+    count as left out if the translation becomes more probable by this much without them. None for a
+    group of adjacent words, which is judged together with the groups around it."""
 
     def left_out(self, with_them: float, without: float) -> bool:
         """Decide if the words are left out, by log P of the translation ``with_them`` in the source
@@ -77,10 +78,10 @@ class Omissions:
 
 
 def suspects_of(source: ReadSource, alignment: Alignment, lexicon: Lexicon | None) -> list[Suspect]:
-    """List the suspects of a source: words, groups of adjacent words, and stretches without
+    """Return the suspects of a source: words, groups of adjacent words, and stretches without
     attention.
 
-    ``alignment``: (T, W) the attention of each token of the translation to each word; all zeros if
+    ``alignment`` (T, W): the attention of each token of the translation to each word; all zeros if
     it is not known.
     """
     stretches: list[list[Span]] = [[]]

@@ -114,8 +114,8 @@ _SHOWN = 60
 
 
 def lost(source: str, text: str) -> list[Span]:
-    """Find placeholders and addresses of a source that are missing from its translation, or occur
-    there less often."""
+    """Return the places of placeholders and addresses of ``source`` that its translation ``text``
+    lacks, or has less often."""
     if not _BEGINS.search(source):
         return []
     found = []
@@ -132,13 +132,14 @@ def lost(source: str, text: str) -> list[Span]:
 
 
 def lost_warnings(source: str, text: str) -> list[ProofWarning]:
-    """Warn of everything that ``lost`` finds in one sentence."""
+    """Return a warning about each place that ``lost`` finds in one sentence."""
     return [ProofWarning.at("lost", "source", source, place) for place in lost(source, text)]
 
 
 @dataclass(frozen=True)
 class PlainDoubt:
-    """A warning about all translations of a call together. ``str`` describes it in English."""
+    """A warning about all texts that were translated by one call. ``str`` describes it in
+    English."""
 
     code: Literal["lost", "language"]
     count: int

@@ -22,7 +22,7 @@ from dragoman.tasks.translation.proofreading.plain import ProofWarning
 
 @dataclass(frozen=True)
 class ReadSource:
-    """A text of S tokens and W words."""
+    """The source of a translation as S tokens and W words."""
 
     text: str
     tokens: list[int]
@@ -116,8 +116,8 @@ def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
 def another_language(
     source: ReadSource, unknown: Sequence[Span], lexicon: Lexicon | None, language: str
 ) -> ProofWarning | None:
-    """Warn if a source is not in ``language``, the source language of the run; ``unknown`` are the
-    words that the run has never read."""
+    """Return a warning if a source is not in ``language``, the source language of the run, else
+    None. ``unknown``: the words that the run has never read."""
     spoken = [place for place in source.words if not source.at(place)[0].isdigit()]
     if not spoken:
         return None
