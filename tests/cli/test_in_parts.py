@@ -222,4 +222,4 @@ def test_another_run_is_refused(
     assert dragoman("translate", runs("translate"), *arguments).code == 0
     other = untrained_run(tmp_path, *SMALL, "model.dropout=0.2")
     said = dragoman("translate", other, *arguments)
-    assert said.code == 1 and "would compute something else" in said.err
+    assert said.code == 1 and "whose results would be different" in said.err

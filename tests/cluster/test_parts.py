@@ -286,7 +286,7 @@ def test_an_input_that_changes_under_way_is_told(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"run": "b2"}, "would compute something else"),
+        ({"run": "b2"}, "whose results would be different"),
         ({"verb": "classify"}, "has the output of translate, not of classify"),
         ({"lines": 5}, "parts of 4 lines"),
         ({"beam": 7}, "beam None, not 7"),

@@ -160,8 +160,8 @@ def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> Non
         raise RunError(f"{where} has the output of {made.verb}, not of {asked.verb}. {another}")
     if sorted(made.runs.values()) != sorted(asked.runs.values()):
         raise RunError(
-            f"{where} was begun with {', '.join(made.runs)}; now {', '.join(asked.runs)} would "
-            f"compute something else. {another}"
+            f"{where} was begun with {', '.join(made.runs)}, but this command uses "
+            f"{', '.join(asked.runs)}, whose results would be different. {another}"
         )
     for name in sorted({*made.options, *asked.options}):
         before, now = made.options.get(name), asked.options.get(name)

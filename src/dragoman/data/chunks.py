@@ -125,7 +125,7 @@ class ChunkSums:
         try:
             data = np.memmap(path, np.uint8, mode="r")
         except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read ({error}). Delete the folder") from error
+            raise DataError(f"{path} cannot be read ({error}). Delete {path.parent}") from error
         head = data[:40].tobytes()
         version, found, chunks, long, longest = (
             np.frombuffer(head, np.int64).tolist() if len(head) == 40 else [_FORMAT, 0, 0, 0, 0]
@@ -134,7 +134,7 @@ class ChunkSums:
         expected = sum(map(number_of_chunks, corpora))
         is_whole = len(data) == end + 4 * long * (1 + sides)
         if (version, found, chunks) != (_FORMAT, sides, expected) or not is_whole:
-            raise DataError(f"{path} is damaged. Delete the folder; it will be created again")
+            raise DataError(f"{path} is damaged. Delete {path.parent}; it will be created again")
         tokens = np.asarray(data[40:end]).view(np.int64).reshape(chunks, sides)
         return cls(tokens, np.asarray(data[end:]).view(np.int32).reshape(-1, 1 + sides), longest)
 

@@ -1,1 +1,1 @@
-"""This package runs experiments on a trained run and shows its inside as records and figures."""
+"""Experiments on a trained run, and records and figures that show its inside."""

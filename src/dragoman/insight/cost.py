@@ -1,15 +1,15 @@
-"""The costs of a layer: operations, sequential steps, path length (paper §4, table 1).
+"""The cost of a layer: operations, sequential steps and path length (paper §4, table 1).
 
-An operation is one multiplication or one addition; a matrix product of (a, b) by (b, c) is 2abc of
-them. n is the length of the sequence, d its width, k the kernel of a convolution. The 4·10⁹,
-16·10⁹ and 6·10⁹ operations that are often quoted for n = d = 1000 and k = 3 are
+An operation is one multiplication or one addition; the product of matrices (a, b) and (b, c) has
+2abc of them. n is the length of the sequence, d its width, k the kernel of a convolution. The
+4·10⁹, 16·10⁹ and 6·10⁹ operations that are often quoted for n = d = 1000 and k = 3 are
 
 - self-attention 4n²d: Q Kᵀ and weights · V, **without** the four projections W^Q, W^K, W^V, W^O;
 - recurrence 16nd²: an LSTM's four gates, each with a matrix for the state **and** one for the
-  input, although the latter is a projection that could be computed for all places at once;
+  input, although the latter is a projection that could be computed for all positions at once;
 - convolution 2knd², which is nothing but projections.
 
-``core`` omits projections of the input that can be omitted, ``whole`` counts them all.
+``core`` leaves out the projections of the input that can be left out; ``whole`` counts all of them.
 """
 
 from __future__ import annotations
@@ -27,50 +27,54 @@ from torch.nn import functional as F
 
 @dataclass(frozen=True)
 class Cost:
-    """One kind of layer at one length and width."""
+    """The cost of one kind of layer at one length and width."""
 
     kind: str
     core: int
-    """The number of operations that mix positions."""
+    """The number of operations without those projections of the input that can be left out."""
     whole: int
-    """The operations with the projections of the input."""
+    """The number of operations with all projections of the input."""
     sequential: int
-    """The number of steps that must wait for each other."""
+    """The number of steps that must be computed one after another."""
     path: int
-    """The most steps of a signal between the two ends of the sequence (in one layer, or in as
-    many as it needs); 0 if it never arrives."""
+    """The largest number of steps that a signal takes from one end of the sequence to the other,
+    within one layer or through as many layers as it needs; 0 if it never arrives."""
 
 
 def attention_cost(n: int, d: int) -> Cost:
-    """Return the cost of attention of every place to every place: 4n²d, and 8nd² for the four
-    projections."""
+    """Return the cost of self-attention over ``n`` positions of width ``d``: 4n²d operations, and
+    8nd² for the four projections."""
     core = 2 * (2 * n * n * d)
     return Cost("self-attention", core, core + 4 * (2 * n * d * d), 1, 1)
 
 
 def recurrence_cost(n: int, d: int) -> Cost:
-    """Return the cost of an LSTM with four gates: 8nd² for the state and 8nd² for the input."""
+    """Return the cost of an LSTM with four gates over ``n`` positions of width ``d``: 8nd²
+    operations for the state and 8nd² for the input."""
     of_state = 4 * (2 * n * d * d)
     return Cost("recurrence (LSTM)", of_state, 2 * of_state, n, n)
 
 
 def convolution_cost(n: int, d: int, k: int) -> Cost:
-    """Return the cost of a kernel of k places, 2knd²; its path is ⌈log_k n⌉ dilated layers."""
+    """Return the cost of a convolution over ``n`` positions of width ``d`` with a kernel of ``k``
+    positions: 2knd² operations. Its path is ⌈log_k n⌉ dilated layers."""
     core = 2 * k * n * d * d
     return Cost(f"convolution (k = {k})", core, core, 1, _layers(n, k))
 
 
 def gated_convolution_cost(n: int, d: int, k: int) -> Cost:
-    """Return the cost of a convolution with a gated linear unit (Gehring et al., 2017, §3.2): a
-    second product of the same size makes the gates, so 4knd². Its kernels are contiguous, and
-    each layer reaches (k - 1) / 2 places to either side."""
+    """Return the cost of a convolution with a gated linear unit (Gehring et al., 2017, §3.2) over
+    ``n`` positions of width ``d``. A second product of the same size computes the gates, so it has
+    4knd² operations. Its kernels are contiguous, and each layer reaches (k - 1) / 2 positions to
+    either side."""
     core = 2 * (2 * k * n * d * d)
     path = max(1, math.ceil(2 * (n - 1) / (k - 1))) if k > 1 else 0
     return Cost(f"gated convolution (k = {k})", core, core, 1, path)
 
 
 def restricted_cost(n: int, d: int, r: int) -> Cost:
-    """Return the cost of attention to r places around each: 4rnd (table 1, last row)."""
+    """Return the cost of attention that sees only ``r`` positions around each of ``n`` positions of
+    width ``d``: 4rnd operations (table 1, last row), and 8nd² for the projections."""
     near = min(r, n)
     core = 2 * (2 * near * n * d)
     path = max(1, math.ceil(n / near))
@@ -78,7 +82,8 @@ def restricted_cost(n: int, d: int, r: int) -> Cost:
 
 
 def _layers(n: int, k: int) -> int:
-    """Return the least number of dilated layers whose reach k^layers covers n places."""
+    """Return the smallest number of dilated layers, each with a kernel of ``k`` positions, that
+    together reach ``n`` positions: k^layers ≥ n."""
     layers, reach = 0, 1
     while reach < n:
         layers, reach = layers + 1, reach * k
@@ -86,7 +91,7 @@ def _layers(n: int, k: int) -> int:
 
 
 KERNEL = 3
-"""The kernel of the convolution that is timed."""
+"""The number of positions in the kernel of the convolution that is timed."""
 
 
 # These layers are spelled out for timing, so that the operations that are counted are those that
@@ -106,8 +111,9 @@ def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
 
 
 def _lstm(x: Tensor, of_state: Tensor, of_input: Tensor | None = None) -> Tensor:
-    """Turn (n, d) with a matrix (d, 4d) into the last state (1, d). ``of_input``: (d, 4d)
-    projects the input; without it, the input is taken to be projected already."""
+    """Run an LSTM over ``x`` (n, d), and return its last state (1, d). ``of_state`` and
+    ``of_input`` (d, 4d) project the state and the input. Without ``of_input``, four copies of ``x``
+    stand for the projected input, which costs no product."""
     projected = x.repeat(1, 4) if of_input is None else x @ of_input  # (n, 4d)
     state = cell = projected.new_zeros(1, of_state.shape[0])
     for row in projected.split(1):
@@ -129,11 +135,13 @@ LAYERS: dict[str, tuple[Callable[..., Tensor], Callable[[int], Sequence[tuple[in
     "recurrence whole": (_lstm, lambda d: ((d, 4 * d), (d, 4 * d))),
     "convolution": (_convolution, lambda d: ((d, d, KERNEL),)),
 }
-"""The timed layers, each with the shapes of its weights at a width."""
+"""The layers that can be timed: for each, the function, and another function from the width to the
+shapes of the weights."""
 
 
 def operations(kind: str, n: int, d: int) -> int:
-    """Return the number of operations of one of ``LAYERS``."""
+    """Return the number of operations of the layer ``kind`` of ``LAYERS`` over ``n`` positions of
+    width ``d``."""
     name, _, which = kind.partition(" ")
     made = {"self-attention": attention_cost(n, d), "recurrence": recurrence_cost(n, d)}
     cost = made.get(name) or convolution_cost(n, d, KERNEL)
@@ -141,25 +149,28 @@ def operations(kind: str, n: int, d: int) -> int:
 
 
 def layer(kind: str, n: int, d: int) -> Callable[[], Tensor]:
-    """Return one of ``LAYERS`` with random weights, ready to run over n places of width d."""
+    """Return the layer ``kind`` of ``LAYERS`` with random weights, as a function that runs it over
+    ``n`` positions of width ``d``."""
     function, shapes = LAYERS[kind]
     x, *weights = (torch.randn(*shape) / math.sqrt(shape[-1]) for shape in ((n, d), *shapes(d)))
     return lambda: function(x, *weights)
 
 
 WITHIN = (("self-attention core", "self-attention whole"), ("recurrence core", "recurrence whole"))
-"""Pairs of ``LAYERS`` of which the second does all that the first does, and more."""
+"""Pairs (part, whole) of ``LAYERS``: the whole computes all that the part computes, and more."""
 ROUNDS = 5
-"""The most times that impossible times are measured."""
+"""The largest number of times that layers are timed if a part seems to take longer than the whole.
+"""
 
 
 def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str, float | None]:
-    """Return the seconds of one forward pass on this machine, by kind: the least of several
-    turns.
+    """Return, for each of ``kinds``, the seconds of a forward pass over ``n`` positions of width
+    ``d`` on this machine: the least of ``repeats`` passes.
 
-    Other load only adds time, so the least is nearest to the truth; the kinds take turns, so that a
-    busy moment does not affect only one. If a part of a layer (``WITHIN``) seems to take longer
-    than the whole layer, both are measured again. If it still does, both results are None.
+    Other load only adds time, so the least time is nearest to the truth. The kinds take turns, so
+    that a busy moment does not affect only one of them. If a part of a layer (``WITHIN``) seems to
+    take longer than the whole layer, both are measured again. If it still does, both results are
+    None.
     """
     with torch.inference_mode():
         runs = {kind: layer(kind, n, d) for kind in kinds}

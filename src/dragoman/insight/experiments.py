@@ -1,16 +1,16 @@
-"""Experiments on a trained run: how much each head matters, the effect of the residual stream
-and the layer norms, and the dependence of the encoder on positions.
+"""Experiments on a trained run: how much each head matters, how each sub-layer changes the residual
+stream, and how much the encoder depends on positions.
 
-Heads are switched off one after the other, as Michel, Levy and Neubig do in *Are Sixteen Heads
-Really Better than One?* (2019): most heads can go, a few cannot.
+Heads are switched off one at a time, as Michel, Levy and Neubig do in *Are Sixteen Heads Really
+Better than One?* (2019): most heads can go, a few cannot.
 
-Norms: the paper's post-norm (§3.1, §5.4) turns x into LayerNorm(x + Sublayer(x)), pre-norm into
-x + Sublayer(LayerNorm(x)). A model without residual connections does not add x. Sizes are
-measured per row (token) and averaged over all rows of some sentences.
+Norms: the paper's post-norm (§3.1, §5.4) turns x into LayerNorm(x + Sublayer(x)), pre-norm into x +
+Sublayer(LayerNorm(x)). A model without residual connections does not add x. Sizes are measured per
+row (token) and averaged over all rows of some sentences.
 
-Positions: self-attention is a sum over a set. For the same words in another order and without
-positions, each word gets the same row, whatever its place (§3.5). The experiment switches the
-encoder's positions off and on.
+Positions: self-attention is a sum over a set. Without positions, each word of a sentence gets the
+same row, whatever the order of the words (§3.5). The experiment switches the encoder's positions
+off and on.
 """
 
 from __future__ import annotations
@@ -44,15 +44,17 @@ class Importance:
     whole: float
     """The loss with all heads: -log P, in nats per target token."""
     without: dict[str, NDArray[np.float64]]
-    """"encoder", "decoder", "cross" -> (L, H) losses with that one head off."""
+    """For each kind of attention ("encoder", "decoder", "cross"), the losses (layers, heads) with
+    this single head switched off."""
 
     def grown(self, kind: str) -> NDArray[np.float64]:
-        """Return (L, H): the growth of the loss without each head, in nats per token."""
+        """Return (layers, heads): by how much the loss grows without each head of the attention
+        ``kind``, in nats per token."""
         return self.without[kind] - self.whole
 
     def ranked(self) -> list[tuple[str, int, int, float]]:
-        """Return (attention, layer, head, growth of the loss), the largest growth first. Layers and
-        heads count from 0."""
+        """Return all heads as (kind of attention, layer, head, growth of the loss without this
+        head), the largest growth first. Layers and heads count from 0."""
         every = [
             (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
             for kind, losses in self.without.items()
@@ -62,7 +64,8 @@ class Importance:
 
 
 def head_importance(predictor: Predictor[object], pairs: Sequence[tuple[str, str]]) -> Importance:
-    """Score ``pairs`` of source and reference once with all heads, then without each of them."""
+    """Compute the loss of ``pairs`` (source, reference) with all heads, and without each head in
+    turn."""
     whole, tokens = _loss(predictor, pairs, Intervention())
     session = InspectionSession(predictor.engine, predictor)
     losses = session.without_each_head(lambda under: _loss(predictor, pairs, under)[0])
@@ -73,7 +76,8 @@ def head_importance(predictor: Predictor[object], pairs: Sequence[tuple[str, str
 def _loss(
     predictor: Predictor[object], pairs: Sequence[tuple[str, str]], under: Intervention
 ) -> tuple[float, int]:
-    """Return -log P per token over all pairs, and the number of tokens."""
+    """Return the loss of ``pairs`` under an intervention, -log P in nats per target token, and the
+    number of target tokens."""
     begin_part()
     with under.probe():
         written = predictor.engine.target.tokens([output for _, output in pairs])
@@ -84,21 +88,23 @@ def _loss(
 
 @dataclass(frozen=True)
 class SublayerStatistics:
-    """The statistics of one sub-layer. Sizes are root mean squares over a row's dimensions,
-    averaged over rows."""
+    """The statistics of one sub-layer. The size of a row is the root mean square of its numbers;
+    sizes are averaged over rows."""
 
     sublayer: Sublayer
     """The sub-layer that the statistics describe."""
     stream: float
     """The size of x, the input of the residual connection."""
     added: float
-    """The size of Sublayer(·), which is added to x."""
+    """The size of the sub-layer's output Sublayer(·), which is added to x."""
     agreement: float
-    """The cosine between both: at 0 the sub-layer adds something new, at 1 it repeats x."""
+    """The cosine between x and Sublayer(·): at 0 the sub-layer adds something new, at 1 it repeats
+    x."""
     summed: float
     """The size of x + Sublayer(·)."""
     after: float
-    """The size of the output: after the norm (post), or the sum itself (pre)."""
+    """The size of what goes on to the next sub-layer: the output of the norm (post-norm) or the sum
+    itself (pre-norm)."""
     gain: float | None
     """The mean of the norm's gain (γ); None without a norm."""
     bias: float | None
@@ -108,8 +114,8 @@ class SublayerStatistics:
 def layer_statistics(
     predictor: Predictor[object], pairs: Sequence[tuple[str, str]]
 ) -> list[SublayerStatistics]:
-    """Read ``pairs`` with teacher forcing, and measure around every sub-layer, in the order of
-    computing."""
+    """Read ``pairs`` (source, target) with teacher forcing, and return statistics of the input and
+    output of every sub-layer, in the order in which the sub-layers are computed."""
     run = predictor.run
     model = transformer_of(predictor.plain)
     sources = [predictor.source_ids(source) for source, _ in pairs]
@@ -147,11 +153,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OrderReading:
-    """The encoder's reading of both sentences, with or without positions."""
+    """The encoder's differences and the run's translations of both sentences, with or without
+    positions."""
 
     differences: Array
-    """(S,): for each token of the first sentence, the distance of its row from that of the same
-    token in the second, |a - b| / |a|."""
+    """(S,): for each token of the first sentence |a - b| / |a|, where a is the encoder's row of the
+    token and b that of the same token in the second sentence."""
     translations: tuple[str, str]
 
 
@@ -162,15 +169,16 @@ class OrderExperiment:
     tokens: Sequence[str]
     """The tokens of the first sentence."""
     other_places: Sequence[int]
-    """The place of each token in the second sentence."""
+    """The place, from 0, that each token of the first sentence has in the second sentence."""
     with_positions: OrderReading
     without_positions: OrderReading
 
 
 def order_experiment(predictor: Predictor[object], first: str, second: str) -> OrderExperiment:
-    """Read two sentences of the same tokens.
+    """Encode and translate two sentences that have the same tokens in different orders, with and
+    without positions.
 
-    Errors: ``DragomanError`` if the tokens differ.
+    Errors: ``DragomanError`` if the sentences do not have the same tokens.
     """
     run = predictor.run
     ids = [predictor.source_ids(first), predictor.source_ids(second)]
@@ -191,8 +199,7 @@ def order_experiment(predictor: Predictor[object], first: str, second: str) -> O
 
 
 def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
-    """Return, for each token of the first sentence, its place in the second; equal tokens stay
-    in order."""
+    """Return, for each token of ``first``, its place in ``second``. Equal tokens stay in order."""
     free: dict[int, list[int]] = {}
     for place, token in enumerate(second):
         free.setdefault(token, []).append(place)

@@ -1,10 +1,10 @@
-"""This module computes the queries, keys, values, scores, weights and output of all heads of an
-attention.
+"""The queries, keys, values, scores, weights and output of all heads of one attention layer.
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                             (paper, equation 1)
 
-Paper to code: Q ``queries``, K ``keys``, V ``values``, d_k ``key_width``. T tokens look, S are
-looked at; D model width, K key width. ``engine/attention.py`` opens a single weight.
+Paper to code: Q ``queries``, K ``keys``, V ``values``. Shapes: H heads; T tokens look, S tokens are
+looked at; D is the width of the model, d_k that of a head's queries and keys, d_v that of its
+values. ``engine/attention.py`` shows the parts of a single weight.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OpenedAttention:
-    """All heads of one attention of one translation. Shapes: H heads, d_k, d_v widths."""
+    """Everything that one attention layer computed for one translation, for all of its H heads."""
 
     source: str
     """The sentence that the model read."""
     attention: AttentionLayer
     """The attention layer with all its heads."""
     looking: Sequence[str]
-    """The T tokens that look, of the queries."""
+    """The T tokens that look, one for each row of ``queries``."""
     looked_at: Sequence[str]
-    """The S tokens that are looked at, of the keys."""
+    """The S tokens that are looked at, one for each row of ``keys``."""
     inputs: Array
-    """The (T, D) rows that queries are made from."""
+    """(T, D): the rows that the queries are made from."""
     queries: Array
     """The queries, of shape (H, T, d_k)."""
     keys: Array
@@ -49,15 +49,17 @@ class OpenedAttention:
     values: Array
     """The values, of shape (H, S, d_v)."""
     weights: Array
-    """The weights (H, T, S), as the model computed them."""
+    """The weights (H, T, S) after the softmax, as the model computed them."""
     joined: Array
-    """The joined heads (T, H x d_v), Concat(head_1, ..., head_h), before W^O."""
+    """(T, H x d_v): the outputs of the heads side by side, Concat(head_1, ..., head_h), before W^O.
+    """
     scale: float
-    """The factor of the scores: 1 / √d_k, or 1 for a model without it."""
+    """The factor by which scores are multiplied: 1 / √d_k, or 1 for a model that does not scale
+    them."""
 
     @property
     def scores(self) -> Array:
-        """The scores (H, T, S), Q Kᵀ before the division."""
+        """The scores (H, T, S): Q Kᵀ, before they are multiplied by ``scale``."""
         product: Array = self.queries @ self.keys.transpose(0, 2, 1)
         return product
 
@@ -65,9 +67,11 @@ class OpenedAttention:
 def open_attention(
     predictor: Predictor[object], part: Part, layer: int, source: str, target_ids: Sequence[int]
 ) -> OpenedAttention:
-    """Run one translation and keep the input and output of one attention; layers are from 0.
+    """Run the model on ``source`` and a translation of it, and return what one attention layer
+    computed.
 
-    Errors: ``DragomanError`` for an attention that the model does not have.
+    ``part``: encoder, decoder or cross; ``layer`` counts from 0; ``target_ids``: the tokens of the
+    translation. Errors: ``DragomanError`` for an attention that the model does not have.
     """
     run = predictor.run
     model = transformer_of(predictor.plain)
@@ -117,8 +121,9 @@ def by_hand(
     values: Sequence[Sequence[float]],
     scale: float,
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """Return weights (T, S) and outputs (T, d_v) of the four steps in plain loops, one number at
-    a time."""
+    """Return the weights (T, S) and outputs (T, d_v) of one head, computed in plain loops, one
+    number at a time. ``queries`` (T, d_k), ``keys`` (S, d_k), ``values`` (S, d_v); scores are
+    multiplied by ``scale``."""
     weights, outputs = [], []
     for query in queries:
         scores = [sum(q * k for q, k in zip(query, key, strict=True)) for key in keys]  # step 1
@@ -133,7 +138,8 @@ def by_hand(
 
 
 def shown(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Return pieces as labels; punctuation needs no sign that it continues a word."""
+    """Return a label for each piece of text. A piece of punctuation gets no mark that it continues
+    a word."""
     return tuple(
         one if any(c.isalnum() for c in one) else one.removeprefix("-") for one in labels(pieces)
     )

@@ -1,7 +1,7 @@
-"""This module examines one output from all sides, for ``dragoman look``.
+"""Everything that ``dragoman look`` shows of one output.
 
-It shows the attention of every layer and head, the effect of hidden words and heads that are
-off, the importance of heads, and the alignment of words.
+It shows the attention of every layer and head, what changes if words are hidden or heads are
+switched off, the importance of heads, and the alignment of words.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class LookOptions:
     target: str | None = None
     """A translation to examine instead of the run's own."""
     kind: str | None = None
-    """The kind: encoder, decoder or cross; None: cross, or a kind that the model has."""
+    """The kind of attention: encoder, decoder or cross; None: the first of cross, decoder and
+    encoder that the model has."""
     layer: int | None = None
     """The layer, from 1; None: the last."""
     head: int | None = None
@@ -63,7 +64,7 @@ class LookOptions:
     importance: bool = False
     gold: Path | None = None
     gold_base: int | None = None
-    """The number of the first word in the gold file; None: 0."""
+    """The number of the first word in the file ``gold``, 0 or 1; None: 0."""
     pieces: bool = False
 
 
@@ -72,18 +73,19 @@ class LookResult:
     """The result of ``dragoman look``, before it is printed."""
 
     name: str
-    """The name of the inspected run."""
+    """The name of the run."""
     source: str
-    """The input; "" for a model without one."""
+    """The input of the model; "" for a model that reads nothing."""
     output: Output
     record: AttentionRecord
-    """The attention by words, or by pieces if the options say so."""
+    """The attention weights between words, or between pieces with ``LookOptions.pieces``. If the
+    options change the model, these are the weights under the change."""
     heatmap: Heatmap
-    """The weights of the attention that was selected."""
+    """The weights of the selected layer and head."""
     kind: AttentionKind
     what_if: WhatIf | None
     summary: str
-    """The effect of the change, in words."""
+    """The change in words, such as "What if hidden: …"; "" without a change."""
     importance: Importance | None
     alignment: AlignmentScores | None
     lines: tuple[str, ...]
@@ -91,7 +93,8 @@ class LookResult:
 
     @property
     def doubt(self) -> str:
-        """The decrease of the first output's log-probability under the change, as text."""
+        """The log-probability of the first output, without and under the change, as a line of text.
+        It is "" if nothing but a prefix changes."""
         if self.what_if is None or not self.what_if.change.reaches_in:
             return ""  # a prefix changes the output, not the probabilities
         return (
@@ -100,7 +103,8 @@ class LookResult:
         )
 
     def written(self, kind: str) -> str:
-        """Return the page (``.html``), the one picture (``.svg``), or every weight (``.csv``)."""
+        """Return the text of a file. ``kind``: ``.html`` for the whole page, ``.svg`` for the
+        picture of the selected layer and head, ``.csv`` for every weight."""
         if kind == ".svg":
             return heatmap_svg(self.heatmap)
         if kind == ".csv":
@@ -131,7 +135,8 @@ class LookResult:
 
 
 def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
-    """Examine a sentence with a run. Errors: ``DragomanError`` for options that do not fit."""
+    """Examine ``options.sentence`` with a run. Errors: ``DragomanError`` for options that do not
+    fit."""
     if options.kind not in (*KINDS, None):
         raise DragomanError(f"--kind {options.kind}: use one of {', '.join(KINDS)}")
     if not options.sentence.strip():
@@ -198,7 +203,8 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
 
 
 def _own_lines(output: Output, own: Output) -> list[str]:
-    """Return a note if the plain network alone would write another output than the one shown."""
+    """Return a note if ``own``, the output of the plain network alone, is not the ``output`` that
+    is shown."""
     if output.ids == own.ids:
         return []
     return [
@@ -210,7 +216,8 @@ def _own_lines(output: Output, own: Output) -> list[str]:
 
 
 def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str]:
-    """Return a note if tokens of the text are unknown."""
+    """Return a note if some of the tokens ``ids`` of the text are unknown to the run's
+    vocabulary."""
     given = predictor.run.source_text if predictor.reads else predictor.run.target_text
     unknown = list(ids).count(given.unknown)
     if not unknown:
@@ -226,8 +233,11 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
 def _align(
     path: Path, base: int | None, pieces: AttentionRecord
 ) -> tuple[AlignmentScores, list[str]]:
-    """Return the alignment scores of each head for the sentence pair whose links are in a file, and
-    lines of text that report these scores. Errors: ``DataError`` for a file of more than one line.
+    """Compare the attention of one sentence pair with its links in the file ``path``. Return the
+    alignment scores of each head, and lines of text that report them.
+
+    ``base``: the number of the first word in the file; ``pieces``: the attention between pieces.
+    Errors: ``DataError`` for a file of more than one line.
     """
     gold = read_gold(path, first=base)
     if len(gold) != 1:
@@ -246,8 +256,8 @@ def _align(
 
 
 def _refuse_without_meaning(run: Run, predictor: Predictor[object], options: LookOptions) -> None:
-    """Raise ``DragomanError`` for options that do not apply to a run, unless it reads one text
-    and writes another."""
+    """Raise ``DragomanError`` for options that do not apply to this kind of run. A run that reads
+    one text and writes another accepts all options."""
     if not predictor.reads:
         names = ["target", "hide", "prefix", "gold"]
         why = (
@@ -275,7 +285,8 @@ def _refuse_without_meaning(run: Run, predictor: Predictor[object], options: Loo
 
 
 def _likeliest(record: AttentionRecord) -> AttentionKind:
-    """Return the attention that people want to see first, of those that exist."""
+    """Return the kind of attention that is shown by default: the first of cross, decoder and
+    encoder that ``record`` has."""
     has = record.kinds
     first: tuple[AttentionKind, ...] = ("cross", "decoder", "encoder")
     return next((kind for kind in first if kind in has), "cross")
@@ -288,7 +299,8 @@ def _choose(
     names: Sequence[str],
     change: Change,
 ) -> Heatmap:
-    """Return the selected heatmap. ``names``: the attentions of the layers."""
+    """Return the heatmap of the layer and head that ``options`` select. ``names``: the name of each
+    layer's attention. Errors: ``DragomanError`` for an attention that the model does not have."""
     weights = record.weights(kind)
     if not len(weights):
         has = ", ".join(record.kinds) or "none"

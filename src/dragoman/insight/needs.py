@@ -1,4 +1,5 @@
-"""The needs of figures and experiments, and the messages for models that do not meet them."""
+"""The requirements of figures and experiments, and the messages for models that do not meet
+them."""
 
 from __future__ import annotations
 
@@ -13,22 +14,25 @@ from dragoman.models.transformer.model import Transformer
 from dragoman.pictures.figure import Words
 
 INSIDE = "inside"
-"""The need of a Transformer, whose queries, keys, values, positions and norms can be read."""
+"""A figure's need for a Transformer, whose queries, keys, values, positions and norms can be
+read."""
 
 WRITES = "writes"
-"""The need of a model that writes, whose choices can be shown."""
+"""A figure's need for a model that writes text token by token, so that its choices can be shown."""
 
 PATCHES = "patches"
-"""The need of a model that labels pictures by attention over their patches."""
+"""A figure's need for a model that labels pictures by attention over their patches."""
 
 LEARNED_PLACES = "learned places"
-"""The need of such a model with learned positions."""
+"""A figure's need for a model that labels pictures by attention over their patches and has learned
+positions."""
 
 SPIKES = "spikes"
-"""The need of a model that transcribes recordings and was trained with CTC."""
+"""A figure's need for a model that transcribes recordings and was trained with CTC."""
 
 BANDS = "bands"
-"""The need of a model of recordings whose first heads read slices of the bands."""
+"""A figure's need for a model of recordings whose first heads each read a slice of the frequency
+bands."""
 
 _LACKING = {
     INSIDE: Words(

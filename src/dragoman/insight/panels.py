@@ -1,5 +1,5 @@
-"""Panels and tables of measurements of heads, and the names of the parts of a model in figures,
-for ``dragoman look`` and the figures."""
+"""Panels and tables that show what was measured for each head, and the names by which the parts of
+a model are shown. ``dragoman look`` and the figures use both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from dragoman.pictures.records import AttentionKind, AttentionRecord
 def attention_panels(
     record: AttentionRecord, kind: AttentionKind, layer: int = -1, head: int | None = None
 ) -> list[Panel]:
-    """Return panels of all heads, small, and of one head or the mean of a layer's heads, large."""
+    """Return two panels of one kind of attention: a grid of small pictures of every head, and a
+    large picture of one layer. ``layer`` counts from 0, or from the end if negative. ``head``: the
+    head that is drawn large, from 0; None: the mean of the layer's heads."""
     weights = record.weights(kind)
     title = f"{PART_WORDS[kind].english.capitalize()}, every layer and head"
     large = record.heatmap(kind, layer % len(weights), head)
@@ -37,7 +39,8 @@ def attention_panels(
 
 
 def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
-    """Return a table of every weight, with layers and heads from 1."""
+    """Return a table with a row for every weight of one kind of attention. Layers and heads count
+    from 1."""
     rows: list[tuple[Cell, ...]] = []
     weights = record.weights(kind)
     for layer, head in np.ndindex(*weights.shape[:2]):
@@ -52,13 +55,15 @@ def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
 
 
 def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word") -> DataTable:
-    """Return a table of a matrix (T, D), with a row for each word, or for another unit ``of``."""
+    """Return a table of the matrix ``values`` (T, D), with a row for each word. ``rows``: the T
+    words; ``of``: what a row stands for, if not a word."""
     header = (of, *(f"dimension {d}" for d in range(values.shape[1])))
     return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])
 
 
 def importance_panels(found: Importance) -> list[Panel]:
-    """Return a map of layers and heads for each attention, on one scale."""
+    """Return one panel (layers, heads) for each kind of attention, with the growth of the loss
+    without each head. All panels use the same scale."""
     reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
     return [
         MatrixPicture(
@@ -75,7 +80,8 @@ def importance_panels(found: Importance) -> list[Panel]:
 
 
 def importance_table(found: Importance) -> DataTable:
-    """Return a table of the losses, with layers and heads from 1."""
+    """Return a table of the loss without each head, the largest first. Layers and heads count from
+    1."""
     rows: list[tuple[Cell, ...]] = [
         (kind, layer + 1, head + 1, found.whole + growth, growth)
         for kind, layer, head, growth in found.ranked()
@@ -84,7 +90,8 @@ def importance_table(found: Importance) -> DataTable:
 
 
 def aer_panels(scores: AlignmentScores) -> list[Panel]:
-    """Return panels of every head's AER, at the step that chooses a word and at the next."""
+    """Return two panels (layers, heads and their mean) with the alignment error rate (AER) of every
+    head: at the step that chooses a word, and at the next step, which has read the word."""
     panels: list[Panel] = []
     for when, table in scores.heads.items():
         columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
@@ -98,7 +105,8 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
 
 
 def aer_table(scores: AlignmentScores) -> DataTable:
-    """Return a table of the AER, with layers and heads from 1; head 0 is the mean of the heads."""
+    """Return a table of the alignment error rate (AER) of every head. Layers and heads count from
+    1; head 0 is the mean of a layer's heads."""
     rows: list[tuple[Cell, ...]] = []
     for when, table in scores.heads.items():
         for layer, head in np.ndindex(*table.shape):
@@ -121,16 +129,16 @@ PART_WORDS: dict[str, Words] = {
 
 
 def attention_words(attention: AttentionLayer) -> Words:
-    """Return the name of an attention, such as "decoder layer 2, cross-attention"; layers count
-    from 1."""
+    """Return the English and Korean name of an attention layer, such as "decoder layer 2,
+    cross-attention". Layers count from 1."""
     side = "encoder" if attention.part == "encoder" else "decoder"
     kind = "cross-attention" if attention.part == "cross" else "self-attention"
     return _words(side, attention.layer, kind)
 
 
 def sublayer_words(sublayer: Sublayer) -> Words:
-    """Return the name of a sub-layer, such as "encoder layer 1, feed-forward"; layers count from
-    1."""
+    """Return the English and Korean name of a sub-layer, such as "encoder layer 1, feed-forward".
+    Layers count from 1."""
     return _words(sublayer.side, sublayer.layer, sublayer.kind)
 
 

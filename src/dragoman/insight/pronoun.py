@@ -1,12 +1,12 @@
-"""The two hops of a pronoun show how a model resolves "it".
+"""The two hops of attention by which a model resolves "it", from a German pronoun to its meaning.
 
-"The animal didn't cross the street because it was too tired": *es* in German, for the animal;
-with "too wide" it is *sie*, for the street. To choose, the decoder must look at *it*
-(cross-attention), and the encoder must have brought the meaning into *it* (self-attention, from
-*it* to the adjective that decides, and to the possible nouns). The heads and layers that do this
-differ between models, so they are searched on some sentences and shown on other sentences. How they
-do this differs too: one model looks at the noun that is meant; another model always looks at the
-same one of the two nouns, and tells from it which noun is meant.
+"The animal didn't cross the street because it was too tired": "it" is *es* in German, because the
+animal is meant; with "too wide" it is *sie*, because the street is meant. To choose, the decoder
+must look at "it" (first hop, cross-attention), and the encoder must have brought the meaning into
+"it" (second hop, self-attention from "it" to the adjective that decides and to the possible nouns).
+Different heads and layers do this in different models, so they are searched on some sentences and
+shown on other sentences. The way also differs: one model looks at the noun that is meant; another
+model always looks at the same one of the two nouns, and tells from it which noun is meant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dragoman.pictures.records import AttentionRecord, Hops, Weights, merged_to_
 
 @dataclass(frozen=True)
 class PronounHead:
-    """One head of one attention, layers and heads counted from 0."""
+    """A head of an attention layer. Layers and heads count from 0."""
 
     layer: int
     head: int
@@ -35,43 +35,51 @@ class PronounHead:
 
 @dataclass(frozen=True)
 class PronounHeads:
-    """The heads that resolve pronouns, and their mean attention over some sentences."""
+    """The heads that resolve pronouns, and how much weight they give the right words, averaged over
+    some sentences."""
 
     cross: PronounHead
-    """The head from the German pronoun to "it"."""
+    """The cross-attention head that looks from the German pronoun at "it"."""
     noun: PronounHead
-    """The encoder head from "it" to its noun."""
+    """The encoder head that looks from "it" at its noun."""
     decider: PronounHead
-    """The encoder head from "it" to the adjective that decides."""
+    """The encoder head that looks from "it" at the adjective that decides."""
     cross_mass: float
-    """The mean weight of the first hop over the sentences."""
+    """The weight that ``cross`` gives to "it" when it looks from the German pronoun, averaged over
+    the sentences."""
     noun_mass: float
-    """The mean weight from "it" to its noun."""
+    """The weight that ``noun`` gives to the noun when it looks from "it", averaged over the
+    sentences."""
     decider_mass: float
-    """The mean weight from "it" to the adjective."""
+    """The weight that ``decider`` gives to the adjective when it looks from "it", averaged over the
+    sentences."""
     uniform: float
     """The weight of one word if all words had the same weight."""
 
     @property
     def encoder(self) -> tuple[PronounHead, ...]:
-        """The heads of the encoder: those of the noun and of the adjective, or one that is both."""
+        """The heads of the encoder: ``noun`` and ``decider``, or a single head if they are the
+        same."""
         return (self.noun,) if self.noun == self.decider else (self.noun, self.decider)
 
 
 def pronoun_sentences() -> list[str]:
-    """Return a pair of each family: the animal and the street, the man and the dinosaur."""
+    """Return four English sentences: two about the animal and the street, which differ in the
+    meaning of "it", and two about the man and the dinosaur, which differ in the order of words."""
     return [p.source for p in pronoun_probes()[0]] + [p.source for p in order_probes()[0]]
 
 
 def look_at(predictor: Predictor[object], probe: PronounProbe) -> AttentionRecord:
-    """Return all attention of the reference translation of a probe, by words."""
+    """Return the attention weights of all layers and heads, by words, while the model reads the
+    source of ``probe`` and writes its reference translation."""
     begin_part()
     (given,) = predictor.engine.target.tokens([probe.reference])
     return merged_to_words(predictor.look(probe.source, given))
 
 
 def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> PronounHeads:
-    """Return the heads with the most attention in the right places, on average over the probes."""
+    """Return, for each of the three links of ``PronounHeads``, the head that gives it the largest
+    weight on average over ``probes``."""
     cross, noun, decider, uniform = [], [], [], []
     for probe in probes:
         record = look_at(predictor, probe)
@@ -88,17 +96,18 @@ def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> 
 
 
 def _best(weights: list[Weights]) -> tuple[PronounHead, float]:
-    """Return the head with the largest mean of (L, H) weights, and that mean."""
+    """Return the head with the largest mean weight, and this mean. ``weights``: for each sentence,
+    the weights (layers, heads)."""
     mean = np.mean(weights, axis=0)
     layer, head = np.unravel_index(mean.argmax(), mean.shape)
     return PronounHead(int(layer), int(head)), float(mean[layer, head])
 
 
 def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHeads) -> Hops:
-    """Return both hops of one probe for a picture.
+    """Return both hops of one probe through ``heads``, as a picture draws them.
 
-    If two heads of the encoder make the second hop, it is their mean, so that it shows both noun
-    and adjective.
+    If the noun and the adjective have different heads, the second hop is the mean of both heads, so
+    that it shows both words.
     """
     record = look_at(predictor, probe)
     cross = heads.cross
@@ -117,8 +126,8 @@ def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHea
 
 
 def pronoun_hops(predictor: Predictor[object]) -> tuple[list[Hops], PronounHeads]:
-    """Return the hops of the first pair of probes, through heads found on all the others, and
-    the heads."""
+    """Return the hops of the two sentences of the first pair of probes, and the heads that make
+    them. The heads are found on all other pairs."""
     shown, *others = pronoun_probes()
     heads = find_heads(predictor, [probe for pair in others for probe in pair])
     return [hops_of(predictor, probe, heads) for probe in shown], heads

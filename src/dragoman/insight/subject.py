@@ -30,11 +30,14 @@ DEMO = Path("runs/demo")
 
 _PAIRS = 40
 _CANDIDATES = 16
-"""The most held-out sentences that a figure chooses from, so that the reader need not wait."""
+"""A figure chooses its sentence from at most this many held-out sentences, so that the reader need
+not wait."""
 
 
 def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:
-    """Return the predictor of a run. Errors: ``RunError`` for a run that has no figures."""
+    """Open the predictor of ``run``. ``looking``: open it to examine its attention, even if no
+    figures can be made from it. Errors: ``RunError`` for a run that cannot be examined in this way.
+    """
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
         raise RunError(
@@ -53,18 +56,20 @@ def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predic
 
 @dataclass(frozen=True)
 class Subject:
-    """A run with its predictor, and the text to examine."""
+    """A run with its predictor, and the text that figures show."""
 
     predictor: Predictor[object]
     sentence: str
-    """The input; for a model without one, the output."""
+    """The text, or the path of the file, that the model reads; for a model that reads nothing, the
+    text that counts as its output."""
     pairs: tuple[tuple[str, str], ...]
-    """Sources and references that training did not see; sources are "" for models without input."""
+    """Pairs (source, reference) that were not in the training set; the source is "" for models that
+    read nothing."""
     is_given: bool = False
     """True if the user gave this sentence."""
     train: TrainSmall | None = None
-    """Trains a small model on the demo's sentences, by changes of the recipe ``demo``; None where
-    no figure may train one."""
+    """A function that trains a small model on the demo's sentences, given changes to the recipe
+    ``demo`` such as "model.model_dim=64"; None if figures may not train one."""
 
     @classmethod
     def open(
@@ -76,9 +81,10 @@ class Subject:
         precision: InferencePrecision = "auto",
         train: TrainSmall | None = None,
     ) -> Subject:
-        """Open a run's predictor. ``sentence``: if omitted, the demo's own, or a sample of medium
-        length from the run's evaluation. ``looking``: the run is opened to be examined, even if the
-        figures cannot be made. ``precision``: the precision in which its output is computed.
+        """Open a run's predictor and choose the sentence. ``sentence``: the text to show; by
+        default, a sentence of the demo's if the run learned the demo corpus, else a sample of about
+        60 characters from the run's evaluation. ``looking``: open the run to examine it, even if no
+        figures can be made from it. ``precision``: the precision in which its output is computed.
         ``train``: see the field.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
@@ -110,7 +116,8 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The name of its folder, because several runs may have one recipe."""
+        """The name of the run's folder. Several runs may have the same recipe, so the recipe's name
+        is not used."""
         return self.run.folder.resolve().name
 
     @property
@@ -120,20 +127,21 @@ class Subject:
 
     @cached_property
     def plain(self) -> Predictor[object]:
-        """The run on the plain path, the only one that allows interventions."""
+        """The run's predictor in fp32, the only one whose heads can be switched off and whose words
+        can be hidden. For a run that does not write, this is ``predictor``."""
         if not self.run.task.writes:
             return self.predictor  # there is no other path
         return _predictor(self.run, looking=True, precision="fp32")
 
     @property
     def is_demo(self) -> bool:
-        """True if the run learned the embedded corpus."""
+        """True if the run was trained on the embedded demo corpus."""
         return self.run.recipe.data.embedded == "demo"
 
     @cached_property
     def output(self) -> Output:
-        """The run's output for the sentence; the sentence itself for a model without input.
-        Errors: ``DragomanError`` if a file is needed and none is named."""
+        """The run's output for the sentence; for a model that reads nothing, the sentence itself.
+        Errors: ``DragomanError`` if the run reads files and no file was given."""
         if not self.sentence:
             raise DragomanError(
                 f"{self.run.folder} reads {self.run.task.noun}, and this figure needs one. Set "
@@ -144,14 +152,16 @@ class Subject:
 
     @cached_property
     def attention(self) -> AttentionRecord:
-        """Every attention weight of the output."""
+        """The attention weights of all layers and heads while the model reads the sentence and
+        writes the output."""
         given = self.output.ids
         begin_part()
         return self.predictor.look(self.sentence, given)
 
     @cached_property
     def logits(self) -> Array:
-        """The logits (T, V) of the output's steps, including that of the end symbol."""
+        """The logits (T, V) over the vocabulary at each step of the output, including that of the
+        end symbol."""
         model = self.predictor.plain
         given = [self.run.target_text.bos, *self.output.ids]
         source = self.predictor.source_ids(self.sentence)
@@ -162,8 +172,9 @@ class Subject:
 
     @cached_property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """The results of beams of 8 without a penalty and with a strong one, the likeliest
-        first."""
+        """The different finished hypotheses of two beam searches with a beam of 8, one without a
+        length penalty and one with a strong penalty, the most likely first. If none is finished,
+        the best unfinished one."""
         engine = self.predictor.engine.over(self.predictor.plain)
         values = self.predictor.source_ids(self.sentence)
         begin_part()
@@ -177,7 +188,8 @@ class Subject:
 
     @cached_property
     def candidates(self) -> tuple[Subject, ...]:
-        """The subjects that a figure may choose: only this one if its sentence was given."""
+        """This subject and others with held-out sentences, from which a figure may choose; only
+        this subject if the user gave its sentence."""
         if self.is_given:
             return (self,)
         texts = [source or reference for source, reference in self.pairs]

@@ -1,6 +1,7 @@
-"""Runs what-if experiments: they hide a source word, switch heads off or force another beginning,
-and translate again. A hidden word keeps its place, but no attention of encoder or decoder may look
-at it; the output of a head that is switched off is zero (``engine/session.py``)."""
+"""Experiments that change a translation: they hide words of the source, switch heads off or force
+the beginning of the output, and translate again. A hidden word keeps its place, but no attention of
+encoder or decoder may look at it; the output of a head that is switched off is zero
+(``engine/session.py``)."""
 
 from __future__ import annotations
 
@@ -21,15 +22,16 @@ class Change:
     """A change to the model while it translates."""
 
     hidden: tuple[int, ...] = ()
-    """The words of the source, counted from 0, that cannot be looked at."""
+    """The hidden words of the source, counted from 0. No attention can look at them."""
     heads_off: frozenset[tuple[str, int]] = frozenset()
-    """Heads as (attention, head) for ``Probe``: the model's name of the attention, and a number."""
+    """The heads that are switched off, as (attention, head): the model's name of the attention
+    layer, and the number of the head from 0."""
     prefix: str = ""
-    """The required beginning of the translation."""
+    """The text with which the translation must begin."""
 
     def on(self, predictor: Predictor[object], source: str) -> Intervention:
-        """Return the intervention on the tokens of ``source``. Errors: ``DragomanError`` for a
-        word that does not exist."""
+        """Return the intervention that makes this change while the model reads ``source``. Errors:
+        ``DragomanError`` for a word that does not exist."""
         names, word_of = source_words(predictor, source)
         wrong = [word for word in self.hidden if not 0 <= word < len(names)]
         if wrong:
@@ -41,29 +43,30 @@ class Change:
 
     @property
     def reaches_in(self) -> bool:
-        """True if the change alters how the model computes. A prefix alone does not alter this."""
+        """True if the change alters how the model computes. A prefix alone does not."""
         return bool(self.hidden or self.heads_off)
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A translation before and after a change."""
+    """A translation without and with a change."""
 
     change: Change
     before: Output
     after: Output
     before_log_probability: float
-    """The log-probability of the first translation before the change, in nats."""
+    """The log-probability of ``before`` without the change, in nats."""
     before_under_change: float
-    """The log-probability of the same words under the change; a decrease shows doubt."""
+    """The log-probability of ``before`` under the change, in nats. If it is lower, the change makes
+    the model doubt its first translation."""
 
 
 def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf:
-    """Translate with and without a change; a model without input scores a text with and without
-    it.
+    """Translate ``source`` without and with ``change``. A model that reads nothing scores the text
+    ``source`` without and with it.
 
-    ``predictor`` must be in fp32, the path that can be examined (``EngineSettings``). Errors:
-    ``DragomanError`` for a word or a head that does not exist.
+    ``predictor`` must compute in fp32, in which the model can be examined (``EngineSettings``).
+    Errors: ``DragomanError`` for a word or a head that does not exist.
     """
     engine = predictor.engine
     is_plain = not engine.writes or engine.settings.precision == "fp32"
@@ -82,8 +85,9 @@ def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf
 def source_words(
     predictor: Predictor[object], source: str
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words of a source sentence, including its end symbol, and the word of each
-    token; for a file, the labels of the model's rows as words."""
+    """Return the words of ``source``, including its end symbol, and for each token the number of
+    its word, from 0. If ``source`` is a file, the words are the labels of the rows that the model
+    reads."""
     values = predictor.source_values(source)
     return words(
         predictor.engine.source.row_labels(values, predictor.plain.memory_length(len(values)))
@@ -91,10 +95,11 @@ def source_words(
 
 
 def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
-    """Return the places, from 0, of words that are given by their text, or by their number from
-    1.
+    """Return the places, from 0, of the wanted words in ``names``. ``wanted``: each word by its
+    text, or by its number from 1.
 
-    Every occurrence counts; punctuation at a word's ends does not. Errors: ``DragomanError``.
+    A text selects every occurrence of the word; punctuation at its ends does not count. Errors:
+    ``DragomanError`` for a word that does not exist.
     """
     found: list[int] = []
     bare = [name.strip(".,;:!?\"'()").casefold() for name in names]
@@ -111,8 +116,8 @@ def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
 
 
 def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
-    """Parse ``cross.2.1``, ``encoder.1.*``, ``decoder.*.3``: attention, layer and head, both
-    from 1.
+    """Parse texts such as ``cross.2.1``, ``encoder.1.*`` and ``decoder.*.3``: attention, layer and
+    head, both from 1, and ``*`` for all. Return the heads as in ``Change.heads_off``.
 
     Errors: ``DragomanError`` for a head that the model does not have.
     """
@@ -143,8 +148,8 @@ def _check_number(given: str, number: str, most: int, what: str) -> None:
 
 
 def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:
-    """Return the (attention, head) of a ``Change`` in the form of ``parse_heads``:
-    ``cross.2.1``, in order."""
+    """Return ``heads``, given as in ``Change.heads_off``, as sorted texts such as ``cross.2.1``,
+    which ``parse_heads`` reads."""
     known = {attention.name: attention for attention in model.attentions}
     found = sorted((known[name].part, known[name].layer + 1, head + 1) for name, head in heads)
     return [f"{part}.{layer}.{head}" for part, layer, head in found]

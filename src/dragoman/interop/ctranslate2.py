@@ -395,7 +395,7 @@ def _config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     found = read_json(path) if path.is_file() else {}
     if not isinstance(found, dict) or found.get("add_source_bos"):
-        raise RunError(f"{path}: a model whose sources begin with a symbol cannot be imported")
+        raise RunError(f"{path}: models that add a begin symbol to sources cannot be imported")
     if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
         raise RunError(f"{path}: layer_norm_epsilon is not a number")
     if not isinstance(unknown := found.get("unk_token", UNKNOWN), str):

@@ -131,7 +131,7 @@ class _Machine:
     def _set(self, items: list[Any]) -> None:
         into = self.stack[-1]
         if not isinstance(into, dict) or not all(isinstance(key, str) for key in items[::2]):
-            raise ValueError("items that are not of a dict of names")
+            raise ValueError("items of something that is not a dict with names as keys")
         into.update(zip(items[::2], items[1::2], strict=True))
 
     @staticmethod

@@ -138,7 +138,7 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
         return None
     if task is not None and told not in (None, task):
         whose = options.recipe or (run and run.folder)
-        raise RecipeError(f"--task {task}: {whose} is of a {told}")
+        raise RecipeError(f"--task {task} does not fit: {whose} belongs to the task {told}")
     return told
 
 

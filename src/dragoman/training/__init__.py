@@ -1,1 +1,1 @@
-"""This package trains a model on the batches of its updates: exact, resumable, distributed."""
+"""Training of a model on the batches of its updates: exact, resumable, distributed."""

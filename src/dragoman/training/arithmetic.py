@@ -81,11 +81,11 @@ def repeated(
     """Return the way in which a run with this ``state`` computes, and a warning if its weights will
     not be the same to the last bit as if it had never stopped.
 
-    A new run uses the way of its settings if that way was measured on such a machine, else the
-    first way of ``ways_here``. A resumed run uses the way in which it was begun, even if another
-    way would be chosen now. If this machine cannot compute in that way (other instruction sets,
-    another processor, fewer cores), the run keeps its precision and uses the best kernels that this
-    machine has.
+    A new run uses the way given in its settings if that way was measured on a machine like this
+    one, else the first way of ``ways_here``. A resumed run uses the way in which it was begun, even
+    if another way would be chosen now. If this machine cannot compute in that way (other
+    instruction sets, another processor, fewer cores), the run keeps its precision and uses the best
+    kernels that this machine has.
     """
     if state.precision and settings.precision == "auto":
         settings = settings.model_copy(update={"precision": state.precision})

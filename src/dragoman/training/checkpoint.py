@@ -41,13 +41,13 @@ from dragoman.training.weights import load_weights, save_weights
 _FORMAT = 5
 """The format of checkpoints. Format 5 names the optimizer, and the files with their SHA-256."""
 _OLDEST = 4
-"""The format of the runs of commit c1266482."""
+"""The oldest format that can be resumed: that of the runs of commit c1266482."""
 _NEEDED = ("weights.safetensors", "first.safetensors", "second.safetensors")
 """The files that every checkpoint has. A checkpoint of format 4 does not name its files."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 Hashes = dict[Annotated[str, Field(pattern=r"^\w+\.safetensors$")], str]
-"""The SHA-256 of each file name. A name cannot lead to another folder."""
+"""The SHA-256 of each file, by its name. Names have a form that cannot lead to another folder."""
 
 
 @dataclass
@@ -84,7 +84,8 @@ class TrainingState:
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
     masks: Literal["", "kernels", "pool"] = ""
-    """How the dropout masks are made that no other kernel includes (``nn/dropout.py``)."""
+    """The source of those dropout masks that no other kernel includes: native kernels, or a pool of
+    random bits (``nn/dropout.py``)."""
     processes: Few = 1
     """The number of processes that train together."""
     threads: Few = 0

@@ -75,8 +75,9 @@ class Ranks:
         """If ``size`` > 1, torch's process group must be initialised before; ``Ranks.joined`` does
         this.
 
-        ``waiting``: a group of the same processes, for exchanges that may have to wait for very
-        long.
+        ``rank``: the number of this process, from 0; ``size``: the number of processes;
+        ``waiting``: a group of the same processes, for exchanges that may have to wait a very long
+        time.
         """
         self.rank = rank
         self.size = size

@@ -1,6 +1,6 @@
-"""This module finds the way of computing that trains a model fastest on this machine, timed on the
-model's own updates. It also measures the speed of training, by which minutes are turned into
-updates (``measure_throughput``).
+"""The search for the way of computing that trains a model fastest on this machine, timed on the
+model's own updates. ``measure_throughput`` measures the speed of training, by which minutes are
+turned into updates.
 
 The processor's flags only say what can be tried. On one server with bf16 instructions for vectors
 and for tiles, the kernels on vectors are the slowest of all ways; on another processor the same
@@ -45,8 +45,8 @@ the results."""
 _NEAR = 1.2
 """Ways that take at most this many times the shortest time are near the best."""
 _AGAIN = (2.0, 1.5, *[_NEAR] * 8)
-"""For each further round: the ways that take at most this many times the shortest time are timed
-again."""
+"""For each further round, a factor: the ways that take at most this many times the shortest time
+are timed again."""
 _HOPELESS = 3.0
 """A way whose first pass takes this many times the shortest time is not timed further. While caches
 are cold, the limit is four times as high."""
@@ -54,18 +54,19 @@ are cold, the limit is four times as high."""
 
 @dataclass(frozen=True)
 class Timing:
-    """The limits of the time that the measurement of the ways takes, in seconds."""
+    """Limits, in seconds, on how long measuring the ways may take."""
 
     least: float = 1.0
     most: float = 6.0
-    """After the first turns, the whole measurement takes between ``least`` and ``most``, depending
-    on how long a pass takes, because a small model may be trained in seconds."""
+    """After the first turns, the whole measurement takes between ``least`` and ``most`` seconds.
+    Where between them depends on how long a pass takes, because a small model may be trained in
+    seconds."""
     passes: int = 60
     """Within these limits, the whole measurement takes as long as this many of the shortest
     passes."""
     longest: float = 0.25
-    """The longest time of a pass. Passes are not made much shorter, because with few tokens the
-    fixed cost of each operator would weigh too much, and plain torch has most operators."""
+    """The longest time of a pass. Passes are not made much shorter: with few tokens, the fixed cost
+    of each operator would weigh too much, and plain torch has the most operators."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,8 @@ class _Trials:
     def __init__(
         self, updater: Updater, batches: Batches, splits: Splits, first: TrainingWay, timing: Timing
     ) -> None:
-        """``first``: the way whose speed decides how large a part of an update is timed."""
+        """Prepare the part of the first micro-batch that is timed. ``first``: the way whose speed
+        decides how large this part is."""
         self._timing = timing
         self._updater = updater
         self._splits = splits
@@ -226,7 +228,8 @@ class _Trials:
         self._part: list[MakeBatch] = []
         self._few: list[MakeBatch] = []
         self._times, self._times_few = 0.0, 1.0
-        """How many times as much work an update is as ``_part``, and ``_part`` as ``_few``."""
+        """The work of an update as a multiple of the work of ``_part``, and that of ``_part`` as a
+        multiple of the work of ``_few``."""
         if share:
             whole = share[0]()
             part = self._part_of(whole, first)
@@ -253,9 +256,10 @@ class _Trials:
         return not self._updater.ranks.any(time.perf_counter() - self._began > limit)
 
     def _warm_up(self, way: TrainingWay) -> float | None:
-        """Compute a few examples (on a GPU, the whole part). If they show that the whole part would
-        take too long to be worth timing, return its estimated time, else None. On a GPU, the first
-        pass loads code for each shape, so its time says nothing about that of the second pass."""
+        """On a CPU, compute a few examples; if they show that the whole part would take too long to
+        be worth timing, return its estimated time, else None. On a GPU, compute the whole part
+        once, and return None: the first pass loads code for each shape, so its time says nothing
+        about that of the second pass."""
         if way.on_gpu:
             self._run(way, passes=1)
             return None
@@ -291,7 +295,8 @@ class _Trials:
         return times[0], times[-1]
 
     def _part_of(self, whole: MicroBatch, way: TrainingWay) -> MicroBatch:
-        """Return the largest part of ``whole`` (half, quarter, …) whose pass is short enough."""
+        """Return the largest part of ``whole`` (half, quarter, …) whose pass in the way ``way`` is
+        short enough."""
         parts = [whole]
         while len(parts[-1]) > 1:
             parts.append(parts[-1].split()[0])

@@ -1,5 +1,4 @@
-"""This module computes a process's share of one update, forward and backward: from micro-batches to
-summed gradients.
+"""A process's share of one update, forward and backward: from micro-batches to summed gradients.
 
 Micro-batches that do not fit into memory are halved. Each halved micro-batch is recorded, so that a
 resumed run halves it again.

@@ -17,7 +17,7 @@ class Interrupted(BaseException):
 
 
 class StopRequest:
-    """A request to stop, which a signal makes. Use ``listening`` around the training loop."""
+    """A request to stop, made by a signal. Use ``listening`` around the training loop."""
 
     _PATIENCE = 3
     """The number of signals that stop the process at once, without saving. The first two may come

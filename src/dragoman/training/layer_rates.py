@@ -22,10 +22,10 @@ class LayerRates:
     then one more layer after every ``thaw`` updates, so that the gradients of an untrained head do
     not destroy what the layers below have learned.
 
-    Neither the weights of a frozen layer nor their moments in Adam change, and its gradient counts
-    in no norm. When the layer thaws, its moments begin at 0, but Adam's step count continues:
-    for some tens of updates, the steps of the layer are up to about 1.5 times as long as with a
-    step count of its own (β₁ = 0.9, β₂ = 0.98).
+    Neither the weights of a frozen layer nor their moments in Adam change, and its gradient is left
+    out of every gradient norm. When the layer thaws, its moments begin at 0, but Adam's step count
+    continues: for some tens of updates, the steps of the layer are up to about 1.5 times as long as
+    with a step count of its own (β₁ = 0.9, β₂ = 0.98).
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, settings: LayerSettings) -> None:

@@ -1,4 +1,4 @@
-"""This module calculates how many updates fit into the minutes of a run: before the run starts, and
+"""The number of updates that fit into the minutes of a run, calculated before the run starts, and
 once more after its first minute.
 
 A measurement of a few seconds only shows the speed of these seconds, because other programs may
@@ -25,7 +25,8 @@ SHARE = 0.1
 _FIRST_MINUTE = 60.0
 _MIN_TIMED = 3
 _NEAR = 0.05
-"""If the recalculated number of updates differs by a smaller share than this, the plan is kept."""
+"""If the recalculated number of updates differs from the planned number by less than this share,
+the plan is kept."""
 
 
 @dataclass

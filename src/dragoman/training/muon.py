@@ -14,11 +14,12 @@ from dragoman.training.distributed import Ranks
 from dragoman.training.optimizer import Adam, FlatParameters
 
 _TURNS = 2
-"""In each update, Muon moves only half of the matrices, but twice as far: their momentum changes
-little between two updates, and to compute the directions takes long (docs/experiments.md)."""
+"""In each update, Muon moves only half of the matrices, but twice as far, because it takes long to
+compute the directions, and momentum changes little between two updates (docs/experiments.md)."""
 _TOGETHER = 1 << 17
-"""The number of elements of the matrices that one thread orthogonalises together. So few fit into
-the second-level cache together with their products, and there is work for every thread."""
+"""The largest number of elements of the matrices that one thread orthogonalises together. It is
+small enough that they fit into the second-level cache with their products, and that every thread
+has work."""
 
 
 class _Matrix(NamedTuple):
@@ -166,8 +167,9 @@ def _share_at(place: int, shares: Sequence[tuple[slice, float]]) -> float:
 def orthogonal(matrices: Tensor, precision: Precision = "fp32") -> Tensor:
     """For each matrix of (N, R, C), return roughly the nearest (semi-)orthogonal matrix, in fp32.
 
-    Five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750 σ³ + 2.0315 σ⁵
-    takes all but the least singular values to between 0.7 and 1.2 (Jordan et al. 2024).
+    The function makes five steps of a Newton–Schulz iteration, whose polynomial 3.4445 σ - 4.7750
+    σ³ + 2.0315 σ⁵ takes all but the least singular values to between 0.7 and 1.2 (Jordan et al.
+    2024).
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = matrices.shape[-2] > matrices.shape[-1]

@@ -1,5 +1,5 @@
-"""The training loop makes one update after another, validates, saves, and can be resumed at any
-moment.
+"""The training loop, which makes one update after another, validates, saves, and can be resumed at
+any moment.
 
 The trainer gets a model, the batches of each update and a function that evaluates the model; it
 does not know recipes, vocabularies or search. What happens after k updates depends only on the

@@ -1,5 +1,5 @@
-"""This module makes one update of the weights: it sums the gradients of the micro-batches over the
-processes, clips them, and takes one step of the optimizer.
+"""One update of the weights: the gradients of the micro-batches are summed over the processes and
+clipped, and the optimizer takes one step.
 
 The module holds everything that an update changes: the flat parameters, their moments and the
 moving average. The trainer decides when to update.
@@ -49,7 +49,9 @@ class Updater:
         schedule: Schedule,
         ranks: Ranks,
     ) -> None:
-        """``model`` is moved to the ranks' device, and its parameters into flat memory."""
+        """Prepare the updates of ``model``, which is moved to the ranks' device, and its parameters
+        into flat memory. ``objective``: the function whose loss is minimised; ``schedule``: the
+        learning rate of each update, counted from 1."""
         self.model = model.to(ranks.device)
         self.objective = objective
         self.settings = settings

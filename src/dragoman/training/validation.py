@@ -77,8 +77,8 @@ class Validator:
         )
 
     def keep(self, which: str, value: float | None = None, values: Tensor | None = None) -> None:
-        """Write ``values`` (E,), or the current weights if there are none, to ``path``. ``which``
-        is stored in the metadata and tells which weights they are."""
+        """Write ``values`` (E,), or the current weights without them, to ``path``. The metadata of
+        the file store ``which``, which says which weights they are, and ``value``, their score."""
         metadata = {"weights": which, "update": str(self.state.update)}
         if value is not None:
             metadata |= {"metric": self.updater.settings.metric, "value": repr(value)}
@@ -116,7 +116,9 @@ class Validator:
         return value < best if self.lower_is_better else value > best
 
     def _is_nothing(self, value: float) -> bool:
-        """Return True if a model that writes nothing would have at least this score."""
+        """Return True if ``value`` is no better than the score of a model whose output is always
+        empty. It is False for metrics in which such a model has no fixed score, such as the
+        loss."""
         if self.lower_is_better:
             return self.updater.settings.metric in ERROR_RATES and value >= 100
         return value <= 0

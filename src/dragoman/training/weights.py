@@ -100,8 +100,9 @@ def average_weights(
     memory at a time.
 
     ``shares``: the weight of each file in the mean; None: all files have the same weight. A file
-    whose share is 0 is not read, so that a single other file is returned bit for bit.
-    Raises RunError if there are no files, or if the names or shapes of their tensors differ.
+    whose share is 0 is not read, so if only one file has a share above 0, its weights are returned
+    bit for bit. Raises RunError if there are no files, or if the names or shapes of their tensors
+    differ.
     """
     shares = [1.0] * len(files) if shares is None else shares
     counted = [(path, share) for path, share in zip(files, shares, strict=True) if share]
@@ -129,7 +130,8 @@ class MovingAverage:
     """
 
     def __init__(self, values: Tensor, decay: float) -> None:
-        """The average begins as ``values`` (E,)."""
+        """Begin the average with a copy of ``values`` (E,). ``decay``: d, the share of the average
+        that is kept in each step."""
         self.values = values.clone()
         self.decay = decay
 

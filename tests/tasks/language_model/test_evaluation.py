@@ -329,7 +329,7 @@ def test_a_text_by_itself_gets_a_recipe(texts: Path, tmp_path: Path) -> None:
     assert recipe.data.train[0].format == "documents" and recipe.name == tmp_path.name
     for wrong, words in (
         ({"task": "poetry"}, "no such task"),
-        ({"task": "translation", "base": "demo-letters"}, "demo-letters is of a language-model"),
+        ({"task": "translation", "base": "demo-letters"}, "belongs to the task language-model"),
         ({"texts": "file"}, "--texts works only with --task language-model"),
         (
             {"task": "language-model", "languages": "en-de"},

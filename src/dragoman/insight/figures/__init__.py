@@ -1,2 +1,1 @@
-"""This package computes figures like those of the paper and of lectures about it. ``catalogue.py``
-lists them."""
+"""Figures like those of the paper and of lectures about it. ``catalogue.py`` lists them."""

@@ -1,6 +1,6 @@
-"""Figures of attention (paper §3.2): the scale 1 / √d_k and what happens to a softmax without it;
-several heads, from one input to one output; and every layer and head of encoder, decoder and cross.
-"""
+"""Figures of attention (paper §3.2): the scale 1 / √d_k, and what happens to a softmax without it;
+several heads, from one input to one output; and every layer and head of encoder, decoder and
+cross-attention."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from dragoman.pictures.records import AttentionKind, Chart, Series, merged_to_wo
 def attention_figure(
     subject: Subject, *, kind: AttentionKind, layer: int = 0, head: int = 0
 ) -> Drawn:
-    """Draw every layer and head of one kind of attention. Layer and head of the large picture
-    count from 1; layer 0 is the last layer, head 0 the mean."""
+    """Draw every layer and head of one kind of attention, and one layer in large. ``layer`` and
+    ``head`` of the large picture count from 1; layer 0 is the last layer, head 0 the mean of its
+    heads."""
     record = merged_to_words(subject.attention)
     shown = subject.output.text
     if subject.predictor.reads:
@@ -39,7 +40,8 @@ def attention_figure(
 
 
 def scale_figure() -> Drawn:
-    """Draw the variance of q · k against d_k, and the softmax of such scores."""
+    """Draw, for random q and k, the variance of q · k against d_k, and the softmax of such scores
+    with and without the scale 1 / √d_k."""
     generator = torch.Generator().manual_seed(1)
     widths, pairs, keys = [2**i for i in range(1, 11)], 4000, 32
     rows = []
@@ -89,10 +91,11 @@ def scale_figure() -> Drawn:
 
 
 def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
-    """Draw one input, several heads and one output, and compare whole inputs with slices.
+    """Draw how several heads lead from one input to one output, and show that each head reads the
+    whole input and not a slice of it.
 
-    ``heads``: the number of heads that the run's own matrices are cut into; 0: as trained.
-    Errors: ``DragomanError`` for a number that does not divide them.
+    ``heads``: the number of heads that the run's own matrices are cut into; 0: as trained. Errors:
+    ``DragomanError`` for a number of heads that does not divide the widths of the matrices.
     """
     opened = open_short(subject, "encoder", 0)
     words, trained = list(opened.looking), len(opened.queries)
@@ -120,7 +123,8 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
 
 def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
     """Return panels of the input, the queries of at most eight heads, the joined heads, and
-    ``shares``, the share of each head in the matrix W^Q."""
+    ``shares``. ``shares`` (H, H): how the squared W^Q weights of each head are divided among the
+    slices of the input."""
     heads, count, key_width = opened.queries.shape
     words, width = list(opened.looking), opened.inputs.shape[1]
     fine = 2.2 if width <= 256 else 560 / width
@@ -148,8 +152,8 @@ def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
 
 
 def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
-    """Return notes about the attention. If its matrices are cut into another number of heads than
-    ``trained``, one of the notes says so."""
+    """Return notes about the attention of the run ``run``. If its matrices are cut into a different
+    number of heads from the ``trained`` heads it was trained with, one of the notes says so."""
     said, width = attention_words(opened.attention), opened.inputs.shape[1]
     heads, _, key_width = opened.queries.shape
     notes = [
@@ -173,8 +177,10 @@ def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
 
 
 def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
-    """Cut the concatenated matrices into another number of heads: (H, T, K) -> (H', T, K H /
-    H')."""
+    """Cut the queries, keys and values of all H heads, (H, T, d), into H' = ``heads`` heads, (H',
+    T, d H / H'), and compute the weights and the joined output again. ``width``: the width of the
+    model. Errors: ``DragomanError`` for a number of heads that does not divide the widths of the
+    matrices."""
     own, _, key_width = opened.queries.shape
     value_width = opened.values.shape[-1]
     if any(size % heads for size in (own * key_width, own * value_width, width)):
@@ -197,8 +203,8 @@ def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
 
 
 def _shares(weight: Array, heads: int, width: int) -> Array:
-    """Return (H, H): the share of the square of each head's W^Q that falls on each slice of the
-    input."""
+    """Return (H, H): for each head, how its squared W^Q weights are divided among the H slices of
+    the input, as shares that sum to 1. ``width``: the width of the input."""
     if weight.ndim == 3:
         return np.eye(heads)
     squares = np.square(weight).reshape(heads, -1, heads, width // heads).sum(axis=(1, 3))

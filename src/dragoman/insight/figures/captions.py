@@ -22,7 +22,8 @@ class Caption:
     source: Words
     """The section and the equation of the paper."""
     encoding: Words | None
-    """The name of the position encoding that it shows among the others; None for other figures."""
+    """The name of the position encoding, for the four figures that show one encoding each; else
+    None."""
 
 
 @cache
@@ -43,7 +44,7 @@ def captions() -> dict[str, Caption]:
 
 
 def check_name(name: str) -> None:
-    """Raise ``DragomanError`` with the nearest names for an unknown figure."""
+    """Raise ``DragomanError``, which suggests similar names, if there is no figure ``name``."""
     if name not in captions():
         near = difflib.get_close_matches(name, captions(), n=3, cutoff=0.4)
         hint = f"; perhaps {', '.join(near)}" if near else ""
@@ -58,10 +59,11 @@ class Drawn:
     data: Sequence[DataTable]
     notes: Sequence[Words] = ()
     looks: bool = True
-    """True if the figure shows the run that it was made from."""
+    """True if the figure shows the run from which it was made."""
 
     def named(self, name: str, run: str = "") -> Figure:
-        """Return the figure with the caption of ``name``. ``run``: the run that it shows."""
+        """Return the figure with the caption of ``name``. ``run``: the name of the run that it
+        shows."""
         words = captions()[name]
         return Figure(
             name, words.title, words.text, words.source,

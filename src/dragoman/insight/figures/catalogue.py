@@ -1,6 +1,5 @@
-"""The catalogue lists every figure by name, with its function, what it needs from a run, and its
-sliders. ``write_book`` writes all figures into one folder. Their texts are in ``captions.toml``.
-"""
+"""Lists every figure by name, with its function, what it needs from a run, and its sliders.
+``write_book`` writes all figures into one folder. Their texts are in ``captions.toml``."""
 
 from __future__ import annotations
 
@@ -43,16 +42,16 @@ from dragoman.pictures.pages.book import book_html
 
 @dataclass(frozen=True)
 class Slider:
-    """A number of a figure that a reader can change."""
+    """A number that a reader of a figure can change."""
 
     name: str
-    """The keyword of the function that makes the figure."""
+    """The argument, of the function that makes the figure, that the slider sets."""
     title: Words
     values: Sequence[float]
     """The possible values of the slider, in order."""
     start: float
     zero: Words | None = None
-    """The meaning of 0, if it is not a number."""
+    """The meaning of the value 0, if it is not a number but a choice such as "mean"."""
 
     @property
     def is_whole(self) -> bool:
@@ -98,8 +97,9 @@ OF_PENALTY: Sliders = (Slider("penalty", Words("α", "α"), tuple(i / 20 for i i
 def of_part(
     part: str, zero: Words | None = None, *, last: bool = False
 ) -> Callable[[Network], Sliders]:
-    """Return a function that makes the sliders of layer and head of one kind of attention.
-    ``zero``: the meaning of head 0, if there is one; ``last``: it begins with the last layer."""
+    """Return a function that makes the sliders of layer and head for the attention ``part`` of a
+    model. ``zero``: the meaning of head 0, if it can be chosen; ``last``: the layer starts at the
+    last layer, not at the first."""
 
     def made(model: Network) -> Sliders:
         count = len(model.attentions_of(part))
@@ -110,7 +110,8 @@ def of_part(
 
 
 def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
-    """Return a function that makes a single slider, the one that selects the head."""
+    """Return a function that makes only the slider of the head for the attention ``part`` of a
+    model. ``zero``: the meaning of head 0, if it can be chosen."""
 
     def made(model: Network) -> Sliders:
         most = max((one.heads for one in model.attentions_of(part)), default=0)
@@ -121,7 +122,8 @@ def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders
 
 
 def of_cuts(model: Network) -> Sliders:
-    """Return the slider of the numbers of heads that divide a Transformer's width."""
+    """Return the slider of the numbers of heads that divide a Transformer's width; no slider if its
+    own number of heads is not among them."""
     sizes = transformer_of(model).settings
     heads = sizes.attention.num_heads
     width = heads * (sizes.attention.key_width or sizes.model_dim // heads)
@@ -133,13 +135,13 @@ Group = Literal["positions", "attention", "training", "run"]
 """The subject of a figure: encodings of positions; attention; costs, training and search; or a
 trained run."""
 Sentence = Literal["first", "chosen"]
-"""The first sentence of the run's evaluation; or one that the figure chooses: short enough, or
-the most instructive."""
+""""first": the sentence that is shown if the user gives none is that of ``Subject.open``. "chosen":
+the figure itself chooses one that is short enough, or the most instructive."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the catalogue: how a figure is made, and its requirements."""
+    """The way in which a figure is made, and its requirements."""
 
     make: Callable[..., Drawn]
     """The function that makes the figure from its sliders, by name; for a figure of a run, the
@@ -147,13 +149,14 @@ class Entry:
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """The sliders, or a function that makes them for a model."""
     needs: tuple[str, ...] | None = None
-    """The needs of the figure (``insight/needs.py``); None: it needs no run."""
+    """The needs of the figure (``insight/needs.py``); None for a figure that needs no run."""
     group: Group = field(default="run", kw_only=True)
     """The subject by which figures are grouped."""
     sentence: Sentence | None = field(default=None, kw_only=True)
-    """The default sentence, if a reader may give another."""
+    """The way in which the default sentence is chosen; None if the reader cannot give a
+    sentence."""
     trains: bool = field(default=False, kw_only=True)
-    """True if a small model is trained for a run without learned positions."""
+    """True if the figure trains a small model for a run without learned positions."""
     of_demo: bool = field(default=False, kw_only=True)
     """True if the run must have learned the embedded corpus."""
 
@@ -240,15 +243,16 @@ def needs_run(name: str) -> bool:
 
 
 def missing(name: str, model: Network) -> Words | None:
-    """Return the reason why ``model`` cannot have a figure, or None."""
+    """Return the reason why the figure ``name`` cannot be made from ``model``, or None if it
+    can."""
     return lacking(FIGURES[name].needs or (), model)
 
 
 def make_figure(
     name: str, subject: Subject | None, values: Mapping[str, float] | None = None
 ) -> Figure:
-    """Compute one figure. ``subject`` may be None for a figure without a run; ``values`` are
-    those of its sliders.
+    """Compute the figure ``name``. ``subject`` may be None for a figure that needs no run;
+    ``values``: the values of its sliders, by name.
 
     Errors: ``DragomanError`` for an unknown name, or a run that cannot show the figure.
     """
@@ -280,7 +284,8 @@ def sliders_of(name: str, subject: Subject | None) -> Sliders:
 def checked(
     name: str, subject: Subject | None, values: Mapping[str, float]
 ) -> dict[str, int | float]:
-    """Return the arguments of the figure, with whole numbers as integers.
+    """Return ``values``, the values of sliders by name, as arguments of the function that makes the
+    figure; whole numbers become integers.
 
     Errors: ``DragomanError`` for an unknown slider, or a value that it does not have.
     """
@@ -317,9 +322,10 @@ _SYNTHETIC = Words(
 
 
 def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]) -> Path:
-    """Write every figure that can be made, and ``index.html``; return that page.
+    """Write every figure that can be made, and ``index.html``, into ``folder``; return the path of
+    that page. ``say`` receives a line of text about each figure.
 
-    PNG needs matplotlib (the extra ``plots``); without it there are SVG and CSV.
+    PNG files need matplotlib (the extra ``plots``); without it, only SVG and CSV files are written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     png = importlib.util.find_spec("matplotlib") is not None

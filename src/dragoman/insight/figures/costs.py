@@ -1,8 +1,8 @@
-"""Figures of cost: operations, sequential steps and paths of a layer (paper §4, table 1); and
-the size and cost of a run compared with the first pre-trained language models.
+"""Figures of cost: operations, sequential steps and paths of a layer (paper §4, table 1); and the
+size and cost of a run compared with the first pre-trained language models.
 
-Days are of one device, and devices differ: a TPU of 2019 computes many times what a GPU of 2018
-does, and a processor a fraction. So only orders of magnitude are compared.
+Costs are given in days of a single device, and devices differ: a TPU of 2019 is many times as fast
+as a GPU of 2018, and a CPU is many times slower. So only orders of magnitude are compared.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from dragoman.pictures.records import Chart, Series
 
 
 def cost_figure() -> Drawn:
-    """Count the operations at length 1000, width 1000 and kernel 3, with and without projections of
-    the input, and time layers on this machine."""
+    """Count the operations of each kind of layer at length 1000, width 1000 and kernel 3, with and
+    without projections of the input, and time layers on this machine."""
     n = d = 1000
     every = [
         attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, 3),
@@ -74,7 +74,8 @@ def cost_figure() -> Drawn:
 
 
 def _note_left_out(kinds: Sequence[str]) -> list[Words]:
-    """Return a note about the layers that could not be timed on a busy machine."""
+    """Return a note that names the kinds of layers that could not be timed because the machine was
+    busy."""
     if not kinds:
         return []
     return [
@@ -88,7 +89,8 @@ def _note_left_out(kinds: Sequence[str]) -> list[Words]:
 
 
 def length_figure() -> Drawn:
-    """Draw counts and times against length, and the lengths at which the lines cross."""
+    """Draw the operations and the time of each kind of layer against the length of the sequence,
+    and list the lengths at which the lines cross."""
     d, k = 512, 3
     lengths = [round(2 ** (i / 4)) for i in range(12, 57)]
     lines = {
@@ -163,7 +165,7 @@ def length_figure() -> Drawn:
 
 
 class Milestone(NamedTuple):
-    """A published model, with its date and size."""
+    """A published model, with its date, size and training cost."""
 
     name: str
     month: str
@@ -198,8 +200,8 @@ _SECONDS_A_DAY = 86_400.0
 
 
 def timeline_figure(subject: Subject) -> Drawn:
-    """Draw the device days and the number of parameters of published models, and of the run as the
-    last one. Errors: ``DragomanError`` for a run whose training time is not recorded."""
+    """Draw the days of training and the number of parameters of the published models, and of the
+    run as the last one. Errors: ``DragomanError`` for a run whose training time is not recorded."""
     seconds = max((float(line.get("elapsed", 0.0)) for line in subject.run.metrics()), default=0.0)
     if not seconds:
         raise DragomanError(f"{subject.name} has no metrics.jsonl with its training time")

@@ -18,13 +18,14 @@ from dragoman.search.hypothesis import Hypothesis, length_penalty
 
 _TOKENS = 10
 _HYPOTHESES = 4
-"""More lines than this cannot be distinguished."""
+"""At most this many hypotheses are drawn, because more lines cannot be distinguished."""
 _STRENGTHS = tuple(round(i / 20, 2) for i in range(41))
-"""The values of α of the curves, from 0 to 2."""
+"""The values of α at which the curves are drawn, from 0 to 2."""
 
 
 def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
-    """Draw the next token at the least certain step of a translation, at several temperatures."""
+    """Draw the probabilities of the next token at the least certain step of a translation, at
+    several temperatures."""
     run, asked_of = subject.run, subject.candidates
     subject, step = max(
         ((one, _least_sure(one)) for one in asked_of),
@@ -105,9 +106,9 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
 
 
 def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
-    """Draw the hypotheses of wide beams, scored with every strength of the penalty.
+    """Draw the hypotheses of wide beams, scored with every strength of the length penalty.
 
-    If no sentence is given, it is the one whose hypotheses change places most.
+    If the user gave no sentence, the figure shows the one whose hypotheses change their order most.
     """
     run = subject.run
     subject = max(subject.candidates, key=_crossings)
@@ -175,8 +176,8 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
 
 
 def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
-    """Return a note on the number of crossing lines, and on the α at which the best hypothesis
-    changes."""
+    """Return a note on the number of pairs of lines that cross, and on the α at which the best
+    hypothesis changes."""
     winners = [int(np.argmax(_scores(found, alpha))) for alpha in _STRENGTHS]
     turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
     told, crossings = ", ".join(turns), _crossings(subject)
@@ -196,10 +197,10 @@ def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
 
 
 def _likeliest_by_length(subject: Subject) -> tuple[Hypothesis, ...]:
-    """Return the likeliest hypothesis of each length, the likeliest first.
+    """Return the likeliest hypothesis of each length, the likeliest of all first.
 
-    A hypothesis more than twice as long as the first repeats itself; its log P would press all
-    other lines together.
+    Hypotheses more than twice as long as the first are left out: they only repeat themselves, and
+    their low log P would squeeze all other lines together.
     """
     by_length: dict[int, Hypothesis] = {}
     longest = 2 * len(subject.hypotheses[0].token_log_probabilities)
@@ -217,8 +218,8 @@ def _scores(found: Sequence[Hypothesis], alpha: float) -> list[float]:
 
 
 def _crossings(subject: Subject) -> int:
-    """Return the number of pairs of drawn hypotheses whose order at the largest α is not that at
-    the smallest."""
+    """Return the number of pairs of drawn hypotheses whose order at the largest α differs from that
+    at the smallest."""
     found = _likeliest_by_length(subject)
     first, last = (np.array(_scores(found, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
     turned = np.sign(first[:, None] - first) * np.sign(last[:, None] - last)
@@ -226,7 +227,8 @@ def _crossings(subject: Subject) -> int:
 
 
 def _least_sure(subject: Subject) -> int:
-    """Return the step of greatest entropy; punctuation is avoided as uninteresting."""
+    """Return the step of the output with the greatest entropy. Steps that choose punctuation are
+    avoided as uninteresting."""
     logits = subject.logits
     pieces = subject.run.target_text.pieces(logits.argmax(axis=1).tolist())
     is_word = np.array([any(c.isalnum() for c in one) and "<" not in one for one in pieces])
@@ -235,6 +237,6 @@ def _least_sure(subject: Subject) -> int:
 
 
 def _entropy(shares: Array) -> Array:
-    """Return the entropies of (T, V) distributions: (T,) in nats."""
+    """Return the entropies (T,), in nats, of the distributions ``shares`` (T, V)."""
     found: Array = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
     return found

@@ -1,6 +1,5 @@
-"""Figures of one head (paper §3.2): look-up, four steps, mask; for a sentence that is short
-enough to show every number.
-"""
+"""Figures of one attention head (paper §3.2): attention as a look-up, its four steps, and the
+causal mask. They show a sentence that is short enough for every number to be shown."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ from dragoman.pictures.panels import TextPanel
 
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
-    """Compare a hash table with one real head, counted from 1; 0 is the least certain head."""
+    """Compare a look-up in a hash table with one cross-attention head of the last layer. ``head``
+    counts from 1; 0 selects the least certain head."""
     opened = open_short(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
     said = attention_words(opened.attention)
     head, row = _find_undecided(opened, head)
@@ -86,7 +86,8 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
 
 
 def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
-    """Compute the four steps by loops and by matrices. Layer and head count from 1."""
+    """Compute the four steps of encoder self-attention (scores, scaling, softmax, weighted sum),
+    once by loops and once by matrices. Layer and head count from 1."""
     opened = open_short(subject, "encoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
@@ -207,8 +208,8 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
 
 
 def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
-    """Return the head and the row whose second-largest weight is the largest, because such a row
-    looks at two words. ``wanted``: the number of the head, or 0 for any head."""
+    """Return the head and the row, both from 0, whose second-largest weight is the largest, because
+    such a row looks at two words. ``wanted``: the number of the head, from 1, or 0 for any head."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
@@ -219,21 +220,22 @@ def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
 
 
 _READABLE = 14
-"""The most tokens of a sentence that a figure chooses, so that every number is readable in its
-cell."""
+"""The most tokens of a sentence that a figure chooses, so that every number is readable."""
 _MAX_TOKENS = 24
-"""The most tokens of a given sentence: cells grow smaller, and point out their numbers."""
+"""The most tokens of a sentence that the user gives. Its cells are smaller than those of a sentence
+that a figure chooses."""
 
 
 def open_short(subject: Subject, part: Part, layer: int) -> OpenedAttention:
-    """Return one attention for a sentence that is short enough to show every number."""
+    """Return what the attention layer ``layer`` (from 0) of ``part`` computed for the subject's
+    sentence and its output, both shortened so that every number can be shown."""
     source = _short(subject)
     target = subject.predictor.shown(source).ids[: _most(subject) - 1]
     return open_attention(subject.predictor, part, layer, source, target)
 
 
 def shortened(subject: Subject) -> list[Words]:
-    """Return a note if the figure shows only a part of the given sentence."""
+    """Return a note if the figure shows only the beginning of the sentence that the user gave."""
     shown = _short(subject)
     if not subject.is_given or shown == subject.sentence:
         return []
@@ -253,8 +255,9 @@ def _most(subject: Subject) -> int:
 
 
 def _short(subject: Subject) -> str:
-    """Return the sentence; if it is too long, its beginning if it was given, else the demo's
-    short sentence, the longest of the run's samples that fits, or the beginning."""
+    """Return a sentence that is short enough: the subject's, if it is. Else, if the user gave it,
+    its beginning; if not, a short sentence of the demo's, the longest of the run's samples that is
+    short enough, or the beginning of the sentence."""
 
     def fits(sentence: str) -> bool:
         return len(subject.predictor.source_ids(sentence)) <= _most(subject)
@@ -277,14 +280,14 @@ def _short(subject: Subject) -> str:
 
 
 def cell_size(count: int) -> tuple[float, float]:
-    """Return the width and height of a cell in a square matrix of this many words."""
+    """Return the width and height, in pixels, of a cell in a square matrix of ``count`` words."""
     return (38.0, 24.0) if count <= _READABLE else (max(8.0, 500 / count), max(8.0, 400 / count))
 
 
 def strip(
     title: str, values: Array, rows: Sequence[str], width: float = 7.0, height: float = 24
 ) -> Panel:
-    """Return a panel of a matrix (T, D), with a row for each word and cells of ``width`` and
-    ``height``."""
+    """Return a panel of ``values`` (T, D), with a row for each word in ``rows``, and cells of
+    ``width`` and ``height`` pixels."""
     cell = width, height
     return MatrixPicture(title, values, rows=rows, cell=cell, across="dimension")

@@ -1,8 +1,9 @@
-"""Figures of a model that labels pictures: the patches that it looked at, and its learned
-positions.
+"""Figures of a model that labels pictures: the patches that it looked at, how it reads them, and
+its learned positions.
 
-Shapes: P patches of a picture, R of them from top to bottom and C from left to right; T rows of
-the model, P or, after a class token, P + 1.
+Shapes: P patches of a picture, R of them from top to bottom and C from left to right; the model has
+T rows: one for each patch, and before them one for a class token if there is one; D is its width, F
+the numbers of a patch; L layers, H heads.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _LAYERS, _LABELS = 2, 10
 
 
 def rollout_figure(subject: Subject) -> Drawn:
-    """Draw a picture, and the share of each of its patches in its label, from attention alone."""
+    """Draw a picture, and how much each of its patches contributed to the label, by attention
+    alone."""
     record, form = subject.attention, PicturesForm.of(subject.run.source)
     down, across = form.settings.grid
     values = np.asarray(subject.predictor.source_values(subject.sentence))
@@ -74,10 +76,10 @@ def rollout_figure(subject: Subject) -> Drawn:
 
 
 def rollout(weights: NDArray[np.floating], patches: int) -> Array:
-    """Return (P,), how much each patch contributed to the label, by attention rollout (Abnar and
-    Zuidema, 2020). ``weights`` (L, H, T, T) are the attention of one picture. The matrix of a layer
-    is half the mean of its heads plus half the identity, for the residual connection. The matrices
-    of all layers are multiplied. The result sums to 1."""
+    """Return (P,): how much each of the ``patches`` contributed to the label, by attention rollout
+    (Abnar and Zuidema, 2020). ``weights`` (L, H, T, T) are the attention of one picture. The matrix
+    of a layer is half the mean of its heads plus half the identity, for the residual connection.
+    The matrices of all layers are multiplied. The result sums to 1."""
     size = weights.shape[-1]
     # From the last layer down only one row is needed: T x T numbers per layer.
     shares: Array = np.eye(1, size)[0] if size > patches else np.full(size, 1 / size)
@@ -125,7 +127,7 @@ def reading(
     ranked: Sequence[tuple[str, float]],
 ) -> tuple[list[Panel], list[tuple[str, int, int]]]:
     """Return panels that show how a picture passes through the model, and for each stage its name,
-    its number of rows and the numbers per row. ``values``: the patches (P, F); ``read``: the same
+    its number of rows and the numbers per row. ``values`` (P, F): the patches; ``read``: the same
     patches in the form in which the model takes them; ``ranked``: the labels of the picture and
     their probabilities, the most probable label first."""
     pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
@@ -162,14 +164,14 @@ def reading(
 
 
 def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPicture:
-    """Return a panel of rows of numbers, in a fixed size."""
+    """Return a panel of the matrix ``rows`` (T, D), drawn in a fixed size."""
     cell = (_SIDE / rows.shape[1], _SIDE / len(rows))
     return MatrixPicture(name, rows, [""] * len(rows), cell=cell, reach=reach)
 
 
 def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
-    """Return names with (T, D) rows: the input of the first layer, and the output of each layer;
-    of many layers only the first and the last."""
+    """Return the name and the rows (T, D) of each stage: the input of the first layer, and the
+    output of each layer, or only of the first and the last if there are more than two."""
 
     class EmbeddedPatches(Probe):
         def take_embedded(self, rows: Tensor) -> Tensor:
@@ -186,7 +188,7 @@ def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
 
 
 def places_figure(subject: Subject) -> Drawn:
-    """Draw the cosine of the learned position of each patch with that of every other."""
+    """Draw, for each patch, the cosine of its learned position with that of every other patch."""
     form, model = PicturesForm.of(subject.run.source), subject.predictor.plain
     assert isinstance(model, Classifier) and isinstance(model.body, Encoder)
     table = model.body.source_positions.table
@@ -217,15 +219,16 @@ def places_figure(subject: Subject) -> Drawn:
 
 
 def likeness(rows: Array) -> Array:
-    """Return the (P, P) cosines of (P, D) rows."""
+    """Return (P, P): the cosine of each of the ``rows`` (P, D) with every other."""
     scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found: Array = scaled @ scaled.T
     return found
 
 
 def _near_and_far(cosines: Array, down: int, across: int) -> tuple[float, float]:
-    """Return the mean of patches that touch along a side, and of those in other rows and
-    columns."""
+    """Return the mean of the ``cosines`` (P, P) of patches that share a side, and of patches in
+    different rows and columns. ``down`` and ``across``: the rows and columns of patches in the
+    picture."""
     row, column = np.divmod(np.arange(down * across), across)
     by_row, by_column = (np.abs(one[:, None] - one) for one in (row, column))
     touch, apart = by_row + by_column == 1, (by_row > 0) & (by_column > 0)

@@ -27,7 +27,7 @@ PLACES = 128
 
 
 def similarity(table: Array) -> Array:
-    """Return (P, P) dot products of every position of (P, D) with every other."""
+    """Return (P, P): the dot product of each row of ``table`` (P, D) with every other row."""
     product: Array = table @ table.T
     return product
 
@@ -37,18 +37,21 @@ def _array(table: torch.Tensor) -> Array:
 
 
 def _table(name: str, values: Array, row: str, column: str) -> DataTable:
-    """Return a matrix as a table of (row, column, value)."""
+    """Return a matrix as a table with one line for each number. ``row`` and ``column``: the names
+    of the first two columns of the table."""
     cells = [(int(r), int(c), float(values[r, c])) for r, c in np.ndindex(*values.shape)]
     return DataTable(name, (row, column, "value"), cells)
 
 
 def _wide(values: Array) -> DataTable:
-    """Return an encoding as a table with a row per position and a column per dimension."""
+    """Return an encoding as a table with a row for each position and a column for each
+    dimension."""
     return matrix_table("", values, range(len(values)), "position")
 
 
 def _encoding(title: str, table: Array, width: float) -> Panel:
-    """Return a panel of an encoding (length, dimension) with cells of ``width``."""
+    """Return a panel of the encoding ``table`` (length, dimension) with cells of ``width``
+    pixels."""
     cell = width, 300 / len(table)
     return MatrixPicture(title, table, cell=cell, down="position", across="dimension")
 
@@ -59,7 +62,7 @@ def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
 
 
 def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
-    """Draw the position itself as the value of every dimension."""
+    """Draw the encoding whose dimensions all hold the position itself."""
     table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
     encoding = MatrixPicture(
@@ -79,7 +82,8 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
 
 
 def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
-    """Draw index / length at several lengths: a quarter, a half, and the whole of ``length``."""
+    """Draw the encoding position / length at three lengths: a quarter, a half, and the whole of
+    ``length``."""
     lengths = (max(length // 4, 1), max(length // 2, 2), length)
     values = np.full((len(lengths), max(lengths)), np.nan)
     for row, words in enumerate(lengths):
@@ -114,7 +118,8 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
 
 
 def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
-    """Draw binary digits in 8 dimensions and in more."""
+    """Draw each position as a binary number, once with 8 digits and once with ``dimension``
+    digits."""
     small, large = (_array(binary(torch.arange(length), width)) for width in (8, dimension))
     flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
     return Drawn(
@@ -136,7 +141,8 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
-    """Draw the sinusoidal encoding of the paper as a figure."""
+    """Draw the sinusoidal encoding of the paper for ``length`` positions in ``dimension``
+    dimensions."""
     table = _array(sinusoidal(torch.arange(length), dimension))
     places = list(range(length))
     waves = [
@@ -158,8 +164,8 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
 
 
 def identity_figure(*, dimension: int = WIDTH) -> Drawn:
-    """Draw measured values of PE(i) · PE(i + Δ), which show the identity PE(i) · PE(i + Δ) = Σ
-    cos(ω_k Δ)."""
+    """Draw measured values of PE(i) · PE(i + Δ) for several i, next to Σ cos(ω_k Δ), which they
+    equal according to the identity."""
     table = _array(sinusoidal(torch.arange(PLACES), dimension))
     frequencies = 10000.0 ** (-np.arange(0, dimension, 2) / dimension)
     starts, farthest = (0, 10, 30, 60), 61
@@ -201,8 +207,8 @@ have some 20 tokens."""
 
 
 def learned_figure(subject: Subject) -> Drawn:
-    """Draw the learned positions of a run; a run without them gets a small model trained for the
-    figure (``Subject.train``)."""
+    """Draw the learned positions of a run. For a run without them, the figure trains a small model
+    (``Subject.train``)."""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
     looks = subject.transformer.settings.positions.kind == "learned"
     if looks:
@@ -266,7 +272,8 @@ def _source_table(model: Transformer) -> Array:
 
 
 def _likeness(cosines: Array) -> tuple[float, float]:
-    """Return the mean cosine of positions one or two apart, and of those more than seven apart."""
+    """Return the mean of the ``cosines`` (P, P) of positions one or two apart, and of positions
+    more than seven apart."""
     places = np.arange(len(cosines))
     distance = np.abs(places[:, None] - places)
     near, far = (distance >= 1) & (distance <= 2), distance > 7

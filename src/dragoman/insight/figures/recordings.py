@@ -1,8 +1,8 @@
-"""Figures of a model that transcribes: CTC's output in each row of the encoder, the sound, and
-the decoder's attention; and the attention of heads that read slices of the bands.
+"""Figures of a model that transcribes: the sound, CTC's output in each row of the encoder, and the
+decoder's attention; and the attention of heads that each read a slice of the frequency bands.
 
-Shapes: T frames, F bands, S rows of the encoder, V outputs, N tokens that were written, H heads;
-G frames or groups of frames that are drawn.
+Shapes: T frames, F bands, S rows of the encoder, V outputs, N tokens that were written, H heads; G
+frames or groups of frames that are drawn.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from dragoman.sources.frames.form import FramesForm
 Array = NDArray[np.float64]
 
 _WIDE, _PER_SECOND = 900.0, 280.0
-"""The most pixels in all, and per second."""
+"""Panels have ``_PER_SECOND`` pixels per second of the recording, but at most ``_WIDE`` pixels."""
 _BANDS_HIGH, _LINE = 120.0, 16.0
 _LEAST_LINE = 9.0
-"""Lower rows are drawn without their names."""
+"""Rows of less than this height, in pixels, are drawn without their names."""
 _TOLD = 0.01
 """Probabilities below this are left out of the table."""
 BLANK = "—"
 
 
 def spikes_figure(subject: Subject) -> Drawn:
-    """Draw the filter bank, CTC's probability of each written token and of the blank, and the
-    attention of the last layer at each token."""
+    """Draw the filter bank of a recording, CTC's probability of each written token and of the
+    blank, and the attention of the decoder's last layer at each token."""
     form, output = FramesForm.of(subject.run.source), subject.output
     rows = np.asarray(subject.predictor.source_values(subject.sentence))
     bands = form.picture(rows)[:, :, 0] / 255  # (F, T)
@@ -96,7 +96,7 @@ _GROUPS = 60
 _HEADS = 8
 """The most heads that are drawn."""
 _SIDE = 300.0
-"""The pixels of a map of attention, and of the bands above it."""
+"""The width, in pixels, of a map of attention and of the bands above it."""
 _BAND = 4.0
 
 
@@ -153,7 +153,8 @@ def band_heads_figure(subject: Subject) -> Drawn:
 
 
 def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
-    """Return (H, T, T): the attention of each frame to all frames, in each head."""
+    """Return (H, T, T): the attention of each frame to all frames, in each head of the front end.
+    ``rows``: the T frames of a recording."""
     front = subject.predictor.plain.front_end
     assert front is not None, "recordings are read"
     with torch.inference_mode(), Probe() as probe:
@@ -163,8 +164,8 @@ def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
 
 
 def grouped(weights: Array, groups: int) -> Array:
-    """Reduce (T, T) to (G, G): the mean over the frames that attend, and the sum over the frames
-    that they attend to, so that rows still sum to 1."""
+    """Reduce ``weights`` (T, T) to (G, G), where G is ``groups``: the mean over the frames that
+    attend, and the sum over the frames that they attend to, so that rows still sum to 1."""
     edges = np.linspace(0, len(weights), groups + 1).round().astype(int)
     summed = np.add.reduceat(weights, edges[:-1], axis=1)
     means: Array = np.add.reduceat(summed, edges[:-1], axis=0) / np.diff(edges)[:, None]
@@ -172,6 +173,7 @@ def grouped(weights: Array, groups: int) -> Array:
 
 
 def nearness(weights: Array) -> float:
-    """Return the mean distance in frames from a frame to those it looks at."""
+    """Return the mean distance, in frames, from a frame to the frames that it looks at. ``weights``
+    (T, T): the attention of each frame to all frames."""
     places = np.arange(len(weights))
     return float((weights * np.abs(places[:, None] - places)).sum(axis=1).mean())

@@ -1,4 +1,5 @@
-"""Figures of a trained run: order, head importance, alignment, the pronoun."""
+"""Figures of a trained run: how much the order of words and each head matter, word alignment, and
+the resolution of a pronoun."""
 
 from __future__ import annotations
 
@@ -33,11 +34,12 @@ _GOLD = {
         "Das Tier überquerte die Straße nicht, weil es zu müde war.",
     ): "0-0 1-1 3-2 2?2 4-3 5-4 2-5 6-6 7-7 9-8 10-9 8-10"
 }
-"""A source and its translation -> links made by hand, words counted from 0."""
+"""Links made by hand for a source and its translation, with words counted from 0."""
 
 
 def order_figure(subject: Subject) -> Drawn:
-    """Draw two sentences of the same words, with and without positions."""
+    """Draw how much the encoder's rows of two sentences with the same words in different orders
+    differ, with and without positions."""
     first, second = _ORDER if subject.is_demo else _reverse(subject)
     found = order_experiment(subject.predictor, first, second)
     told, untold = found.with_positions, found.without_positions
@@ -85,7 +87,8 @@ def order_figure(subject: Subject) -> Drawn:
 
 
 def _reverse(subject: Subject) -> tuple[str, str]:
-    """Return a sentence and its words in reverse order, if both have the same tokens."""
+    """Return the sentence and the same words in reverse order. Errors: ``DragomanError`` if both
+    are not split into the same tokens."""
     words = subject.sentence.split()
     turned = " ".join(reversed(words))
     pair = [sorted(ids) for ids in subject.run.source.values([subject.sentence, turned])]
@@ -126,7 +129,8 @@ def _importance_note(found: Importance) -> Words:
 
 
 def alignment_figure(subject: Subject) -> Drawn:
-    """Draw the links of each target word with the weights, and AER if manual links are known."""
+    """Draw cross-attention, the source word to which each target word is linked, and, if links made
+    by hand are known, the alignment error rate (AER)."""
     record, looked = merged_to_words(subject.attention), HeadLinks.of_record(subject.attention)
     layer, head = looked.guess.layer, looked.guess.head
     by_hand = _GOLD.get((subject.sentence, subject.output.text))
@@ -186,13 +190,14 @@ def alignment_figure(subject: Subject) -> Drawn:
 
 
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
-    """Return a panel of links without the end symbols."""
+    """Return a panel of ``links`` (target words, source words) without the end symbols. ``shown``:
+    a heatmap whose words name the rows and columns."""
     return WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], links[:-1, :-1], title))
 
 
 def pronoun_figure(subject: Subject) -> Drawn:
     """Draw both hops of a pronoun (``insight/pronoun.py``): from the German pronoun to "it", and
-    from "it" to the words that decide, in a sentence about the animal and in one about the
+    from "it" to the words that decide. One sentence is about the animal, the other about the
     street."""
     if not subject.is_demo:
         raise DragomanError(

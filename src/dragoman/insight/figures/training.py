@@ -23,7 +23,8 @@ def _name(width: int, warmup: int) -> str:
 
 
 def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
-    """Draw equation 3 for some widths and warm-ups, and the schedules that are common today."""
+    """Draw the learning rate of the paper (equation 3) for some widths and warm-ups, and that of
+    schedules that are common today."""
     updates = 20_000
     steps = [1, *range(100, updates + 1, 100)]
     papers = [(dimension, warmup)]
@@ -74,7 +75,8 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
 
 
 def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
-    """Draw the smoothed target distribution, and the loss by the probability of the right token."""
+    """Draw the smoothed target distribution, and the loss against the probability of the right
+    token."""
     right = min(3, vocabulary - 1)
     hard = np.zeros(vocabulary)
     hard[right] = 1.0
@@ -83,7 +85,8 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     p = [i / 1000 for i in range(500, 1000)]
 
     def loss(q: float, epsilon: float) -> float:
-        """Return the cross-entropy if the right token gets q and the others share the rest."""
+        """Return the cross-entropy if the right token gets the probability q and all other tokens
+        share the rest equally."""
         rest = (1 - q) / (vocabulary - 1)
         on_right = 1 - epsilon + epsilon / vocabulary
         wrong = (vocabulary - 1) * epsilon / vocabulary
@@ -144,7 +147,8 @@ _NORMS: dict[Norm, Words] = {
 
 
 def layers_figure(subject: Subject) -> Drawn:
-    """Draw the sizes along the residual stream, sub-layer by sub-layer."""
+    """Draw the size of what enters, is added by and leaves each sub-layer of the residual
+    stream."""
     measured = layer_statistics(
         subject.predictor, subject.pairs or [(subject.sentence, subject.output.text)]
     )

@@ -119,8 +119,8 @@ def _parsed(body: bytes, max_values: int) -> Any:
 def _without_escaped_slashes(body: bytes) -> bytes:
     """Replace each ``\\/`` in JSON by ``/``. PHP writes slashes with a backslash, and megabytes of
     base64 may contain millions of them, which a regular expression would process one by one. A body
-    of 13 MB of such slashes, with 20,100 commas, blocked all other threads for 9.7 seconds; with
-    this function, it blocks them for 0.14 seconds."""
+    of 13 MB of such slashes blocked all other threads for 9.7 seconds; with this function, it
+    blocks them for 0.14 seconds."""
     if b"\\/" not in body:
         return body
     pair = b"\\\\"  # a backslash itself, which does not begin another escape
@@ -137,7 +137,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > NAMES:
         raise Refusal(
             "too_many_names",
-            f"An object of the body has {len(pairs):,} names; no request has more than {NAMES}.",
+            f"An object in the JSON body has {len(pairs):,} keys; at most {NAMES} are allowed.",
             names=len(pairs),
             most=NAMES,
         )
@@ -252,8 +252,8 @@ class Sites:
             )
 
     def _is_own(self, name: str) -> bool:
-        """True if ``name`` is one of the server's names, an IP address (which no web site can
-        redirect), or missing (HTTP/1.0)."""
+        """Return True if ``name`` is one of the server's names, an IP address (which, unlike a
+        name, cannot be pointed at this server by another site's DNS), or missing (HTTP/1.0)."""
         if not name or is_address(name) or name in self._names or "*" in self._names:
             return True
         return any(name.endswith(one[1:]) for one in self._names if one.startswith("*."))

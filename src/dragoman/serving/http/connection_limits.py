@@ -157,7 +157,8 @@ class Guard:
             connection.transport.abort()
 
     def _cut(self, connections: list[GuardedConnection], most: int) -> None:
-        """Close connections with the most unread bytes until at most ``most`` are left."""
+        """Close connections, those with the most unread bytes first, until the ``connections`` have
+        no more than ``most`` unread bytes in all."""
         sizes = {connection: connection.buffered for connection in connections}
         total = sum(sizes.values())
         for connection in sorted(sizes, key=lambda one: -sizes[one]):

@@ -126,10 +126,10 @@ def check_total(
     change: str,
     called: str = "",
 ) -> None:
-    """Raises Refusal 400 if the total number of outputs is more than ``most``: the outputs of each
-    input, times the number of inputs. ``each`` and ``inputs`` hold the number of outputs and of
-    inputs, each with the name for it. ``change``: what the client can change; ``called``: the name
-    of the inputs in the message, if it differs."""
+    """Raises Refusal 400 if the number of outputs per input times the number of inputs is more than
+    ``most``. ``each`` and ``inputs`` each hold a number and the word for what is counted.
+    ``change`` says what the client can change; ``called`` is the word for the inputs in the
+    message, if it is not the one in ``inputs``."""
     (many, output), (count, name) = each, inputs
     if many * count > most:
         values: dict[str, Any] = {name: count}

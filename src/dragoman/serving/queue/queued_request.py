@@ -99,7 +99,8 @@ class Turns(Generic[T]):
         return None
 
     def end(self, client: str) -> None:
-        """End the turn of a client. If the client has more items, it joins the order at its end."""
+        """End the turn of a client. If the client has more items, it goes to the back of the
+        line."""
         self._away.discard(client)
         if client in self._waiting:
             self._join(client)

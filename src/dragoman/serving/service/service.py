@@ -176,8 +176,8 @@ class Service:
         return found
 
     async def rendered(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
-        """Return a response with the JSON that ``make`` returns. It is computed ``once`` for each
-        path and ``name``."""
+        """Return a response with the JSON that ``make`` returns. The method ``once`` computes this
+        JSON only once for each path and ``name``."""
         return json_response(await self.once(f"{http.scope['path']} {name}", make))
 
     def check_texts(self, given: Texts, client: str) -> list[str]:

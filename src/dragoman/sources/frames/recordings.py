@@ -29,8 +29,8 @@ def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Flo
         import soxr
     except ImportError as error:
         raise DataError(
-            f"a recording of {given:,} samples per second can be read at {wanted:,} by soxr: "
-            f"{install('sound')}"
+            f"this recording has {given:,} samples per second; converting it to {wanted:,} "
+            f"needs soxr: {install('sound')}"
         ) from error
     stream = soxr.ResampleStream(given, wanted, 1, dtype="float32", quality="HQ")
     for block in blocks:

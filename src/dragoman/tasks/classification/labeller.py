@@ -85,8 +85,8 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         return self.engine.source.beginning(text, self.longest)
 
     def each(self, given: Iterable[str]) -> Iterator[ClassifiedText]:
-        """Label each text or file with the probabilities of all labels, in their order. A text
-        without tokens is read as an empty one. All are read before the first result. Errors:
+        """Label each text or file, in the given order, with the probabilities of all labels. A text
+        without tokens is read as an empty one. All texts are read before the first result. Errors:
         ``DataError`` for a file that cannot be used."""
         texts = list(given)
         found = dict(self.parts(texts))

@@ -56,8 +56,8 @@ class Label(Message):
 
 
 class LabelledWord(Message):
-    """A word of a text and its influence on the label. The `before` and `text` of all words in
-    order, joined, give the text up to its last word."""
+    """A word of a text and its influence on the label. If you join `before` and `text` of every
+    word in order, you get the text up to the end of its last word."""
 
     before: str
     """The white space before the word."""

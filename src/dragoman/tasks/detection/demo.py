@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCENES_PICTURE = "scenes.svg"
 _DRAWN = (2, 4)
-"""Rows and columns of scenes in the drawing."""
+"""The numbers of rows and columns of scenes in the drawing."""
 _LISTED = 3
 """The number of scenes whose boxes are listed."""
 _ENLARGED = 6
@@ -41,7 +41,8 @@ def drawn_scenes() -> DemoFiles:
 
 
 def show_boxes(run: Run, found: Any, console: Console) -> str:
-    """Show the boxes that the model finds in scenes that were not in training."""
+    """Show the boxes that the model finds in scenes that were not in training, and their scores.
+    Return a line that names the files with the drawings and the report."""
     from dragoman.base.atomic import write_bytes, write_text
     from dragoman.forms.boxes import scene_of
     from dragoman.runs.evaluation_set import own_test_set
@@ -73,9 +74,10 @@ def show_boxes(run: Run, found: Any, console: Console) -> str:
 def sheet(
     found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
 ) -> tuple[npt.NDArray[np.uint8], list[Detection]]:
-    """Arrange the first pictures, all of the same size, with their boxes in rows and columns.
-    ``shape``: the numbers of rows and columns; each pixel is ``enlarged`` to a square with this
-    side."""
+    """Arrange pictures of the same size, with their boxes, in rows and columns. ``shape``: the
+    numbers of rows and columns, which the first pictures of ``found`` fill; ``enlarged``: the side
+    of the square that each pixel becomes. Return the pixels (H, W, 3) and the boxes at their new
+    places."""
     import numpy as np
 
     from dragoman.forms.boxes import Box

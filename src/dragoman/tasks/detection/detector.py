@@ -32,7 +32,7 @@ THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Detection:
-    """One box. ``str(detection)`` gives its label."""
+    """A box that was found in a picture. ``str(detection)`` gives its label."""
 
     label: str
     score: float
@@ -41,7 +41,8 @@ class Detection:
     """The place of the box, in pixels of the picture as it was given."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The box in the format of the detection pipelines of Hugging Face's Transformers."""
+        """Return the box in the format of the detection pipelines of Hugging Face's
+        Transformers."""
         edges = map(round, self.box.edges)
         box = dict(zip(("xmin", "ymin", "xmax", "ymax"), edges, strict=True))
         return {"score": round(self.score, 4), "label": self.label, "box": box}
@@ -66,12 +67,12 @@ class DetectedPicture:
     """For each of ``detections``, the number of boxes that were written before it."""
 
     def above(self, threshold: float) -> list[Detection]:
-        """The boxes with at least this score."""
+        """Return the boxes whose score is at least ``threshold``."""
         return [one for one in self.detections if one.score >= threshold]
 
     @property
     def text(self) -> str:
-        """The boxes above ``THRESHOLD``, on one line."""
+        """The boxes whose score is at least ``THRESHOLD``, on one line."""
         return "; ".join(map(described, self.above(THRESHOLD))) or "nothing"
 
 
@@ -83,8 +84,8 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
     def each(
         self, given: Iterable[str], *, threshold: float = THRESHOLD, beam: int | None = None
     ) -> Iterator[list[Detection]]:
-        """The boxes of each picture with a score of ``threshold`` or higher, sorted by score.
-        Errors: ``DataError`` for a file that cannot be used."""
+        """Yield the boxes of each picture whose score is at least ``threshold``, sorted by score.
+        ``beam`` replaces the run's own. Errors: ``DataError`` for a file that cannot be used."""
         from dragoman.engine.search_settings import with_beams
 
         settings = with_beams(self.engine.search_settings, beam, None)
@@ -104,8 +105,8 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         hypotheses: Sequence[Hypothesis],
         size: tuple[int, int] | None = None,
     ) -> DetectedPicture:
-        """The boxes of the best hypothesis for a picture. ``size``: height and width of the upright
-        picture; without it, they are read from its file."""
+        """Return the boxes of the best hypothesis for the picture ``given``. ``size``: height and
+        width of the upright picture; without it, they are read from its file."""
         best, symbols = hypotheses[0], BoxForm.of(self.engine.target).symbols
         # The pictures of an IDX file have the size that the model reads.
         held = size or (symbols.read if is_place(given) else picture_size(file_of(given)))
@@ -131,7 +132,8 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         return "finds boxes as a set and cannot be looked into. Use a run with boxes.kind = tokens"
 
     def shown(self, text: str, prefix: str = "") -> DetectedPicture:
-        """The boxes of a picture, for figures. Errors: ``DataError`` for a prefix."""
+        """Return the boxes of the picture in the file ``text``, for figures. Errors: ``DataError``
+        for a prefix."""
         if prefix:
             raise DataError("boxes cannot have a prefix. Leave it out")
         (found,) = self.stream([text])
@@ -139,7 +141,7 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
 
 
 def described(one: Detection) -> str:
-    """A box as text: three 0.98 at 10,5 to 30,24."""
+    """Return a box as text, with its label, score and corners: "three 0.98 at 10,5 to 30,24"."""
     box = one.box
     return (
         f"{one.label} {one.score:.2f} at {box.left:.0f},{box.top:.0f} to "

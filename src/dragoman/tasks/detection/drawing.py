@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from dragoman.tasks.detection.detector import Detection
 
 COLOURS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#008080", "#9a6324", "#808000")
-"""The colours of the categories, in turn; white letters are readable on each."""
+"""The colours of the categories, used in turn. White letters are readable on each."""
 _SMALLEST = 480
-"""The pixels of the longer side of a drawing: smaller pictures are enlarged."""
+"""The smallest length of the longer side of a drawing, in pixels: smaller pictures are enlarged."""
 _DARK_TO_LIGHT = " .:-=+*#%@"
 
 Bytes = npt.NDArray[np.uint8]
@@ -80,8 +80,9 @@ def boxes_png(pixels: Bytes, boxes: Sequence[Detection]) -> bytes:
 
 
 def boxes_text(pixels: Bytes, boxes: Sequence[Detection], width: int) -> Text:
-    """The picture in characters with the edges of its boxes and the name of each in its upper left
-    corner. ``.plain`` gives the text without colours."""
+    """Draw a picture (H, W, C) in characters, at most ``width`` in a line, with the edges of its
+    boxes and the name of each in its upper left corner. ``.plain`` of the result is the text
+    without colours."""
     from PIL import Image
 
     high, wide = pixels.shape[:2]

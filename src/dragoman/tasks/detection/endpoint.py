@@ -108,8 +108,8 @@ class ServedDetector(FileRun[Detector]):
     def told(
         self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
     ) -> SearchedPicture:
-        """The boxes of a picture in the form of the API. ``seen``: the patches of the picture, if
-        the answer also gives these and the attention for each box."""
+        """Return the boxes of a picture in the form of the API. ``seen``: the patches of the
+        picture, if the answer also gives these and the attention for each box."""
         size = one.extent.height, one.extent.width
         found = self.predictor.answer(one.file.called, [best], size)
         shares = None if seen is None else looked(self.engine, seen, best.tokens)
@@ -132,7 +132,7 @@ class ServedDetector(FileRun[Detector]):
         )
 
     def _draw_input(self, rows: Rows) -> SeenPicture:
-        """The picture as the model reads it."""
+        """Return the picture as the model reads it. ``rows``: its patches."""
         down, across = PictureSource.of(self.form.settings).grid
         return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
 

@@ -47,9 +47,9 @@ _SIZES = {"s": "small (below 32 x 32 pixels)", "m": "medium", "l": "large (above
 
 
 class DetectionValidation(PairsValidation):
-    """Scores on dev: ``loss`` on all of it, filled up with noise as in training (nats per symbol;
-    for a set, the training loss per query); ``ap50`` and ``ap`` of full searches on a part of
-    it."""
+    """Scores on the dev set. ``loss`` is computed on all pictures, with noise boxes as in training
+    (nats per symbol; for ``boxes.kind = "set"``, the training loss per query); ``ap50`` and ``ap``
+    on the results of full searches for a part of the pictures."""
 
     without = "with more patches than the model has positions for"
 
@@ -80,7 +80,8 @@ class DetectionValidation(PairsValidation):
 
 
 def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> AveragePrecision:
-    """Score boxes against those of their pairs."""
+    """Score the boxes that were found in pictures against the true boxes of ``pairs``, in the same
+    order."""
     return average_precision(
         [scene_of(pair.target).boxes for pair in pairs],
         [[ScoredBox(one.box, one.score) for one in picture.detections] for picture in found],
@@ -88,14 +89,15 @@ def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> Averag
 
 
 def kept(found: DetectedPicture) -> Scene:
-    """The boxes above the threshold, in the form of examples."""
+    """Return the boxes of a picture whose score is at least ``THRESHOLD``, as the scene of an
+    example."""
     boxes = tuple(one.box for one in found.above(THRESHOLD))
     return Scene(found.width, found.height, boxes)
 
 
 @dataclass(frozen=True)
 class DetectionReport(SearchReport):
-    """The result of a run on some pictures."""
+    """The boxes that a run found in some pictures, and their scores."""
 
     found: AveragePrecision
     pictures: Sequence[DetectedPicture]

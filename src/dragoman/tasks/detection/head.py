@@ -1,5 +1,5 @@
-"""Boxes as a set (Carion et al., 2020, *End-to-end object detection with Transformers*): all boxes
-of a picture at once.
+"""A detector that predicts all boxes of a picture at once, as a set (Carion et al., 2020,
+*End-to-end object detection with Transformers*):
 
     q = the learned queries, as many as boxes are found         (Q, D)
     h = Decoder(q, Encoder(picture)), where each query looks at all others
@@ -42,7 +42,7 @@ class FoundSet(NamedTuple):
     """The output of one layer of the decoder for each query."""
 
     logits: Tensor
-    """(B, Q, K + 1) logits of the labels; "nothing" is the last one."""
+    """(B, Q, K + 1): the logits of the labels; "nothing" is the last label."""
     places: Tensor
     """(B, Q, 4): horizontal and vertical centre, width and height, as shares of the picture from 0
     to 1."""
@@ -53,13 +53,14 @@ class ReadOut(NamedTuple):
     symbol. A table of all symbols would take two megabytes per picture with COCO's labels."""
 
     labels: Tensor
-    """(B, Q, K + 1) log-probabilities of the labels; "nothing" is the last one."""
+    """(B, Q, K + 1): the log-probabilities of the labels; "nothing" is the last label."""
     edges: Tensor
-    """(B, Q, 4) top, left, bottom and right, from 0 to ``bins``."""
+    """(B, Q, 4): top, left, bottom and right, from 0 to ``bins``."""
 
 
 class SetPredictor(Writing):
-    """Encoder, queries, decoder, and two heads: one for labels, one for places."""
+    """The network of a detector that finds boxes as a set: encoder, learned queries, decoder, and
+    two heads, one for labels and one for places."""
 
     settings: TransformerSettings
     plain_only: ClassVar[str] = "the one way to find boxes as a set"
@@ -120,7 +121,8 @@ class SetPredictor(Writing):
         return sets
 
     def _said(self, rows: Tensor, count: int) -> FoundSet:
-        """Compute the output of both heads from rows (B Q, D), in fp32 or a higher precision."""
+        """Compute the output of both heads from ``rows`` (B Q, D) of the decoder, in fp32 or a
+        higher precision. ``count``: Q, the number of queries."""
         h = rows.to(torch.promote_types(rows.dtype, torch.float32)).unflatten(0, (-1, count))
         *inner, last = self.place
         y = h
@@ -131,7 +133,8 @@ class SetPredictor(Writing):
     # ---- writing it
 
     def read_out(self, memory: Memory) -> ReadOut:
-        """The boxes of the last layer, with an area above 0, the most probable first."""
+        """Return the boxes that the last layer of the decoder finds, the most probable first. Each
+        has an area above 0."""
         logits, places = self.found(memory)[-1]
         bins, labels = self.symbols.bins, torch.log_softmax(logits, -1)  # (B, Q, K + 1)
         sure = labels[..., :-1].amax(-1)
@@ -144,8 +147,8 @@ class SetPredictor(Writing):
         return ReadOut(labels.take_along_dim(order[..., None], 1), edges)
 
     def spelled(self, read: ReadOut, pictures: Tensor, at: Tensor) -> Tensor:
-        """(N, V) log P of the next symbol of N rows. ``pictures`` (N,): the picture of each row;
-        ``at`` (N,): how many symbols it has read out."""
+        """Return (N, V): log P of the next symbol of N rows of a search. ``pictures`` (N,): the
+        picture of each row; ``at`` (N,): how many symbols the row has read out."""
         symbols, count = self.symbols, read.labels.shape[1]
         box, part = (at // PER_BOX).clamp(max=count - 1), at % PER_BOX
         is_end = at == PER_BOX * count
@@ -160,7 +163,8 @@ class SetPredictor(Writing):
         return out
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """(P, V). The target is ignored except for its length: the boxes do not depend on it."""
+        """Return (P, V): log P of each symbol. Only the length of the target matters, because the
+        boxes do not depend on it."""
         layout = target_in.layout
         return self.spelled(self.read_out(memory), layout.sequence, layout.positions)
 
@@ -205,7 +209,7 @@ class SetState(DecodeState):
         self._lengths = F.pad(self._lengths, (0, len(numbers)))
 
     def after(self, tokens: int) -> Tensor:
-        """(N, V): log P of the next symbol, after each row has read this number of further
-        ``tokens``."""
+        """Return (N, V): log P of the next symbol of each row, after the row has read ``tokens``
+        more symbols."""
         self._lengths = self._lengths + tokens
         return self._model.spelled(self._read, self._sources, self._lengths - 1)

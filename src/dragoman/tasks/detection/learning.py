@@ -32,8 +32,12 @@ _STREAM = 8
 def filled(
     tokens: Tokens, symbols: BoxSymbols, jitter: float, draw: np.random.Generator
 ) -> tuple[Tokens, Tokens]:
-    """Add noise to the boxes of a picture. Returns the symbols to read and those to predict, for
-    ``symbols.most`` boxes each."""
+    """Shuffle the boxes of a picture (``tokens``), and add noise boxes up to ``symbols.most``
+    boxes. Return the symbols to read and those to predict.
+
+    ``jitter``: how far the edges of a noise box near a true box are moved, at most, as a share of
+    the sides of the true box; ``draw``: the source of random numbers.
+    """
     first, last = symbols.places.start, symbols.places.stop - 1
     true = tokens.reshape(-1, PER_BOX)
     true = draw.permutation(true)[: symbols.most]
@@ -66,7 +70,9 @@ def boxes_batch(
     update: int,
     ids: Sequence[int],
 ) -> Batch:
-    """Make a batch of the given pictures for update ``update``."""
+    """Make a batch of pictures for update ``update``. ``sources``: the patches of the pictures;
+    ``targets``: the symbols of their true boxes; ``ids``: their numbers, from which their noise is
+    drawn."""
     windows = [
         filled(
             target, symbols, recipe.boxes.jitter,
@@ -97,7 +103,8 @@ class PicturesWithBoxes(Examples):
 
 
 class BoxTokens(NextToken):
-    """The cross-entropy of the symbols that are learned."""
+    """The cross-entropy of the symbols that are learned, which leaves out those marked
+    ``IGNORED``."""
 
     def __call__(self, model: Scores, batch: Batch) -> Sums:
         hidden = model.decode(batch.target_in, model.encode(batch.source))  # (P, D)
@@ -108,7 +115,7 @@ class BoxTokens(NextToken):
 
 
 def learned(model: Writing, smoothing: float) -> Objective:
-    """Return the objective with which a detector is trained."""
+    """Return the objective with which a detector is trained. ``smoothing``: the label smoothing."""
     if isinstance(model, SetPredictor):
         return SetLoss(model.symbols, smoothing)
     return BoxTokens(cross_entropy_of(model, smoothing))

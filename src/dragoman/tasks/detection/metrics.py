@@ -1,11 +1,12 @@
 """Average precision of boxes, as COCO counts it (pycocotools' ``COCOeval`` of boxes).
 
 For each category, the boxes of all pictures are ranked by score. In this order, each box is matched
-with the free reference box that it overlaps most, if the overlap reaches a threshold. Precision is
-made to fall with recall; its mean at 101 points of recall is the average precision (AP) of that
-category and threshold. AP50 has the threshold 0.50; AP is the mean over 0.50, 0.55 ... 0.95. Both
-are means over the categories of the reference. At most 100 boxes count for each picture and
-category. A crowd counts neither as missed nor as wrong.
+with the free reference box that it overlaps most, if the overlap reaches a threshold. The precision
+at a recall is the highest at this or any higher recall; its mean at 101 points of recall is the
+average precision (AP) of that category and threshold. AP50 has the threshold 0.50; AP is the mean
+over 0.50, 0.55 ... 0.95. Both are means over the categories of the reference. At most 100 boxes
+count for each picture and category. A reference box that is marked as a crowd counts neither as
+missed nor as wrong.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class AveragePrecision:
 
     pictures: int
     boxes: int
-    """Boxes of the reference, without crowds."""
+    """The number of boxes in the reference, without crowds."""
     scores: dict[str, float]
     """ap50 and ap; also ap_s, ap_m and ap_l for small, medium and large boxes, if the reference has
     boxes of more than one of these sizes. From 0 to 1."""
@@ -55,7 +56,7 @@ class AveragePrecision:
     """The sizes of boxes in the reference: s, m, l."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores by category as plain values, for JSON."""
+        """Return the scores by category as plain values, for JSON."""
         rows = {
             label: {"ap50": ap50, "ap": ap, "boxes": boxes}
             for label, (ap50, ap, boxes) in self.by_label.items()
@@ -66,7 +67,8 @@ class AveragePrecision:
 def average_precision(
     references: Sequence[Sequence[Box]], found: Sequence[Sequence[ScoredBox]]
 ) -> AveragePrecision:
-    """Score the boxes that were found in some pictures against the reference."""
+    """Score the boxes that were found in pictures. ``references`` and ``found``: a list of boxes
+    for each picture, in the same order."""
     single = [box for boxes in references for box in boxes if not box.crowd]
     labels = sorted({box.label for box in single})
     scores, by_label, sizes = {}, {}, []
@@ -97,7 +99,8 @@ def _of_label(
     found: Sequence[Sequence[ScoredBox]],
     area: tuple[float, float],
 ) -> Floats | None:
-    """AP of a category at each threshold; None if no box of the reference counts."""
+    """Return the AP of a category at each of ``THRESHOLDS``, or None if the reference has no box of
+    it that counts. ``area``: the limits of the area of the boxes that count."""
     scores: list[float] = []
     hits: list[Booleans] = []
     ignored: list[Booleans] = []
@@ -127,9 +130,9 @@ def _of_label(
 def _match(
     own: Sequence[Box], counts: Booleans, guesses: Sequence[Box], area: tuple[float, float]
 ) -> tuple[Booleans, Booleans]:
-    """Two arrays (T, G): which of G found boxes match a reference box at each of T thresholds, and
-    which are not counted at all: their reference box does not count, or they match none and their
-    area is outside ``area``."""
+    """Return two arrays (T, G): which of the G boxes ``guesses`` match one of the reference boxes
+    ``own`` at each of T thresholds, and which are not counted at all: their reference box does not
+    count (``counts``), or they match none and their area is outside ``area``."""
     order = np.argsort(~counts, kind="mergesort")  # boxes that count come first
     own, counts = [own[place] for place in order], counts[order]
     overlaps = _overlaps(guesses, own)
@@ -154,8 +157,8 @@ def _match(
 
 
 def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
-    """(G, R) the intersection of each guess with each reference box, as a share of their union; if
-    the reference box is a crowd, as a share of the guess."""
+    """Return (G, R): the intersection of each guess with each reference box (``own``), as a share
+    of their union; if the reference box is a crowd, as a share of the guess."""
     one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
     other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
     ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])
@@ -169,7 +172,8 @@ def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
 
 
 def _area_under(right: Floats, wrong: Floats, wanted: int) -> float:
-    """The mean precision at 101 points of recall."""
+    """Return the mean precision at 101 points of recall. ``right`` and ``wrong``: the numbers of
+    right and wrong boxes up to each rank; ``wanted``: the number of boxes in the reference."""
     recall = right / wanted
     precision = right / (right + wrong + np.spacing(1))
     precision = np.maximum.accumulate(precision[::-1])[::-1]

@@ -46,7 +46,8 @@ class DetectionRuntime(Runtime):
         counts.update(box.label for box in scene_of(pair.target).single)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """The scores of a guess that gives each picture the true boxes of the next picture."""
+        """Return the scores of a guess that gives each picture the true boxes of the next
+        picture."""
         from dragoman.tasks.detection.metrics import ScoredBox, average_precision
 
         if len(pairs) < MIN_ANSWERS:

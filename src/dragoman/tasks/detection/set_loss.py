@@ -1,4 +1,5 @@
-"""The loss of a detector of sets (Carion et al., 2020, section 3.1 and appendix A.2).
+"""The loss of a detector that predicts all boxes of a picture as a set (Carion et al., 2020,
+section 3.1 and appendix A.2).
 
 Each box of a picture is matched with one query so that the sum of
 
@@ -28,11 +29,13 @@ from dragoman.training.losses.objectives import Sums
 IGNORED = -1
 """The mark of a symbol that is not learned."""
 _OF_PLACES, _OF_OVERLAP, _OF_NOTHING = 5.0, 2.0, 0.1
-"""Weights relative to the weight of a label."""
+"""The weights of the losses of places, of overlaps and of the label "nothing", relative to that of
+another label."""
 
 
 class SetLoss:
-    """The loss of labels and places over all queries; queries are counted."""
+    """The loss of labels and places, summed over all queries and all layers of the decoder. The
+    number of targets is that of the queries."""
 
     def __init__(self, symbols: BoxSymbols, smoothing: float) -> None:
         self._symbols, self._smoothing = symbols, smoothing
@@ -47,8 +50,8 @@ class SetLoss:
         return Sums(torch.stack(losses).sum(), losses[-1].detach(), len(batch) * labels.shape[1])
 
     def true(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The boxes in the pictures of a batch: (B, M) labels, K for no box, and (B, M, 4) places
-        in the form of ``FoundSet``."""
+        """Return the true boxes in the pictures of a batch: labels (B, M), which are K where there
+        is no box, and places (B, M, 4) in the form of ``FoundSet``."""
         symbols = self._symbols
         fives = batch.target_out.view(len(batch), -1)[:, :-1].unflatten(1, (-1, PER_BOX))
         top, left, bottom, right = (
@@ -63,8 +66,8 @@ class SetLoss:
 
 
 def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float = 0.0) -> Tensor:
-    """The loss summed over all queries. ``labels`` (B, M), ``places`` (B, M, 4): see
-    ``SetLoss.true``."""
+    """Return the loss of one layer of the decoder, summed over all queries. ``labels`` (B, M) and
+    ``places`` (B, M, 4): see ``SetLoss.true``; ``smoothing``: the label smoothing."""
     nothing = found.logits.shape[-1] - 1
     picture, query, box = matched(found, labels, places)
     wanted = labels.new_full(found.logits.shape[:2], nothing)  # (B, Q)
@@ -82,7 +85,8 @@ def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float =
 
 @torch.no_grad()
 def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Match the true boxes. Returns (T,) each: the picture, the query and the number of a box."""
+    """Match each true box with a query. Return three tensors (T,): the picture, the query, and the
+    number of the box in ``labels`` (B, M) and ``places`` (B, M, 4)."""
     nothing = found.logits.shape[-1] - 1
     places = places.to(found.places)
     of_label = torch.softmax(found.logits, -1).take_along_dim(
@@ -103,7 +107,7 @@ def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Te
 
 
 def corners(places: Tensor) -> Tensor:
-    """Centre and size (..., 4) -> left, top, right, bottom."""
+    """Turn centre and size (..., 4) of boxes into left, top, right and bottom (..., 4)."""
     centre, size = places.split(2, -1)
     return torch.cat([centre - size / 2, centre + size / 2], -1)
 
@@ -124,7 +128,8 @@ def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _area(first: Tensor, last: Tensor) -> Tensor:
-    """The area between two corners (..., 2); 0 if the second is not behind the first."""
+    """Return the area (...) between two corners (..., 2). It is 0 if ``last`` is not to the right
+    of ``first`` and below it."""
     sides = (last - first).clamp(min=0)
     return sides[..., 0] * sides[..., 1]
 
@@ -134,7 +139,8 @@ Places = npt.NDArray[np.int64]
 
 
 def assignment(costs: Costs) -> Places:
-    """(T, Q) finite costs -> (T,) a different query for each box, with the least sum of costs.
+    """Return (T,): a different query for each of T boxes, so that the sum of ``costs`` (T, Q) is
+    least. Costs must be finite.
 
     Boxes are added one by one. Each is assigned along the cheapest path to a free query, on which
     other boxes change their queries; prices of boxes and queries (the dual solution) keep all costs

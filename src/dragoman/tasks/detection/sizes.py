@@ -56,8 +56,8 @@ class DetectionBuilder(RecipeBuilder):
             raise self.not_one_input()
 
     def file_at(self, path: str) -> CorpusSettings:
-        """The corpus of a JSON file, or of a folder. Errors: ``DataError`` for a folder without
-        exactly one JSON file."""
+        """Return the corpus of a JSON file, or of a folder. Errors: ``DataError`` for a folder
+        without exactly one JSON file."""
         return CorpusSettings(source=str(annotations_in(Path(path))), format="coco")
 
     def like(self, path: str, train: CorpusSettings) -> CorpusSettings:

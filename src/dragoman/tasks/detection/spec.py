@@ -1,4 +1,4 @@
-"""Detection: a picture is read, and boxes around what is in it are written."""
+"""The task of detection: a model reads a picture and writes boxes around what is in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DetectionSpec(Spec):
-    """Pictures and boxes. A search writes boxes as symbols of places and labels."""
+    """The task of a detector, which reads pictures. A search writes boxes as symbols of places and
+    labels."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "boxes"})
     target_file: ClassVar[str] = "target.json"
@@ -112,7 +113,7 @@ class DetectionSpec(Spec):
 
 
 def _check_count(examples: Examples, symbols: BoxSymbols) -> None:
-    """Errors: ``DataError`` for a picture with more boxes than the model writes."""
+    """Raise ``DataError`` for a picture with more boxes than the model can write."""
     for name, pair in examples():
         count = len(scene_of(pair.target).single)
         if count > symbols.most:

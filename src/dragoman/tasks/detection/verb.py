@@ -85,7 +85,7 @@ def detect(args: DetectArguments) -> None:
 def _format(
     args: DetectArguments, detector: Detector, pictures: Iterable[DetectedPicture]
 ) -> Iterator[str]:
-    """The output for each picture, as it comes."""
+    """Yield the text of the output, picture by picture as they are found."""
     if args.format == "coco":
         labels = detector.run.forms.boxes.symbols.labels
         told = json.dumps(_coco(args, labels, pictures), ensure_ascii=False)
@@ -105,7 +105,8 @@ def _format(
 def _coco(
     args: DetectArguments, labels: Sequence[str], pictures: Iterable[DetectedPicture]
 ) -> dict[str, Any]:
-    """All pictures in COCO's format, with the score of each box in addition."""
+    """Return all pictures in COCO's format, with the score of each box in addition. ``labels``: all
+    categories that the run knows."""
     numbers = {label: number for number, label in enumerate(labels, 1)}
     images, boxes = list[dict[str, Any]](), list[dict[str, Any]]()
     for number, one in enumerate(pictures, 1):
@@ -127,12 +128,12 @@ def _coco(
 
 
 def _drawing(args: DetectArguments, name: str) -> str:
-    """The file name of the drawing of a picture."""
+    """Return the file name of the drawing of the picture ``name``."""
     return f"{Path(name).name.replace('#', '-')}.{args.draw_as}"
 
 
 def _check_drawings(args: DetectArguments, names: Sequence[str]) -> None:
-    """Errors: ``DragomanError`` for two pictures whose drawings would have one name."""
+    """Raise ``DragomanError`` if the drawings of two pictures would have the same file name."""
     if args.draw is None:
         return
     if args.draw.exists() and not args.draw.is_dir():
@@ -148,7 +149,7 @@ def _check_drawings(args: DetectArguments, names: Sequence[str]) -> None:
 
 
 def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
-    """Draw a picture if the options ask for it, and return it."""
+    """Draw a picture into the folder or the terminal if the options say so, and return it."""
     if args.draw is None and not args.show:
         return one
     from dragoman.base.atomic import write_bytes, write_text

@@ -66,7 +66,7 @@ def write(args: WriteArguments) -> None:
     if args.stop and args.scores:
         raise DragomanError("--scores works only with whole texts. Leave out --stop")
     if args.stop and args.likeliest and args.number > 1:
-        raise DragomanError("--stop does not work with --likeliest and -n. Leave one out")
+        raise DragomanError("--stop, --likeliest and -n cannot all be given. Leave one out")
     drawn = values_of(args, sampling_settings)
     if args.likeliest and drawn != sampling_settings()().model_dump():
         raise DragomanError(

@@ -1,1 +1,1 @@
-"""Painting: a caption is read, and the codes of a picture are written."""
+"""The task of painting: a model reads a caption and writes the codes of a picture."""

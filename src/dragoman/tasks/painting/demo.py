@@ -20,7 +20,7 @@ _PAINTED = 8
 _SHOWN = 3
 """The number of pictures that are drawn in the terminal."""
 CODES_CHANGES: tuple[str, ...] = ()
-"""Changes to the recipe of the codes."""
+"""Changes to the recipe of the run that learns the codes."""
 
 
 def captioned_pictures() -> DemoFiles:
@@ -37,7 +37,8 @@ def captioned_pictures() -> DemoFiles:
 
 
 def show_painted(run: Run, found: Any, console: Console) -> str:
-    """Show the pictures that are painted for captions outside the training text."""
+    """Show pictures that are painted for captions outside the training text. Return a line that
+    names the files with the pictures and the report."""
     from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import half_blocks, png_of
     from dragoman.tasks.painting.painter import enlarged, in_a_row
@@ -60,8 +61,8 @@ def show_painted(run: Run, found: Any, console: Console) -> str:
 
 
 def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
-    """Train the autoencoder for the pictures in ``folder``. Returns the painter's recipe, which
-    names its run."""
+    """Train the autoencoder that learns the codes of the pictures in ``folder``. Return the
+    painter's recipe, changed so that it names the autoencoder's run."""
     import typer
 
     from dragoman.tasks import catalogue

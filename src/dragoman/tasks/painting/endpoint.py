@@ -169,7 +169,7 @@ class ServedPainter(AskedRun[Painter]):
         return (request.n or 1) * self.height * self.width * request.scale**2
 
     def asked(self, request: ImagesRequest) -> Request:
-        """The search for a request. Raises Refusal 400."""
+        """Return the search that answers a request. Raises Refusal 400."""
         sampling = None if request.seed is None else SamplingSettings(seed=request.seed)
         try:
             own = self.engine.search_settings
@@ -184,14 +184,15 @@ class ServedPainter(AskedRun[Painter]):
     async def looked(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[Alignment]:
-        """The attention of each code to each token of the caption."""
+        """Return, for each picture, the attention of each code to each token of the caption."""
         ((tokens, _),) = self.engine.source.tokens_of_words([request.prompt])
         return await self.align([(tokens, one.tokens) for one in found], client)
 
     def written(
         self, request: ImagesRequest, found: Sequence[Hypothesis], looked: Sequence[Alignment]
     ) -> Iterator[WrittenCodes]:
-        """The codes of each picture, with their probabilities and attention."""
+        """Yield the codes of each picture, with their probabilities and their attention.
+        ``looked``: the attention of each picture's codes to the tokens of the caption."""
         ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
         words = len(request.prompt.split())
         symbols = self.predictor.form.symbols
@@ -212,7 +213,7 @@ class ServedPainter(AskedRun[Painter]):
     async def images(
         self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
     ) -> list[PaintedImage]:
-        """The pictures that were found, as PNG files."""
+        """Return the pictures of the hypotheses ``found`` as PNG files."""
         work = partial(self.predictor.answer, request.prompt, found)
         pictures = await self.asking.do(client, work)
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
@@ -225,8 +226,9 @@ class ServedPainter(AskedRun[Painter]):
 
 
 def _words_of(run: Run) -> Lexicon | None:
-    """The words of the training captions, read once: there may be 200,000. None also if their list
-    is damaged: ``knowledge_of`` reports that, and the run can still paint."""
+    """Return the words of the training captions, read once: there may be 200,000. Return None if
+    there is no list of them or if it is damaged: ``knowledge_of`` reports damage, and the run can
+    still paint."""
     try:
         return run.lexicon()
     except RunError:

@@ -1,7 +1,8 @@
 """Evaluation of a painter, during training and of a finished run.
 
 A picture is exact if all its codes are those of the true picture. A painted picture cannot be
-better than its codes allow: the RMSE of the true codes is their distance from the picture itself.
+better than its codes allow, so the RMSE of the true codes, which compares the picture that they
+decode to with the true picture, is the lowest possible.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ _JUDGED = (
 
 
 class PaintingValidation(PairsValidation):
-    """Scores on dev: ``loss`` (nats per code, with the end symbol) on all of it; ``exact`` and
-    ``codes_right`` of full searches on a part of it."""
+    """Scores on the dev set. ``loss`` (nats per code, with the end symbol) is computed on all
+    pairs; ``exact`` and ``codes_right`` on the results of full searches for a part of them."""
 
     without = "longer than plan.max_source or what the model has positions for"
 
@@ -63,7 +64,8 @@ class PaintingValidation(PairsValidation):
 
 
 def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> dict[str, float]:
-    """The share of pictures with all codes right, and the share of right codes; from 0 to 1."""
+    """Return the share of pictures with all codes right (``exact``), and the share of right codes
+    (``codes_right``), from 0 to 1. ``true`` and ``found``: the codes of each picture."""
     pairs = list(zip(true, found, strict=True))
     exact = sum(list(one) == list(other) for one, other in pairs)
     right = sum(a == b for one, other in pairs for a, b in zip(one, other, strict=False))
@@ -73,13 +75,13 @@ def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -
 
 @dataclass(frozen=True)
 class PaintingReport(SearchReport):
-    """The result of a run on some captions."""
+    """The pictures that a run painted from some captions, and their scores."""
 
     scores: dict[str, float]
     """The scores of the pictures by name."""
     pictures: Sequence[PaintedPicture]
     seen: int
-    """The number of these pictures that the codes were learned from."""
+    """The number of these pictures from which the codes were learned."""
     judge: str = ""
     """The name of the run that judged the pictures; "" without a judge."""
     best_of: int = 1
@@ -112,7 +114,8 @@ class PaintingReport(SearchReport):
 
 
 class PaintingEvaluation(PairsEvaluation[PaintingReport]):
-    """Paints the captions of some pictures, laid out as the training files, and compares."""
+    """Paints the captions of pictures that are given in the layout of the training files, and
+    compares the results with the pictures."""
 
     wanted = "are no captions", "a list of pictures", "test.tsv"
 
@@ -156,8 +159,8 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
 
 
 def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:
-    """The share of pictures in which a judge reads one of the captions that ``pairs`` have for the
-    same true picture; from 0 to 1."""
+    """Return the share of ``pictures``, from 0 to 1, in which a judge reads a right caption. Right
+    are all captions that ``pairs`` have for the same true picture."""
     captions: dict[str, set[str]] = {}
     for pair in pairs:
         captions.setdefault(content_of(pair.target), set()).add(_plain(pair.source))
@@ -169,7 +172,7 @@ def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes])
 
 
 def _plain(caption: str) -> str:
-    """A caption in lower case, with single spaces."""
+    """Return a caption in lower case, with single spaces."""
     return " ".join(caption.lower().split())
 
 

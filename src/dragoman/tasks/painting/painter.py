@@ -57,9 +57,9 @@ class PaintedPicture:
 
     caption: str
     pixels: Bytes = field(repr=False, compare=False)
-    """(H, W, C), one channel or three."""
+    """The pixels (H, W, C), with one channel or three."""
     ids: tuple[int, ...]
-    """The symbols that the model wrote."""
+    """The symbols that the model wrote: codes as numbers of the vocabulary."""
     codes: tuple[int, ...]
     """The codes of these symbols, from 0."""
     score: float
@@ -73,8 +73,8 @@ class PaintedPicture:
         return " ".join(map(str, self.codes))
 
     def png(self, scale: int = 1) -> bytes:
-        """The picture as a PNG file, each pixel ``scale`` x ``scale``. Errors: ``DataError`` for a
-        scale that is not from 1 to 64."""
+        """Return the picture as a PNG file in which each pixel is a square of ``scale`` x ``scale``
+        pixels. Errors: ``DataError`` for a scale that is not from 1 to 64."""
         return png_of(enlarged(self.pixels, scale))
 
     def save(self, path: str | Path, scale: int = 1) -> None:
@@ -92,11 +92,11 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     @property
     def form(self) -> CodesForm:
-        """The form of the painter's output: codes."""
+        """The form that converts between pictures and their codes."""
         return CodesForm.of(self.engine.target)
 
     def paint(self, caption: str, **options: Any) -> list[PaintedPicture]:
-        """The pictures of one caption; the options are those of ``each``."""
+        """Return the pictures of one caption. The options are those of ``each``."""
         return self(caption, **options)
 
     def each(
@@ -108,8 +108,8 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         sampling: SamplingSettings | None = None,
         judge: Judge | None = None,
     ) -> Iterator[list[PaintedPicture]]:
-        """The most probable picture of each caption, or the ``count`` most probable ones; with
-        ``sampling``, ``count`` pictures drawn at random. A ``judge`` sorts them, best first.
+        """Yield the most probable picture of each caption, or the ``count`` most probable ones;
+        with ``sampling``, ``count`` pictures drawn at random. A ``judge`` sorts them, best first.
         Errors: ``DataError`` for a caption that cannot be read, ``RecipeError`` for a beam that the
         search refuses."""
         settings = painting_settings(self.engine.search_settings, count, beam, sampling)
@@ -158,15 +158,17 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> PaintedPicture:
-        """The picture of a caption, for figures. Errors: ``DataError`` for a prefix."""
+        """Return the picture of the caption ``text``, for figures. Errors: ``DataError`` for a
+        prefix."""
         if prefix:
             raise DataError("pictures cannot have a prefix. Leave it out")
         return self(text)[0]
 
 
 def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]:
-    """The words of some captions that are not in the ``lexicon`` of the training captions, each
-    once: the model does not know what to paint for them. Empty without a lexicon."""
+    """Return the words of ``captions`` that are not in the ``lexicon`` of the training captions,
+    each once: the model does not know what to paint for them. The list is empty without a
+    lexicon."""
     if lexicon is None:
         return []
     words = (caption[slice(*span)] for caption in captions for span in words_in(caption))
@@ -176,8 +178,13 @@ def unknown_words(lexicon: Lexicon | None, captions: Sequence[str]) -> list[str]
 def painting_settings(
     own: SearchSettings, count: int, beam: int | None, sampling: SamplingSettings | None
 ) -> SearchSettings:
-    """The search settings for ``count`` pictures of a caption. Errors: ``DataError`` for too many
-    pictures, ``RecipeError`` for settings that contradict each other."""
+    """Return the search settings ``own`` of a run, changed for ``count`` pictures of a caption.
+    With ``sampling``, the pictures are drawn at random; otherwise ``beam``, if given, replaces the
+    run's own.
+
+    Errors: ``DataError`` for too many pictures, ``RecipeError`` for settings that contradict each
+    other.
+    """
     from dragoman.engine.search_settings import with_beams
 
     if not 1 <= count <= MOST:
@@ -188,15 +195,15 @@ def painting_settings(
 
 
 class Anew:
-    """The search settings for each of some captions. A random picture depends on the seed and the
-    caption, so a repeated caption gets the next seed."""
+    """Gives the search settings for one caption after another. A random picture depends on the seed
+    and the caption, so a repeated caption gets the next seed."""
 
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
         self._times: Counter[str] = Counter()
 
     def __call__(self, caption: str) -> SearchSettings:
-        """The settings for the next caption."""
+        """Return the search settings for the next caption."""
         own, times = self._settings, self._times[caption]
         self._times[caption] += 1
         if own.sampling is None or not times:
@@ -208,8 +215,8 @@ class Anew:
 def by_judge(
     painted: Sequence[Sequence[PaintedPicture]], judge: Judge
 ) -> list[list[PaintedPicture]]:
-    """Sort the pictures of each caption by their score from a judge, best first. Errors:
-    ``DataError`` for a caption that the judge cannot read."""
+    """Sort the pictures of each caption by their score from a judge, best first. ``painted``: the
+    pictures of each caption. Errors: ``DataError`` for a caption that the judge cannot read."""
     every = [one for pictures in painted for one in pictures]
     liked = iter(
         judge.log_probabilities([one.pixels for one in every], [one.caption for one in every])
@@ -230,14 +237,15 @@ def enlarged(pixels: Bytes, scale: int) -> Bytes:
 
 
 def in_a_row(pictures: Sequence[Bytes], gap: int = 2) -> Bytes:
-    """Join pictures of one height in a row, with white between them."""
+    """Join pictures of the same height side by side, with ``gap`` white pixels between them."""
     height, _, channels = pictures[0].shape
     white = np.full((height, gap, channels), 255, np.uint8)
     return np.concatenate([part for one in pictures for part in (one, white)][:-1], axis=1)
 
 
 class Judge:
-    """A finished run that reads pictures. Do not use it from several threads at once."""
+    """A finished run that reads pictures, and says how well captions fit them. Do not use it from
+    several threads at once."""
 
     def __init__(self, run: Run, precision: str = "auto") -> None:
         """Errors: ``RunError``, also for a run that does not read pictures."""
@@ -253,7 +261,7 @@ class Judge:
         self._reads = run.opened(None if self._labels else settings)
 
     def captions(self, pictures: Sequence[Bytes]) -> list[str]:
-        """The caption that the judge gives each picture (H, W, C)."""
+        """Return the caption that the judge gives each picture (H, W, C)."""
         with tempfile.TemporaryDirectory() as folder:
             files = _write_pictures(pictures, Path(folder))
             if self._labels:
@@ -261,8 +269,9 @@ class Judge:
             return [one.text for one in self._reads.stream(files)]
 
     def log_probabilities(self, pictures: Sequence[Bytes], captions: Sequence[str]) -> list[float]:
-        """log P of a caption for each picture (H, W, C), in nats; minus infinity for a caption that
-        is not a label. Errors: ``DataError`` for a caption that cannot be read."""
+        """Return, for each picture (H, W, C), log P of its caption, in nats. It is minus infinity
+        if the judge has labels and the caption is not one of them. Errors: ``DataError`` for a
+        caption that cannot be read."""
         with tempfile.TemporaryDirectory() as folder:
             files = _write_pictures(pictures, Path(folder))
             if not self._labels:

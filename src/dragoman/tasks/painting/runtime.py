@@ -20,7 +20,8 @@ from dragoman.tasks.shared.progress_made import (
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
 
 BEGUN = 0.02
-"""The share of exact pictures below which hardly any picture fits its caption."""
+"""The share of exact pictures below which a message says that hardly any picture fits its
+caption."""
 
 
 class PaintingRuntime(Runtime):
@@ -44,7 +45,7 @@ class PaintingRuntime(Runtime):
         return Parts(Pairs, next_token, PaintingValidation, PaintingEvaluation(), Painter)
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        """The scores of a guess that gives each caption the true picture of the next one."""
+        """Return the scores of a guess that gives each caption the true picture of the next one."""
         from dragoman.tasks.painting.evaluation import code_scores
 
         if len(pairs) < MIN_ANSWERS:

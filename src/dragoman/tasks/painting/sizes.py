@@ -26,12 +26,13 @@ PAINTING_TABLE = (
     Size(100_000, 8_000, 192, 6, 4, 0.1, 4_096, 500, 1e-3, 15),
     Size(float("inf"), 16_000, 256, 8, 6, 0.1, 8_192, 2_000, 7e-4, 8),
 )
-"""``tokens_per_update`` counts codes. A first choice, tried on pictures of shapes."""
+"""Sizes by the number of captions; ``tokens_per_update`` counts codes. They are a first choice,
+tried only on pictures of shapes."""
 
 _CAPTION = 128
 """The most tokens of a caption."""
 _MANY = 4
-"""The mean number of pictures per caption from which on paintings are drawn at random."""
+"""If a caption has this many pictures on average, or more, pictures are drawn at random."""
 
 
 class PaintingBuilder(PicturesBuilder):
@@ -67,7 +68,8 @@ class PaintingBuilder(PicturesBuilder):
         }
 
     def begun(self, recipe: Recipe, epochs: float | None) -> tuple[Recipe, float | None]:
-        """The recipe with the codes of ``--codes``, and positions for all codes of a picture."""
+        """Return the recipe, with the codes of ``--codes`` and positions for all codes of a
+        picture, and the epochs."""
         recipe, epochs = super().begun(recipe, epochs)
         if self.options.codes is None:  # the recipe may name some
             return recipe, epochs

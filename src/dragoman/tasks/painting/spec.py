@@ -1,4 +1,4 @@
-"""Painting: a caption is read, and the codes of a picture are written."""
+"""The task of painting: a model reads a caption and writes the codes of a picture."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from dragoman.sources.picture.codes_form import CODES, WEIGHTS, Coder, CodesForm
 LEARNED = "codes.learned"
 """The file in a painter's run with hashes of the pictures that its codes were learned from."""
 _OWN_WEIGHTS, _OWN_LEARNED = "model.safetensors", Path("learned") / "0-source"
-"""The corresponding files in the run that has learned the codes."""
+"""The files with the weights, and with the hashes of the pictures, in the run that has learned the
+codes."""
 _MOST = 1 << 32
 """The most bytes of a file of hashes."""
 
 
 @dataclass(frozen=True)
 class PaintingSpec(Spec):
-    """Captions and pictures. A search writes a picture as codes."""
+    """The task of a painter, which reads captions. A search writes a picture as codes."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search", "painting"})
     target_file: ClassVar[str] = CODES
@@ -121,13 +122,14 @@ class PaintingSpec(Spec):
         return said
 
     def as_learned(self, pair: Pair) -> Pair:
-        """The caption with a hash of its picture: two pictures of one caption are two examples."""
+        """Return the pair with a hash of its picture before the caption, because two pictures of
+        the same caption are two examples."""
         return pair._replace(source=f"{content_of(pair.target)} {pair.source}")
 
 
 def codes_run(name: str | None) -> Path:
-    """The run folder with the codes. Errors: ``DataError`` without a name, ``RunError`` for a
-    folder without codes."""
+    """Return the run folder ``name``, which must have codes. Errors: ``DataError`` without a name,
+    ``RunError`` for a folder without codes."""
     if name is None:
         raise DataError(
             "a painter needs the codes of another run. Create it with dragoman train FILES "
@@ -145,7 +147,8 @@ def codes_run(name: str | None) -> Path:
 
 
 def painted_codes(folder: Path) -> CodesForm:
-    """The form of a painter's output, from its run folder. Errors: ``RunError``."""
+    """Return the form that converts between a painter's pictures and their codes, read from its run
+    folder. Errors: ``RunError``."""
     symbols, weights = CodeSymbols.load(folder / CODES), folder / WEIGHTS
     return CodesForm(symbols, partial(_coder, symbols, weights), weights, folder / LEARNED)
 
@@ -166,7 +169,8 @@ def _coder(symbols: CodeSymbols, weights: Path) -> Coder:
 
 
 def count_seen(known: Path | None, pairs: Sequence[Pair]) -> int:
-    """The number of pictures whose hashes are in a file. Errors: ``RunError`` if it is damaged."""
+    """Return how many pictures of ``pairs`` have a hash that is in the file ``known``; 0 without a
+    file. Errors: ``RunError`` if the file is damaged."""
     if known is None or not known.is_file() or not pairs:
         return 0
     content = read_bytes(known, _MOST)

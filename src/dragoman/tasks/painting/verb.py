@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.painting.painter import PaintedPicture
 
 _ROWS = 256
-"""The most captions of one picture file."""
+"""The largest number of captions that one PNG file shows."""
 
 
 @arguments

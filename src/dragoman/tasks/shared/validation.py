@@ -81,7 +81,8 @@ class Validation(ABC, Generic[Measured]):
         return [self.pairs[place] for place in self.spread(self.searched(len(self.pairs)))]
 
     def spread(self, wanted: int) -> range:
-        """The places of ``wanted`` pairs, spread over all."""
+        """Return the indices of at most ``wanted`` pairs, at equal distances from the first pair
+        on."""
         step = max(1, len(self.pairs) // max(1, wanted))
         return range(0, len(self.pairs), step)[:wanted]
 

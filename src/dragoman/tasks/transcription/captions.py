@@ -28,7 +28,8 @@ class SpokenWord:
     end: float
     """The end of the word, in seconds."""
     confidence: float | None = None
-    """The confidence of the model, from 0 to 1."""
+    """The probability of the word given the words before it, from 0 to 1; None if it is not
+    known."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Segment:
 def captions(
     segments: Iterable[Segment], layout: CaptionFormat, language: str | None = None
 ) -> str:
-    """Format a whole file. Segments without words are omitted. ``language`` is a code for JSON."""
+    """Return the content of a file in the format ``layout``. Segments without words are left out.
+    ``language``: the code of the language, which only JSON contains."""
     said = [segment for segment in segments if segment.text.strip()]
     match layout:
         case "text":
@@ -88,7 +90,7 @@ def _record(said: Sequence[Segment], language: str | None) -> dict[str, Any]:
 
 
 def word_record(word: SpokenWord) -> dict[str, Any]:
-    """The fields of a word in JSON, as the clients of OpenAI read them."""
+    """Return the fields of a word in JSON, as the clients of OpenAI read them."""
     told = {"word": word.text, "start": round(word.begin, 3), "end": round(word.end, 3)}
     return told if word.confidence is None else told | {"probability": round(word.confidence, 4)}
 
@@ -98,7 +100,7 @@ def _line(text: str) -> str:
 
 
 def _cue(text: str) -> str:
-    """Make the text of a cue, which must not contain an arrow."""
+    """Return the text of a caption, without arrows, which it must not contain."""
     return _line(text).replace("-->", "->")
 
 
@@ -112,7 +114,8 @@ def _times(segment: Segment, mark: str, *, hours: bool = False) -> str:
 
 
 def _clock(seconds: float, mark: str, *, hours: bool) -> str:
-    """Format a time; ``mark`` precedes thousandths, ``hours`` writes hours even if 0."""
+    """Format a time. ``mark`` comes before the thousandths; with ``hours``, hours are written even
+    if they are 0."""
     total, thousandths = divmod(_thousandths(seconds), 1_000)
     minutes, rest = divmod(total, 60)
     hour, minute = divmod(minutes, 60)

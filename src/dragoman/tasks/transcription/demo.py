@@ -30,7 +30,8 @@ def spoken_recordings() -> DemoFiles:
 
 
 def show_heard(run: Run, found: Any, console: Console) -> str:
-    """Show transcripts of voices that the model was not trained on, with times and attention."""
+    """Show transcripts of voices that the model was not trained on, with times and attention.
+    Return a line that names the files with the figure and the report."""
     from dragoman.base.atomic import write_text
     from dragoman.insight.figures.catalogue import make_figure
     from dragoman.insight.look import LookOptions, look_at_sentence

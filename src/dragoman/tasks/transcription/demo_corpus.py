@@ -67,7 +67,8 @@ class Spoken(NamedTuple):
 def spoken_demo(
     sizes: dict[Split, int] | None = None, seed: int = 1
 ) -> dict[Split, tuple[Spoken, ...]]:
-    """Make the sentences of each part, reproducibly; all sentences are different."""
+    """Make the sentences of each part of the corpus; the same ``seed`` gives the same sentences.
+    ``sizes``: how many sentences each part gets. All sentences are different."""
     wanted = SIZES if sizes is None else sizes
     draw, seen = Random(seed), set[str]()
     parts: dict[Split, list[Spoken]] = {name: [] for name in wanted}
@@ -95,7 +96,7 @@ def write_spoken(folder: Path, parts: dict[Split, tuple[Spoken, ...]]) -> None:
 
 
 def write_wav(path: Path, samples: Samples) -> None:
-    """Write one channel of 16 bits."""
+    """Write ``samples`` as a WAV file of one channel with 16 bits."""
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

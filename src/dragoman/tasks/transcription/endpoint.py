@@ -85,7 +85,7 @@ def endpoints(service: Service) -> Endpoints:
 
 
 def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTranscriber:
-    """Choose the named run, or else one that writes the language. Raises Refusal 400 or 404."""
+    """Return the named run, or else one that writes the language. Raises Refusal 400 or 404."""
     named = None if request.model == ANY else request.model
     runs = service.catalogue.every(ServedTranscriber, named)
     writing = [one for one in runs if request.language and one.writes(request.language)]
@@ -115,7 +115,7 @@ class _Hearing:
         return self.run.heard(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
-        """Transcribe the whole recording, then answer."""
+        """Transcribe the whole recording, and return the answer."""
         async with aclosing(self._hear()) as heard:
             found = [one async for one in heard]
         segments = [one.segment for one in found]
@@ -141,7 +141,7 @@ class _Hearing:
         return Usage(seconds=round(self.seconds, 3))
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """Yield an event for each segment."""
+        """Transcribe the recording, and yield an event for each segment and one at the end."""
         segments: list[Segment] = []
         async with aclosing(self._hear()) as heard:
             async for one in heard:

@@ -79,13 +79,14 @@ class ServedTranscriber(FileRun[Transcriber]):
         self.times_words = transcriber.times_words
 
     def writes(self, language: str) -> bool:
-        """True if the run writes a language, as far as is known."""
+        """Return True if the run writes ``language``, or if the language that it writes is not
+        known."""
         return self.target == "und" or base(self.target) == base(language.lower())
 
     # ---- The next methods raise Refusal 400.
 
     def check(self, request: TranscriptionRequest) -> Upload:
-        """Check a request -> its recording, which is not yet read."""
+        """Check a request, and return its recording, which has not been decoded yet."""
         uploads, limits = request.uploads, self.settings.limits
         self.check_files(uploads, 1)
         if request.language and not self.writes(request.language):
@@ -121,7 +122,8 @@ class ServedTranscriber(FileRun[Transcriber]):
         return upload
 
     async def opened_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
-        """Open the recording -> the file, and its length in seconds by its header."""
+        """Open an uploaded recording. Return the file, and its length in seconds according to its
+        header."""
         opening = self.opened([upload], self.settings.limits.recording_bytes)
         (opened,) = await self.opening.all(client, opening)
         return opened.file, await self.opening.do(client, partial(seconds_of, opened.file))
@@ -129,7 +131,8 @@ class ServedTranscriber(FileRun[Transcriber]):
     async def heard(
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
     ) -> AsyncGenerator[FoundSegment]:
-        """Yield each segment that has words, with its hypothesis, in order."""
+        """Transcribe a recording. Yield each segment that has words, with its hypothesis, in order.
+        ``seconds``: the length according to the header."""
         executor, places = self.for_size(seconds)
         with executor.held(client, places):
             spans: list[Span] = []
@@ -151,7 +154,8 @@ class ServedTranscriber(FileRun[Transcriber]):
                             yield one if shares <= MOST_SHARES else one._replace(seen=None)
 
     def _measure_spans(self, file: InMemory) -> Iterator[list[Span]]:
-        """Yield an empty list at each step of measuring a recording, and its spans last."""
+        """Yield an empty list after each step of measuring a recording, and at the end the spans at
+        which to cut it."""
         most, cutter = self.settings.limits.sound_seconds, self.predictor.cutter
         measured, seconds = list[Floats](), 0.0
         with readable(file):
@@ -188,7 +192,8 @@ class ServedTranscriber(FileRun[Transcriber]):
     def message(
         self, number: int, segment: Segment, best: Hypothesis, seen: Heard | None = None
     ) -> TranscribedSegment:
-        """Return a segment as a message."""
+        """Return a segment as a message of the API. ``number``: its number in the recording, from
+        0."""
         text = segment.text.strip()
         raw = text.encode()
         each = best.token_log_probabilities
@@ -210,7 +215,8 @@ _SURE = 0.5
 
 
 def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
-    """Describe the model's view of the rows of a segment, and of its hypothesis."""
+    """Return what the model reads of a segment (``rows``), the times at which CTC is sure of a
+    token, and the attention of each token of its hypothesis ``best``."""
     names = as_text(transcriber.run.target).shown(best.tokens)
     shares = looked(transcriber.engine, rows, best.tokens)
     return Heard(
@@ -220,7 +226,8 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
 
 
 def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
-    """List a spike for each run of rows in which CTC is sure of a token, at its highest row."""
+    """Return a spike for each run of rows in which CTC is sure of a token, at the row with the
+    highest probability; None if the run was trained without CTC."""
     if transcriber.engine.network.ctc is None:
         return None
     settings = FramesSource.of(form.settings)

@@ -157,7 +157,8 @@ _BANDWIDTHS = (70.0, 100.0, 150.0)
 _HIGHEST = 0.47 * RATE
 """The highest formant frequency, in Hz."""
 _GLIDE, _ATTACK = 9, 5
-"""The frames in which formants, and loudness, change from one sound to the next."""
+"""The number of frames over which formants (``_GLIDE``) and loudness (``_ATTACK``) change from one
+sound to the next."""
 _LOUD = 0.08
 """The root mean square of the speech."""
 
@@ -178,7 +179,7 @@ class Voice:
 
     @classmethod
     def of(cls, number: int) -> Voice:
-        """Make the voice with this number, reproducibly."""
+        """Return the voice with this number. A number always gives the same voice."""
         draw = Random(f"voice {number}")
         height = draw.random()
         return cls(
@@ -191,10 +192,11 @@ class Voice:
 
 
 def speak(sentence: str, voice: Voice, seed: int = 0) -> Samples:
-    """Synthesise a sentence of words in ``WORDS``, reproducibly.
+    """Synthesise a sentence of words in ``WORDS``; the same voice and ``seed`` give the same
+    samples.
 
-    Two seeds differ like two utterances of a person: in pauses, durations and melody.
-    Errors: ``KeyError`` for another word.
+    Two seeds differ like two utterances of a person: in pauses, durations and melody. Errors:
+    ``KeyError`` for a word that is not in ``WORDS``.
     """
     draw = Random(f"{voice.name} {seed} {sentence}")
     rest = Sound(80, (500.0, 1500.0, 2500.0))
@@ -206,7 +208,8 @@ def speak(sentence: str, voice: Voice, seed: int = 0) -> Samples:
 
 
 def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
-    """Synthesise sounds one after the other."""
+    """Synthesise ``sounds`` one after the other. ``draw``: the source of random numbers, for
+    durations, loudness and melody."""
     counts = [
         round(one.milliseconds * voice.tempo * draw.uniform(0.9, 1.1) * RATE / 1000 / _HOP)
         for one in sounds
@@ -239,8 +242,8 @@ def _smooth(tracks: _Array, frames: int) -> _Array:
 
 
 def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
-    """Make a pulse (count,) for each opening of the vocal folds. The pitch falls over a sentence
-    and wavers; a pulse between two samples is divided between both."""
+    """Return (``count``,) samples with a pulse for each opening of the vocal folds. The pitch falls
+    over a sentence and wavers; a pulse between two samples is divided between both."""
     at = np.arange(count) / max(1, count)
     waver = draw.uniform(0.02, 0.06) * np.sin(2 * np.pi * (draw.uniform(1, 3) * at + draw.random()))
     pitch = voice.pitch * (draw.uniform(1.05, 1.2) - 0.25 * at + waver)
@@ -256,7 +259,8 @@ def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
 
 
 def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
-    """The response (F, B) of mouth and vocal folds; low frequencies of the folds are louder."""
+    """Return the frequency response (F, B) of mouth and vocal folds for ``formants`` (F, 3) in Hz.
+    The folds make low frequencies louder."""
     z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))
     response = np.repeat(((1 - z) / (1 - 0.92 * z) ** 2)[None], len(formants), axis=0)
     for column, width in enumerate(_BANDWIDTHS):
@@ -265,7 +269,9 @@ def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
 
 
 def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArray[np.complex128]:
-    """The response (F, B) of a two-pole resonator whose gain is 1 at 0 Hz, or at its peak."""
+    """Return the frequency response (F, B) of a two-pole resonator. ``hertz`` and ``width`` (F,):
+    its frequency and bandwidth in each frame; its gain is 1 at 0 Hz, or with ``at_peak`` at its
+    peak."""
     z = np.exp(-2j * np.pi * np.fft.rfftfreq(_POINTS))[None]
     radius = np.exp(-np.pi * width / RATE)
     second = -(radius**2)
@@ -276,7 +282,8 @@ def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArr
 
 
 def _filter(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
-    """Filter overlapping stretches of samples, each with its own response, and add them (N,)."""
+    """Return (N,): the sum of overlapping stretches of ``samples``, each filtered with its own row
+    of ``response`` (F, B)."""
     frames = len(response)
     stretches = np.lib.stride_tricks.sliding_window_view(samples, _WINDOW)[::_HOP][:frames]
     windowed = stretches * np.hanning(_WINDOW + 1)[:-1]

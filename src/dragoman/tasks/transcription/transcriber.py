@@ -54,7 +54,7 @@ from dragoman.sources.shared.rows_form import Rows
 from dragoman.tasks.transcription.captions import CaptionFormat, Segment, SpokenWord, captions
 
 Progress = Callable[[float, float], None]
-"""A function that receives the seconds that are done, and their total."""
+"""A function that receives the seconds of a recording that are done, and all its seconds."""
 
 _AT_ONCE = 32
 """The number of parts of a recording that are searched for together."""
@@ -96,9 +96,9 @@ class Transcriber(Predictor[Transcription]):
         search_settings: SearchSettings | None = None,
         cutting: CuttingSettings | None = None,
     ) -> None:
-        """``run`` must read recordings (``source.kind = "frames"``). ``cutting`` sets how
-        recordings are cut; without it, parts are at most as long as the training recordings, and 20
-        seconds.
+        """Open a run for transcription. ``run`` must read recordings (``source.kind = "frames"``).
+        ``cutting`` sets how recordings are cut; without it, a part is at most 20 seconds long, and
+        not longer than the training recordings.
 
         Errors: ``RunError`` for a run that does not transcribe recordings.
         """
@@ -152,16 +152,18 @@ class Transcriber(Predictor[Transcription]):
             yield Transcription(raw, tuple(segments), seconds, known)
 
     def ask(self, rows: Values, beam: int | None = None, begun: Sequence[int] = ()) -> Request:
-        """Make the search request for some rows; the output begins with the tokens ``begun``."""
+        """Make the search request for the ``rows`` of a part. The output begins with the tokens
+        ``begun``."""
         settings = with_beams(self.engine.search_settings, beam, None)
         return self.engine.request(rows, self._ctc.asked(settings), begun)
 
     def best(self, rows: Values, found: Sequence[Hypothesis]) -> Hypothesis:
-        """Choose the best of the hypotheses that the search for some rows has given."""
+        """Return the best of the hypotheses ``found`` that the search for ``rows`` has given."""
         return self._ctc(rows, found)[0]
 
     def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
-        """Make the segment of a piece, with its words if they are requested."""
+        """Return the segment of a part of a recording, from its best hypothesis, with ``words``
+        including the times of its words."""
         (text,) = self.engine.target.raw([best.tokens])
         own = self._words(piece.span, piece.samples, piece.rows, best) if words else ()
         return Segment(text, piece.span.begin, piece.span.end, own)
@@ -169,7 +171,8 @@ class Transcriber(Predictor[Transcription]):
     # ---- looking
 
     def shown(self, text: str, prefix: str = "") -> Shown:
-        """Transcribe a recording that is read whole, of any length."""
+        """Transcribe the recording in the file ``text`` for figures. It is read whole, not in
+        parts, however long it is. The output begins with ``prefix``."""
         (rows,) = self.engine.source.read([text])
         begun = self.engine.target.tokens([prefix])[0] if prefix else ()
         (found,) = self.engine.search([self.ask(rows, begun=begun)])
@@ -182,7 +185,8 @@ class Transcriber(Predictor[Transcription]):
     def _words(
         self, span: Span, samples: Floats, values: Rows, best: Hypothesis
     ) -> list[SpokenWord]:
-        """The words of a span; empty if CTC has too few rows for them."""
+        """Return the words of a span with their times; no words if CTC has too few rows for the
+        tokens."""
         source, tokens = FramesSource.of(self.run.recipe.source), best.tokens
         rows = best_rows(ctc_log_probabilities(self.engine, values).numpy(), tokens)
         if rows is None or not tokens:
@@ -211,8 +215,12 @@ class HeardWord(NamedTuple):
 def best_rows(
     log_probabilities: npt.NDArray[Any], tokens: Sequence[int]
 ) -> list[tuple[int, int]] | None:
-    """Align tokens with rows (T, V + 1) by the most probable path -> the first row of each token,
-    and the one after its last. None if there are fewer rows than the tokens need."""
+    """Align ``tokens`` with the T rows of CTC by the most probable path. Return for each token the
+    number of its first row and of the row after its last, or None if there are fewer rows than the
+    tokens need.
+
+    ``log_probabilities`` (T, V + 1): those of CTC.
+    """
     rows, outputs = log_probabilities.shape
     states = np.full(2 * len(tokens) + 1, outputs - 1)  # a blank around each token
     states[1::2] = tokens
@@ -254,8 +262,9 @@ def timed(
     rate: int,
     span: Span,
 ) -> list[SpokenWord]:
-    """Give the words of a span times in the whole recording. ``rows`` are those of each token
-    (``best_rows``), ``samples`` those of the span, at ``rate`` Hz."""
+    """Return the words of a span with times in the whole recording, in seconds. ``rows``: the rows
+    of each token (``best_rows``); ``seconds_of_row``: the duration of a row; ``samples``: those of
+    the span, at ``rate`` Hz."""
     levels = levels_of([samples], rate)
     frame = (span.end - span.begin) / max(1, len(levels))
     loud = levels >= threshold_of(levels)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dragoman.tasks.transcription.transcriber import Transcriber
 
 _REMEMBERED = 10_000
-"""The most transcripts that a worker remembers."""
+"""The largest number of transcripts that a worker process remembers."""
 
 
 _OTHERS = frozenset({".doc", ".docx", ".odt", ".pdf", ".rtf", ".html"})
@@ -162,8 +162,8 @@ def _is_sound(path: Path) -> bool:
 
 
 def transcribing(args: TranscribeArguments, run: Run, precision: str, folder: str) -> LineWork:
-    """Open a transcriber, and return the work of a worker process: it writes the text of each
-    recording whose name, relative to ``folder``, it is given."""
+    """Open a transcriber, and return the function that a worker process runs: given the names of
+    recordings, relative to ``folder``, it writes the text of each."""
     transcriber = _open(replace(args, precision=precision or args.precision), run)
     done: dict[str, str] = {}
 
@@ -191,7 +191,7 @@ def _open(args: TranscribeArguments, run: Run) -> Transcriber:
 
 
 def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
-    """The format that --format or the ending of --to gives."""
+    """Return the format that ``--format`` or the ending of ``--to`` gives."""
     from dragoman.tasks.transcription.captions import ENDING
 
     if args.format is not None:
@@ -211,8 +211,9 @@ def _format_of(args: TranscribeArguments, to: Path | None) -> CaptionFormat:
 def _targets(
     recordings: Sequence[str], to: Path | None, layout: CaptionFormat
 ) -> list[Path | None]:
-    """List the file for the text of each recording; None is standard output. Errors:
-    ``DragomanError`` if two recordings would share a file, or a file would replace a recording."""
+    """Return, for each recording, the file to which its text is written, or None for standard
+    output. Errors: ``DragomanError`` if two recordings would share a file, or a file would replace
+    a recording."""
     from dragoman.base.atomic import check_is_file
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.tasks.transcription.captions import ENDING

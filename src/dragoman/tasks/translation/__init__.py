@@ -1,1 +1,1 @@
-"""Translation: from one language into another."""
+"""The task of translation, from one language into another."""

@@ -156,8 +156,8 @@ WINDOW = 500
 
 
 def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
-    """Read pairs from two files, from one that holds both sides, or from standard input. The first
-    pair is read at once, so that mistakes are reported early."""
+    """Yield pairs of source and target from two files, from one file that holds both sides, or from
+    standard input. The first pair is read at once, so that mistakes are reported early."""
     from itertools import chain, islice
 
     from dragoman.data.files.corpora import read_lines, read_pairs
@@ -181,7 +181,8 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
 
 
 def _split_lines(lines: Iterable[str], where: str) -> Iterator[TextPair]:
-    """Split lines at the first tab or three bars. Errors: ``DataError`` with the line."""
+    """Split each line into source and target at the first tab or three bars. ``where``: the name of
+    the input, for messages. Errors: ``DataError`` with the number of a line that has neither."""
     for number, line in enumerate(lines, 1):
         source, cut, target = line.partition("\t" if "\t" in line else " ||| ")
         if not cut:
@@ -194,7 +195,7 @@ def _split_lines(lines: Iterable[str], where: str) -> Iterator[TextPair]:
 
 
 def shortlist_settings() -> type[ShortlistSettings]:
-    """The settings of a shortlist's length."""
+    """Return the class of the settings of a shortlist."""
     from dragoman.models.shortlist import ShortlistSettings
 
     return ShortlistSettings

@@ -1,8 +1,8 @@
 """Word alignment of given sentence pairs: by a run's attention, or by statistics of its training
 text.
 
-Words are separated by spaces. ``engine/alignment_head.py`` turns attention into links, and
-``alignment/hmm.py`` statistics.
+Words are separated by spaces. ``engine/alignment_head.py`` computes links from attention, and
+``alignment/hmm.py`` from statistics.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Aligner:
     """Aligns the words of given pairs by the attention of a run."""
 
     def __init__(self, engine: Engine, head: AligningHead | None = None) -> None:
-        """``head`` defaults to the head that was trained to align. If there is none, each pair is
-        aligned by the mean of the heads of the layer with the sharpest attention. Errors:
-        ``DragomanError`` for a head that the model does not have, or a model without attention to a
-        source."""
+        """Prepare alignment by one head, or a mean of heads, of ``engine``. ``head`` defaults to
+        the head that was trained to align. If there is none, each pair is aligned by the mean of
+        the heads of the layer with the sharpest attention. Errors: ``DragomanError`` for a head
+        that the model does not have, or a model without attention to a source."""
         self._engine = engine
         layers = engine.network.attentions_of("cross")
         if not layers:
@@ -100,9 +100,10 @@ class Aligner:
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
     ) -> MeasuredAligner:
-        """Align pairs and measure the error. If a head is given, it is measured on all pairs.
-        Otherwise, the head that does best on the first ``development`` pairs is measured on the
-        remaining ones; with 0, the head is chosen and measured on all pairs, as an oracle.
+        """Align ``pairs`` and measure the error against ``gold``, the links made by people. If a
+        head is given, it is measured on all pairs. Otherwise, the head that does best on the first
+        ``development`` pairs is measured on the remaining ones; with 0, the head is chosen and
+        measured on all pairs, as an oracle.
 
         Errors: ``DataError`` for links that do not fit the pairs.
         """
@@ -123,7 +124,8 @@ class Aligner:
         return MeasuredAligner([one.by(best) for one in looked], rest.quality(best), how)
 
     def look(self, pairs: Sequence[TextPair]) -> Iterator[HeadLinks]:
-        """Yield for each pair the word that each word attends to most, by every head."""
+        """Yield, for each pair and every head, the source word that each target word attends to
+        most."""
         sides = _tokenise(self._engine.source, self._engine.target, pairs, self._longest)
         weights = chain.from_iterable(
             self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
@@ -139,8 +141,8 @@ class TextAligner:
     description = "an HMM over the tokens of the training text, both directions joined"
 
     def __init__(self, run: Run, say: Say = lambda _: None, *, short: bool = False) -> None:
-        """An HMM that was learned before is read from the user's cache. A ``short`` one is learned
-        in some seconds, from less text in fewer rounds.
+        """Read the HMM of the run from the user's cache, or learn it. ``say`` receives messages;
+        with ``short``, the HMM is learned in some seconds, from less text in fewer rounds.
 
         Errors: ``RunError`` if the training text is no longer available.
         """
@@ -187,7 +189,8 @@ class TextAligner:
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
 
     def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
-        """Yield the links of each pair by each direction alone."""
+        """Yield the links of each pair from source to target alone, and those from target to source
+        alone."""
         sides = _tokenise(self._run.source, self._run.target, pairs, MAX_TOKENS)
         found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for both, (source, target) in zip(found, sides, strict=True):
@@ -197,7 +200,8 @@ class TextAligner:
             yield forward, backward
 
     def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> MeasuredAligner:
-        """Align pairs and measure the error. Errors: ``DataError`` for links that do not fit."""
+        """Align ``pairs`` and measure the error against ``gold``, the links made by people. Errors:
+        ``DataError`` for links that do not fit the pairs."""
         check_gold(gold, map(_sizes, pairs))
         links = list(self(pairs))
         how = f"{self.description}, on {plural(len(gold), 'pair')}"
@@ -205,8 +209,8 @@ class TextAligner:
 
 
 SHORT_ROUNDS, SHORT_CELLS = 3, 2_000_000
-"""The rounds and cells of a short HMM, for comparison only: its AER is 0.021 and 0.080, that of the
-whole one 0.023 and 0.072 (docs/experiments.md)."""
+"""The rounds and cells of a short HMM, which serves only for comparison: its AER is 0.021 and
+0.080, that of the whole HMM 0.023 and 0.072 (docs/experiments.md)."""
 MAX_KEPT = 8
 """The most HMMs in the cache; the least recently used are deleted."""
 _TOLD_AFTER = 5.0
@@ -214,7 +218,8 @@ _TOLD_AFTER = 5.0
 
 
 def _progress(rounds: int, say: Say) -> Callable[[int], None]:
-    """Report after a round how long the remaining ones will take."""
+    """Return a function that is called after each round and says through ``say`` how long the
+    remaining rounds will take."""
     began = last = monotonic()
 
     def watch(done: int) -> None:
@@ -233,7 +238,7 @@ def _progress(rounds: int, say: Say) -> Callable[[int], None]:
 def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner:
     """Choose the method, attention or statistics, that aligns the dev pairs of a run better, as far
     as this can be judged without human-made links. A head that was trained to align is always
-    taken.
+    chosen. ``say`` receives messages about the choice.
 
     An alignment from source to target and one from target to source agree where both are right (Och
     and Ney, 2003). Only the head that agrees best with the statistics of a short HMM is compared.
@@ -278,7 +283,8 @@ MAX_COMPARED = 200
 
 
 def agreement(both: Iterable[tuple[Links, Links]]) -> float:
-    """The share of links that two directions have in common, relative to their average number."""
+    """Return the share of links that both directions have in common, relative to their average
+    number. ``both``: the links of each pair from source to target, and from target to source."""
     common = every = 0
     for forward, backward in both:
         common += 2 * len(forward & backward)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def show_translations(run: Run, result: Any, console: Console) -> str:
-    """Show translations that one word or the word order decides, and the attention behind them."""
+    """Show translations that depend on a single word or on the word order, and the attention behind
+    them. Return a line that names the report."""
     from dragoman.demo.corpus import pronoun_probes
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text

@@ -103,7 +103,8 @@ class KeptDocument:
 
 
 class KeptDocuments:
-    """The translated documents that wait for their download. It belongs to the event loop."""
+    """The translated documents that wait for their download. The object may be used only in the
+    event loop."""
 
     def __init__(self, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_bytes = most_bytes
@@ -111,7 +112,8 @@ class KeptDocuments:
         self._kept: OrderedDict[str, KeptDocument] = OrderedDict()
 
     def keep(self, client: str, name: str, media: str, data: bytes) -> str:
-        """Keep a document -> its key. ``data`` must not exceed the size of the store."""
+        """Keep a translated document, and return its key. ``data`` must not exceed the size of the
+        store."""
         self.forget_old()
         key = secrets.token_urlsafe(24)
         self._kept[key] = KeptDocument(client, name, media, data, self._clock() + SECONDS)
@@ -127,7 +129,7 @@ class KeptDocuments:
         return key
 
     def get(self, key: str) -> KeptDocument:
-        """Look up a document. Raises Refusal 404."""
+        """Return the document with this key. Raises Refusal 404."""
         self.forget_old()
         if key not in self._kept:
             raise Refusal(
@@ -225,7 +227,7 @@ class _Work:
     base: str
 
     async def address(self, document: InMemory, request: DocumentRequest) -> TranslatedFile:
-        """Translate the document -> the address of the translation."""
+        """Translate the document, and return the address of the translation."""
         last = [one async for one in self._parts(document, request)][-1]
         assert isinstance(last, TranslatedFile), "it comes last"
         return last
@@ -233,7 +235,8 @@ class _Work:
     async def events(
         self, document: InMemory, request: DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
-        """Translate the document -> events with the progress, and at the end the address."""
+        """Translate the document, and yield events that report the progress, and at the end the
+        address."""
         seconds = self.service.settings.limits.file_seconds
         async with aclosing(until(seconds, self._parts(document, request))) as told:
             async for one in told:
@@ -303,7 +306,7 @@ class _Work:
         await service.documents.all(self.client, checked)
 
     async def _search(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
-        """Search for each piece, in batches, because clients share the queue."""
+        """Search for the translation of each piece, in batches, because clients share the queue."""
         settings = run.engine.search_settings
         requests = await self.service.documents.do(
             self.client, lambda: run.engine.requests(asked.passages, settings)
@@ -315,7 +318,8 @@ class _Work:
 
 
 def _resume(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
-    """Resume ``running`` -> its next request, or the translations when it has ended."""
+    """Resume the generator ``running`` with ``answer``, the answer to its last request. Return its
+    next request, or the translations when it has ended."""
     try:
         return running.send(answer)
     except StopIteration as end:

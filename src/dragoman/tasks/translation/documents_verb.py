@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> list[Path]:
-    """Select the documents among the arguments: one, several, or a folder; none for lines or text.
-    With ``asked``, plain text files count as documents too."""
+    """Return the documents among the arguments: one, several, or a folder; an empty list if lines
+    or a text are given. ``to``: the argument of ``--to``; with ``asked``, plain text files count as
+    documents too."""
     from dragoman.formats.files import is_document
 
     if len(given) == 1 and os.path.isdir(given[0]):
@@ -99,7 +100,7 @@ def translate_documents(
 
 
 def _in_columns(document: Document, columns: str | None) -> Document:
-    """Limit a table to the given columns; other documents are returned as they are."""
+    """Limit a table to the given columns. Other documents are returned as they are."""
     from dragoman.formats.csv_cells import columns_of
 
     return document if columns is None else document.in_columns(columns_of(columns))
@@ -124,7 +125,8 @@ def watch(
     args: Any, translator: Any, lines: Lines, language: str,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Translate arriving files until Ctrl-C or SIGTERM. Errors: ``DragomanError``."""
+    """Translate arriving files until Ctrl-C or SIGTERM. ``lines`` translates the lines of files
+    that are not documents; ``say`` receives messages. Errors: ``DragomanError``."""
     from dragoman.cluster.watch import Watch
 
     assert args.to is not None, "check_watching comes first"

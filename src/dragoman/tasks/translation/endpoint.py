@@ -190,7 +190,7 @@ async def _proof(
 
 
 def _sentence(piece: Piece) -> Sentence:
-    """Describe a sentence, without its hypotheses."""
+    """Return a sentence as a message of the API, without its hypotheses."""
     return Sentence(source=piece.text, behind=piece.behind, hypotheses=[])
 
 
@@ -201,7 +201,8 @@ def _n_best(
     texts: Sequence[str],
     proof: Proof | None = None,
 ) -> Iterator[outputs.Hypothesis]:
-    """Describe the hypotheses of a sentence, and what is doubtful about the best."""
+    """Yield the hypotheses of a sentence as messages of the API, that of the best with what
+    ``proof`` says. ``texts``: the texts of the hypotheses."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
         is_best = rank == 0
         yield _hypothesis_message(
@@ -216,8 +217,9 @@ def translation_message(
     found: Sequence[Sequence[Hypothesis]],
     proofs: Sequence[Proof] | None = None,
 ) -> Iterator[bytes]:
-    """Write a text and its translation as JSON, part by part. ``head`` is the translation without
-    text and sentences; ``proofs`` are those of each sentence's best hypothesis."""
+    """Yield a text and its translation as JSON, part by part. ``head``: the message without text
+    and sentences; ``found``: the hypotheses of each sentence; ``proofs``: those of each sentence's
+    best hypothesis."""
     texts = []
     for hypotheses in found:
         texts.append(texts_of(target, hypotheses))
@@ -234,16 +236,19 @@ def translation_message(
 
 
 _LOOKED_AT = 0.15
-"""A target word comes from a source word with at least this share of its attention,"""
+"""A target word comes from a source word only if the source word has at least this share of its
+attention. ``_AS_MUCH`` must be reached too."""
 _AS_MUCH = 0.5
-"""and at least this share of the highest attention to any word."""
+"""A target word comes from a source word only if the attention to it is at least this share of the
+highest attention to any word."""
 
 
 def _hypothesis_message(
     target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
 ) -> outputs.Hypothesis:
-    """Describe a hypothesis with the given ``text``. ``proof`` adds warnings and word sources;
-    without it, a given ``source`` is checked for lost placeholders and addresses."""
+    """Return a hypothesis with the given ``text`` as a message of the API. ``proof`` adds warnings
+    and word sources; without it, a given ``source`` is checked for lost placeholders and
+    addresses."""
     told = hypothesis_message(target, hypothesis, text)
     if proof is None:
         told.warnings = list(map(_warning, lost_warnings(source, text))) or None
@@ -255,8 +260,8 @@ def _hypothesis_message(
 
 
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
-    """List for each word of a translation the source words that it comes from, in source order. The
-    list is empty for a word that attends to none in particular."""
+    """Return, for each word of a translation, the source words that it comes from, in source order.
+    The list is empty for a word that attends to no word in particular."""
     found = []
     for word in words:
         looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)

@@ -50,7 +50,7 @@ class TranslationReport(SearchReport):
     heard: WordErrors | None
     """WER and CER by the first reference, if the run writes the language that it reads."""
     noun: str = "sentence"
-    """The noun for one source: a sentence, a recording."""
+    """The noun for a source in the report: a sentence, a recording."""
 
     def table(self) -> str:
         """Return the whole report as plain text."""
@@ -133,7 +133,8 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
 
 
 def _moses_bleu(run: Run, found: Sequence[Translation], examples: EvaluationSet) -> Score | None:
-    """Compute BLEU over Moses tokens, if the recipe asks for it."""
+    """Compute BLEU over Moses tokens; None if the recipe does not say so, or if the language has no
+    tokeniser."""
     if run.recipe.data.moses:
         # The model writes Moses tokens, which this protocol scores directly.
         prepare = run.forms.written.prepare

@@ -22,7 +22,8 @@ _BATCH_SIZE = 256
 
 
 class _Read(NamedTuple):
-    """A pair, with the input values and output tokens of the model."""
+    """A source and its given translation, with the values that the model reads and the tokens that
+    it would write."""
 
     source: str
     target: str
@@ -31,7 +32,8 @@ class _Read(NamedTuple):
 
 
 def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
-    """Score any number of pairs, in order and in constant memory; ``text`` is the given target.
+    """Score any number of pairs (source, target), and yield a translation for each, in order and in
+    constant memory. Its ``text`` is the given target.
 
     Errors: ``DataError`` with the line (from 1) of a side that is too long, after all pairs before
     it have been scored.

@@ -38,7 +38,8 @@ from dragoman.tasks.translation.served import (
 
 
 def _number(value: object) -> object:
-    """Read an empty form field as 0: form fields are strings."""
+    """Return 0 for an empty form field, because form fields are strings; return any other value as
+    it is."""
     return 0 if value == "" else value
 
 
@@ -247,7 +248,9 @@ async def _translate_html(
     ranks: range,
     client: str,
 ) -> list[list[str]]:
-    """Translate documents -> for each one its translation and alternatives."""
+    """Translate documents. Return, for each document, its translation and its alternatives.
+    ``options_of``: the search options for a run; ``ranks``: the places in the n-best lists that are
+    wanted, of which 0 is the translation itself."""
     every = [(m, running) for m, document in enumerate(documents) for running in document.texts]
     of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
     found = await search_texts(service, of_texts, texts, options_of, client)
@@ -265,7 +268,7 @@ async def _translate_html(
 
 
 def _languages(runs: Sequence[ServedRun]) -> bytes:
-    """List source languages and their target languages, as JSON."""
+    """Return the source languages and their target languages as JSON."""
     targets: dict[str, list[str]] = {}
     for run in runs:
         of_source = targets.setdefault(run.source, [])
@@ -280,7 +283,8 @@ def _languages(runs: Sequence[ServedRun]) -> bytes:
 
 
 def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
-    """Take the hypothesis of a rank for each sentence, or the best if it has fewer."""
+    """Return, for each sentence, the hypothesis at place ``rank`` of its n-best list, or the best
+    if the list is shorter."""
     return [n_best[rank if rank < len(n_best) else 0] for n_best in found]
 
 
@@ -304,7 +308,8 @@ def _answer(
 async def with_tags(
     run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[Target]:
-    """Put the HTML tags of each text back into its translation."""
+    """Put the HTML tags of each text back into its translation. Return the translations with
+    tags."""
     pairs = await texts.all(client, (one.pairs for one in translated))
     found = iter(await run.align([pair for some in pairs for pair in some], client))
     alignments = [[next(found) for _ in some] for some in pairs]

@@ -33,7 +33,8 @@ class LinePlan:
     """Splits lines of text for a run."""
 
     def __init__(self, engine: Engine, run: Run, *, cut_off: bool) -> None:
-        """``cut_off``: the end of a line that exceeds the longest input is dropped."""
+        """Prepare to split lines for a run. ``cut_off``: the end of a line that exceeds the longest
+        input is dropped."""
         self._engine = engine
         self._cut_off = cut_off
         self._single = learned_single_sentences(run)
@@ -41,8 +42,8 @@ class LinePlan:
         self._has_split = False
 
     def cut(self, lines: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
-        """Split lines into pieces to search for; blank lines have none. All lines come in one
-        group. ``whole``: a line is split only if it is too long."""
+        """Split lines into pieces that are translated separately, and yield those of all lines in
+        one group. Blank lines have no pieces. ``whole``: a line is split only if it is too long."""
         values = self._engine.source.values(lines)
         yield [
             self._passage(line, read, whole=whole) for line, read in zip(lines, values, strict=True)
@@ -96,8 +97,9 @@ class FilePlan:
         self._cutter = RecordingCutter.of(engine.source, run.recipe.bounded_plan.max_source)
 
     def cut(self, files: Sequence[str], *, whole: bool) -> Iterator[list[Passage]]:
-        """Split files into pieces to search for, in groups of about ``_ROWS_AT_ONCE`` rows; silent
-        ones have none. ``whole``: a recording is not cut."""
+        """Split files into pieces that are translated separately, in groups of about
+        ``_ROWS_AT_ONCE`` rows. Silent recordings have no pieces. ``whole``: a recording is not
+        cut."""
         waiting, rows = list[Passage](), 0
         for file in files:
             if self._cutter is None or whole:
@@ -113,7 +115,8 @@ class FilePlan:
 
 
 def plan_of(engine: Engine, run: Run, *, cut_off: bool) -> LinePlan | FilePlan:
-    """Choose the plan for the input of a run. ``cut_off``: see ``LinePlan``."""
+    """Return the plan for the input of a run: ``FilePlan`` for recordings and pictures,
+    ``LinePlan`` for text. ``cut_off``: see ``LinePlan``."""
     return FilePlan(engine, run) if run.task.reads_files else LinePlan(engine, run, cut_off=cut_off)
 
 
@@ -127,7 +130,8 @@ def _on_one_line(passage: Passage) -> Passage:
 
 
 def learned_single_sentences(run: Run) -> bool | None:
-    """True if few training lines had more than one sentence; None if that is not known.
+    """Return True if few training lines of a run had more than one sentence, and None if that is
+    not known.
 
     Runs with Moses tokens do not record it.
     """
@@ -139,5 +143,6 @@ def learned_single_sentences(run: Run) -> bool | None:
 
 
 _SEVERAL = 0.02
-"""A model has not learned to continue after a sentence if a smaller share of its training lines has
-several: the share is 0.0 in the demo, 0.0001 in Multi30k and Tatoeba, 0.37 in Python's manual."""
+"""If a smaller share of training lines than this has several sentences, a model has not learned to
+continue after a sentence. The share is 0.0 in the demo, 0.0001 in Multi30k and Tatoeba, 0.37 in
+Python's manual."""

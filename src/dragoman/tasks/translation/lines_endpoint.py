@@ -101,13 +101,13 @@ class ServedLines(FileRun[Translator]):
         """The thread that computes where the run looked."""
 
     def search_settings(self, beam: int | None) -> SearchSettings:
-        """Make the settings of the search. Raises Refusal 400."""
+        """Return the settings of the search with this beam. Raises Refusal 400."""
         return self.predictor.ctc.asked(super().search_settings(beam))
 
     @property
     def most_columns(self) -> int:
-        """The most columns of a line: twice the longest in training, or ``LINE``, limited by the
-        model's positions."""
+        """The most columns of a picture of a line: twice those of the longest line in training, or
+        ``LINE``, limited by the model's positions."""
         most = self.most_rows(2 * self.run.recipe.bounded_plan.max_source)
         places = self.engine.places
         return most if places is None else min(most, places * self.form.settings.shortens)
@@ -115,18 +115,19 @@ class ServedLines(FileRun[Translator]):
     async def ranked(
         self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
     ) -> list[Hypothesis]:
-        """Choose the best hypothesis of each line."""
+        """Return the best hypothesis of each line. ``rows``: what the model reads of each line;
+        ``found``: its hypotheses."""
         both = zip(rows, found, strict=True)
         return await self.asking.all(client, (self.predictor.ctc(*one)[0] for one in both))
 
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
-        """Describe the input of a line, and the attention of each token."""
+        """Return the input of a line, and the attention of each token of its best hypothesis."""
         shares = looked(self.engine, rows, best.tokens)
         tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
         return SeenLine(**drawn(self.form, rows), tokens=tokens)
 
     def told(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
-        """Describe the text that was read in a picture."""
+        """Return the text that was read in a picture as a message of the API."""
         (text,) = texts_of(self.engine.target, [best])
         each = best.token_log_probabilities
         whole = math.fsum(each)

@@ -33,7 +33,9 @@ def candidates_of(settings: SearchSettings, count: int) -> SearchSettings:
 def expected_chrf(
     texts: Sequence[str], hypotheses: Sequence[Hypothesis], *, sampled: bool
 ) -> list[float]:
-    """The expected chrF of each candidate against all others, 0 to 100."""
+    """Return the expected chrF of each candidate against all others, from 0 to 100. ``sampled``:
+    the candidates were drawn at random, so they are weighted equally, not by their
+    probabilities."""
     weights = np.ones(len(texts))
     if not sampled:
         known = np.array([one.log_probability for one in hypotheses])

@@ -38,8 +38,8 @@ class Reranker:
     """A language model that scores translations. It must not be used by several threads at once."""
 
     def __init__(self, run: Run, language: str) -> None:
-        """``language`` is that of the translations. Errors: ``RunError`` for a run that is not a
-        language model, or that writes another language."""
+        """Open the language model ``run``. ``language``: that of the translations. Errors:
+        ``RunError`` for a run that is not a language model, or that writes another language."""
         if run.task.reads:
             raise RunError(f"{run.folder} is a {run.task.called}. Set --rerank to a language model")
         written = run.recipe.languages.target
@@ -48,9 +48,9 @@ class Reranker:
         self._scorer = Scorer(run, *windows_in(run.recipe.evaluation, run.recipe.plan.context))
 
     def log_probabilities(self, texts: Sequence[str]) -> list[float]:
-        """Compute log P of each text in nats, including its end. A byte that the vocabulary does
-        not know costs 8 bits, as in ``dragoman evaluate``: one unknown token may stand for any
-        text, so its probability would favour translations that the model cannot read."""
+        """Return log P of each text in nats, including its end. A byte that the vocabulary does not
+        know costs 8 bits, as in ``dragoman evaluate``: one unknown token may stand for any text, so
+        its probability would favour translations that the model cannot read."""
         form = self._scorer.engine.written
         unknown = [
             Length.of(form.vocabulary, text, tokens).unknown
@@ -64,14 +64,15 @@ class Reranker:
     def each(
         self, translations: Sequence[Translation], weight: float, search: SearchSettings
     ) -> list[Translation]:
-        """Rerank each translation and its alternatives by their joint scores. ``search`` says the
-        length penalty."""
+        """Rerank each translation and its alternatives by their joint scores. ``weight``: λ;
+        ``search``: the settings with the length penalty."""
         judged = self.judged(translations)
         return [reordered(one, costs, weight, search) for one, costs in judged]
 
     def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
-        """Pair each translation with log P_LM of it and its alternatives; for a line split into
-        sentences, with those of each sentence in order."""
+        """Return each translation with log P_LM of its text and its alternatives, in this order.
+        For a line that was split into sentences, these are log P_LM of the sentences and their
+        alternatives."""
         groups = [_candidates(one) for one in translations]
         costs = iter(self.log_probabilities([one.text for group in groups for one in group]))
         judged = [[next(costs) for _ in group] for group in groups]
@@ -79,7 +80,7 @@ class Reranker:
 
 
 def _candidates(translation: Translation) -> list[Translation]:
-    """List the candidates: the n best of each sentence."""
+    """Return the candidates of a translation: the n best of each sentence."""
     return [
         one for part in translation.parts or (translation,) for one in (part, *part.alternatives)
     ]
@@ -88,8 +89,9 @@ def _candidates(translation: Translation) -> list[Translation]:
 def reordered(
     translation: Translation, costs: Sequence[float], weight: float, search: SearchSettings
 ) -> Translation:
-    """Sort a translation and its alternatives by joint score. ``costs`` come from
-    ``Reranker.judged``. The n best of each sentence of a line are sorted separately."""
+    """Sort a translation and its alternatives by joint score. ``costs``: log P_LM of each, from
+    ``Reranker.judged``; ``weight``: λ. The n best of each sentence of a line are sorted
+    separately."""
     if translation.passage is not None and translation.parts:
         left = iter(costs)
         parts = [
@@ -112,10 +114,11 @@ def reordered(
 def rerank_by(
     translator: Translator, run: Run, weight: float | None, say: Callable[[str], None]
 ) -> Callable[[Iterable[Translation]], Iterator[Translation]]:
-    """Make the function that reranks the answers of ``translator`` by the language model ``run``.
+    """Return the function that reranks the answers of ``translator`` by the language model ``run``.
 
-    ``weight``: λ; None: it is chosen on the dev pairs of the translator's run, and reported.
-    Errors: ``RunError`` for a run that does not fit, or one without dev pairs to choose by.
+    ``weight``: λ; None: λ is chosen on the dev pairs of the translator's run, and reported through
+    ``say``. Errors: ``RunError`` for a run that does not fit, or one without dev pairs for the
+    choice.
     """
     language = translator.run.recipe.languages.target
     reranker = Reranker(run, language)
@@ -148,7 +151,8 @@ def rerank_by(
 
 
 def doubts_of(translating: Run, judging: Run) -> list[str]:
-    """List warnings about a language model that reranks a translator, one line each."""
+    """Return warnings, one line each, about the language model ``judging`` that reranks the
+    translator ``translating``."""
     found = []
     language, written = translating.recipe.languages.target, judging.recipe.languages.target
     if "und" in (language, written):
@@ -169,7 +173,7 @@ def doubts_of(translating: Run, judging: Run) -> list[str]:
 def choose_weight(
     translator: Translator, reranker: Reranker, pairs: Sequence[Pair], search: SearchSettings
 ) -> tuple[float, dict[float, float]]:
-    """Choose λ by BLEU on development pairs -> the best value, and the BLEU of each value. If
+    """Choose λ by BLEU on development pairs. Return the best value, and the BLEU of each value. If
     several are equally good, the smallest is chosen.
 
     ``translator`` must produce its candidates in the same way as later, when it is used.

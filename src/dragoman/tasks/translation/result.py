@@ -108,7 +108,8 @@ class Translation:
 
     @property
     def worth(self) -> float:
-        """The value by which the translation was chosen; higher is better."""
+        """The value by which the translation was chosen: the expected chrF, or otherwise the score.
+        Higher is better."""
         return self.score if self.expected_chrf is None else self.expected_chrf
 
     @property
@@ -142,9 +143,9 @@ class Translation:
 
 
 def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
-    """Combine the choices of all parts, the best first, into at most as many as the longest list
-    has. Each list is sorted; combinations are ranked by the fewest cut-off parts, then by the sum
-    of their worth."""
+    """Combine the choices of all parts, the best combination first, into as many combinations as
+    the part with the most choices has. Each part's choices are sorted; combinations are ranked by
+    the fewest cut-off parts, then by the sum of their worth."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     wanted = max(map(len, choices), default=1)
     first = (0,) * len(parts)
@@ -163,6 +164,6 @@ def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
 
 
 def _samples(parts: Sequence[Translation]) -> list[list[Translation]]:
-    """Combine the first samples of all parts, the second ones, and so on."""
+    """Combine the first samples of all parts, then the second samples, and so on."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     return [list(one) for one in zip(*choices, strict=False)] or [[]]

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from dragoman.tasks.translation.translator import Translator
 
 BEGUN_BLEU = 5.0
-"""A translator with a lower BLEU has hardly begun to learn: in observed training runs, the score
-begins to climb there (docs/experiments/tokens-before-translating.md)."""
+"""A translator with a lower BLEU has hardly begun to learn. In observed training runs, BLEU begins
+to climb at this value (docs/experiments/tokens-before-translating.md)."""
 BEGUN_WER = 90.0
-"""Above this WER hardly a word is right: the most frequent word alone scores about as much."""
+"""Above this WER, in percent, hardly a word is right: an output of only the most frequent word
+scores about as much."""
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 
 
@@ -64,7 +65,8 @@ class TranslationRuntime(Runtime):
 
     @property
     def evaluate(self) -> TranslationEvaluation:
-        """The evaluation of ``parts``, without torch, so that mistakes are reported first."""
+        """The evaluation of ``parts``, without an import of torch, so that mistakes are reported
+        first."""
         from dragoman.tasks.translation.evaluation import TranslationEvaluation
 
         return TranslationEvaluation()

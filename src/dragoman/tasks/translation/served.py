@@ -127,21 +127,22 @@ class TranslateAnswer(Message):
 
 
 MAX_PROOFS_KEPT = 16_000_000
-"""The approximate bytes of proofs that are kept."""
+"""The approximate number of bytes of proofs that are kept."""
 SENTENCES_AT_ONCE = 4
 """The most sentences that are proofread in one turn."""
 LETTERS = 400
-"""The most characters of these sentences together, unless there is only one. A sentence is read
-again without each of its words, so the cost grows with the square of its length."""
+"""The most characters that are proofread in one turn, unless there is only one sentence. A sentence
+is read again without each of its words, so the cost grows with the square of its length."""
 ProofKey = tuple[str, tuple[int, ...], bool]
-"""The source, the tokens of the translation, and if it was finished."""
+"""The source, the tokens of the translation, and whether the translation was finished."""
 
 
 class Proofs:
-    """Proofreads for one run and keeps recent proofs. It belongs to the event loop."""
+    """Proofreads translations of one run, and keeps recent proofs. An object belongs to the event
+    loop."""
 
     def __init__(self, engine: Engine, proofreader: Proofreader, turns: FairExecutor) -> None:
-        """``turns`` is the executor that does the work."""
+        """Prepare proofreading. ``turns``: the executor that does the work."""
         self._engine = engine
         self._proofreader = proofreader
         self._turns = turns
@@ -150,7 +151,7 @@ class Proofs:
         self._size = 0
 
     def over(self, engine: Engine, parts: int) -> Proofs:
-        """Make proofs for another engine of the same run. They may keep 1 / ``parts`` of the
+        """Return the proofs of another engine of the same run. They may keep 1 / ``parts`` of the
         bytes."""
         found = Proofs(engine, self._proofreader.over(engine), self._turns)
         found._parts = parts
@@ -191,7 +192,7 @@ class Proofs:
 
 
 def _turns_of(keys: Sequence[ProofKey]) -> list[list[ProofKey]]:
-    """Divide the work into turns of ``_proofread``."""
+    """Divide the work into turns, each of which is one call of ``_proofread``."""
     turns: list[list[ProofKey]] = []
     letters = 0
     for key in keys:
@@ -217,9 +218,9 @@ class TranslationOptions:
     settings: SearchSettings
     whole: bool = False
     prefix: tuple[int, ...] = ()
-    """The tokens that the first sentence of each text begins with."""
+    """The tokens with which the translation of the first sentence of each text begins."""
     warnings: bool = False
-    """True if warnings will be requested."""
+    """True if the request asks for warnings."""
 
 
 class ServedTranslator(ServedRun):
@@ -238,7 +239,8 @@ class ServedTranslator(ServedRun):
         run: Run,
         proofreader: Proofreader | None = None,
     ) -> None:
-        """``proofreader`` has the lexicon and the lengths of the run's training text."""
+        """Prepare the run for serving. ``proofreader`` has the lexicon and the lengths of the run's
+        training text."""
         super().__init__(name, engine, settings, run)
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self.aligning)
         self._by_target: dict[str, ServedTranslator] = {}
@@ -320,8 +322,8 @@ class ServedTranslator(ServedRun):
     def plan(
         self, texts: Sequence[str], options: TranslationOptions
     ) -> tuple[list[Passage], list[Request]]:
-        """Split the texts, and make a search request for each piece. The limits of one answer and
-        one request are checked."""
+        """Split the texts, and make a search request for each piece, within the limits of one
+        answer and one request."""
         passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
         check_total(
@@ -374,8 +376,9 @@ async def search_texts(
     options_of: Callable[[ServedTranslator], TranslationOptions],
     client: str,
 ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
-    """Split each text and search for the n best of each piece with its run. Raises what
-    ``options_of`` and ``ServedTranslator.plan`` raise."""
+    """Split each text, and search for the n best of each piece with the run chosen for the text.
+    Return the pieces of each text and their hypotheses. Raises what ``options_of`` and
+    ``ServedTranslator.plan`` raise."""
     results: dict[int, tuple[Passage, list[list[Hypothesis]]]] = {}
 
     async def by(run: ServedTranslator) -> None:

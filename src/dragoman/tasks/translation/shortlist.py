@@ -17,7 +17,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.translator import Translator
 
 TRIED = 200
-"""The number of dev sentences that are translated with and without it."""
+"""The number of dev sentences that are translated with and without a shortlist."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,13 @@ class LearnedShortlist:
     vocabulary: int
     """The number of tokens in the target vocabulary."""
     sentences: int
-    """The number of dev sentences that the rest was measured on; 0 if the run has none."""
+    """The number of dev sentences on which ``allowed`` and ``unchanged`` were measured; 0 if the
+    run has none."""
     allowed: float
     """The mean number of target tokens that a sentence may use."""
     unchanged: float | None
-    """The share of greedy translations that stay the same; None without int8 kernels."""
+    """The share of greedy translations that are the same with the shortlist; None without int8
+    kernels."""
 
     def __str__(self) -> str:
         lines = [f"{self.path}: learned"]
@@ -48,10 +50,10 @@ class LearnedShortlist:
 
 
 def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> LearnedShortlist:
-    """Learn the shortlist of ``run`` from its training text and write it into its folder.
+    """Learn the shortlist of ``run`` from its training text, and write it into the run folder.
 
-    Errors: ``DataError`` or ``RecipeError`` if that text cannot be read any more, ``RunError`` if
-    it is not where it was, or another process is at work in that folder.
+    Errors: ``DataError`` or ``RecipeError`` if the training text can no longer be read,
+    ``RunError`` if it is no longer in its place or another process is working in the run folder.
     """
     run.require_text("train")
     with locked(run.folder):
@@ -84,7 +86,8 @@ def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
 
 
 def _unchanged_share(run: Run, texts: list[str]) -> float | None:
-    """The share of greedy translations of ``texts`` that a shortlist does not change."""
+    """Return the share of greedy translations of ``texts`` that a shortlist does not change; None
+    without int8 kernels."""
     greedy = SearchSettings(beam=1)
     found = []
     for shortlist in (False, True):

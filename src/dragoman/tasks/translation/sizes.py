@@ -26,7 +26,8 @@ TABLE = (
     Size(10_000_000, 32_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
     Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
-"""Rows chosen by experience with corpora of these sizes; docs/training.md shows them."""
+"""Sizes by the number of pairs, chosen by experience with corpora of these sizes; docs/training.md
+shows them."""
 
 _BYTES_A_TOKEN = 3.3
 """The UTF-8 bytes of a token in a vocabulary of some thousand tokens, similar in all scripts."""
@@ -46,7 +47,8 @@ class TranslationBuilder(RecipeBuilder):
         return paired_corpus(path, self.options.columns, self.options.keys)
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        """Count pairs and different sources; later sources all count as different."""
+        """Count the pairs, and the different sources among the first ``_SAMPLE_SIZE`` pairs; all
+        later sources count as different."""
         pairs = read_pairs(corpus)
         different: set[int] = set()
         looked_at = written = 0
@@ -86,6 +88,6 @@ class TranslationBuilder(RecipeBuilder):
 
 
 def rows_for(pairs: float) -> Sequence[Size]:
-    """The row of ``TABLE`` that suits the number of pairs if time does not matter, and all smaller
-    sizes, the largest first."""
+    """Return the row of ``TABLE`` for this number of pairs if time does not matter, and all rows of
+    smaller sizes, the largest first."""
     return TABLE[TABLE.index(row_of(TABLE, pairs)) :: -1]

@@ -1,5 +1,5 @@
-"""The translation task: reads a text and writes another. Transcription and reading pictures are
-variants of it."""
+"""The task of translation, which reads a text and writes another. Transcription and reading
+pictures are variants of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from dragoman.sources.shared.settings import SourceSettings
 
 @dataclass(frozen=True)
 class TranslationSpec(Spec):
-    """The specification of translation, adapted to its source."""
+    """The description of the task of translation, which depends on the kind of source: text,
+    recordings or pictures."""
 
     sections: ClassVar[frozenset[str]] = frozenset({"search"})
     reads_rows: ClassVar[bool] = True

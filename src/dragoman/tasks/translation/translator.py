@@ -66,7 +66,7 @@ class Translator(Predictor[Translation]):
         search_settings: SearchSettings | None = None,
         ensemble: Sequence[Run] = (),
     ) -> None:
-        """``ensemble``: other runs, which translate together with ``run``.
+        """Open a run to translate. ``ensemble``: other runs, which translate together with ``run``.
 
         Errors: ``RunError``, also for a run that does not translate, and for runs that cannot
         translate together.
@@ -126,10 +126,11 @@ class Translator(Predictor[Translation]):
         n_best: int | None = None,
         prefixes: Iterable[str] | None = None,
     ) -> list[Translation]:
-        """Translate several texts, in order. Each gives one line; an empty one gives an empty line.
+        """Translate several texts, in order. Each text gives one line; an empty text gives an empty
+        line.
 
-        ``prefixes``: the beginning of each translation, or "" for none.
-        Errors: ``SearchError`` for a prefix that is too long.
+        ``prefixes``: the beginning of each translation, or "" for none. Errors: ``SearchError`` for
+        a prefix that is too long.
         """
         listed = list(_several(texts, "batch"))
         begun = None if prefixes is None else list(_several(prefixes, "batch"))
@@ -165,7 +166,8 @@ class Translator(Predictor[Translation]):
         settings: SearchSettings,
         begun: Sequence[Sequence[int]],
     ) -> Iterator[Translation]:
-        """Translate each text from its pieces; the first piece of each begins with ``begun``."""
+        """Translate each text piece by piece. ``passages``: the pieces of each text; ``begun``: for
+        each text, the tokens with which the translation of its first piece begins."""
         risk = self.settings.mbr
         asked = candidates_of(settings, risk) if risk else self.ctc.asked(settings)
         requests = self.engine.requests(passages, asked, begun)
@@ -247,9 +249,9 @@ class Translator(Predictor[Translation]):
         final: bool = False,
         progress: Callable[[int, int], None] = lambda *_: None,
     ) -> tuple[bytes, int]:
-        """Translate a document that has been read -> the document, and the number of changed texts.
-        Doubts are logged. Errors: ``BadDocument``, also for a document in other languages than the
-        run's."""
+        """Translate a document that has been read. Return the content of the new document, and the
+        number of changed texts. Doubts are logged. Errors: ``BadDocument``, also for a document in
+        other languages than the run's."""
         from dragoman.documents.translation import translated
         from dragoman.formats.files import fitted
         from dragoman.formats.units.document import OutputOptions
@@ -276,7 +278,8 @@ class Translator(Predictor[Translation]):
     # ---- measuring and looking
 
     def plain_check(self) -> PlainCheck:
-        """Make a check of translations that needs no model, for all texts of a call."""
+        """Return a check of translations that needs no model. One check serves all texts of a
+        call."""
         from dragoman.tasks.translation.proofreading.plain import PlainCheck
 
         return PlainCheck(self.engine.source.language, self.run.lexicon)
@@ -329,12 +332,12 @@ class Translator(Predictor[Translation]):
     def align(
         self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"
     ) -> list[Links]:
-        """Align the words of given translations with those of their sources -> links (source word,
-        target word), counted from 0. Words are separated by spaces.
+        """Align the words of given translations with those of their sources. Return the links of
+        each pair, (source word, target word), counted from 0. Words are separated by spaces.
 
         ``head``: 2.1 is layer 2, head 1 of the attention over the source, 2.* the mean of its
         heads; without it, the head that was trained to align, or a guess. ``step``: the attention
-        when "reading" a word or when "choosing" it.
+        of the step that reads a word ("reading") or of the step that chooses it ("choosing").
         Errors: ``DragomanError`` for a head that does not exist.
         """
         from dragoman.engine.alignment_head import AligningHead
@@ -357,8 +360,8 @@ class Translator(Predictor[Translation]):
     def _agreed(
         self, source: str, candidates: Sequence[Hypothesis], settings: SearchSettings
     ) -> Translation:
-        """Choose the candidate that agrees most with the others, followed by the next best with
-        different texts, as many as requested."""
+        """Return the candidate that agrees most with the others, and as its alternatives the next
+        best with different texts, as many as ``settings`` request."""
         every = [Translation.of(source, [one], self.engine.written) for one in candidates]
         sampled = settings.sampling is not None
         expected = expected_chrf([one.text for one in every], candidates, sampled=sampled)

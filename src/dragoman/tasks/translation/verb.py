@@ -186,7 +186,8 @@ _TOLD = {
 
 
 def _check_fits(args: TranslateArguments, translated: str, *named: object) -> None:
-    """Raise ``DragomanError`` for an option that does not fit. ``named`` fills the message."""
+    """Raise ``DragomanError`` for an option that does not fit the kind of input ``translated``.
+    ``named`` fills the message."""
     for name in _UNFIT[translated]:
         if getattr(args, name) not in (None, False, "", 0):
             option = f"--{name.replace('_', '-')}"
@@ -269,7 +270,7 @@ def _translate_watched(args: TranslateArguments, run: Run) -> None:
 
 
 def _files(args: TranslateArguments) -> list[Path]:
-    """List the given files of lines; none for text and standard input."""
+    """Return the given files of lines; an empty list for a text and for standard input."""
     helps = ("--to", "--text", "--ensemble")
     return [] if args.text else files_among(args.given, "translate", *helps, quiet=args.quiet)
 
@@ -282,7 +283,8 @@ def _check_is_new(args: TranslateArguments) -> None:
 
 
 def _say(args: TranslateArguments) -> Callable[[str], None]:
-    """Make the function that writes a line to standard error, except in parts."""
+    """Return the function that writes a line to standard error; it writes nothing with ``--quiet``
+    and in parts."""
     is_silent = args.quiet or wants_parts(args)
 
     def say(text: str) -> None:
@@ -302,8 +304,8 @@ def _lines_of(
     in_order: InOrder,
     told: WarningsTold | None = None,
 ) -> Callable[[Iterable[str]], Generator[str]]:
-    """Make the function that translates lines or files, and reports doubts at the end. ``told``
-    reports all warnings instead."""
+    """Return the function that translates lines or files, and reports doubts at the end. If
+    ``told`` is given, it reports all warnings instead."""
     from dragoman.engine.streaming import windows
 
     of_files = translator.run.task.reads_files
@@ -388,7 +390,7 @@ def _format(args: TranslateArguments, translation: Translation) -> str:
 
 
 def _score(translation: Translation) -> str:
-    """Format the value by which a translation was chosen."""
+    """Format the value by which a translation was chosen, its expected chrF or its score."""
     from dragoman.base.wording import decimals
 
     expected = translation.expected_chrf
@@ -430,7 +432,8 @@ class WarningsTold:
 
     @property
     def summary(self) -> str:
-        """3 of 40 lines have warnings: omitted 2, cut off 1."""
+        """The number of lines with warnings, and of each kind of warning: "3 of 40 lines have
+        warnings: omitted 2, cut off 1"."""
         lines = plural(self._lines, "line")
         if not self._doubted:
             return f"no warnings about {lines}"

@@ -27,11 +27,11 @@ from dragoman.native import loss as native_loss
 from dragoman.nn.linear import Embedding, Linear
 
 Project = Callable[[Tensor], Tensor]
-"""Hidden states (P, D) -> logits (P, V)."""
+"""A function from hidden states (P, D) to logits (P, V)."""
 
 CrossEntropy = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Hidden states (P, D) and targets (P,) -> two sums over P: of the smoothed loss, and of the loss
-without smoothing (nll).
+"""A function from hidden states (P, D) and targets (P,) to two sums over P: of the smoothed loss,
+and of the loss without smoothing (nll).
 
 Only the sum of the smoothed loss can be differentiated.
 """
@@ -51,7 +51,8 @@ class KernelCrossEntropy:
         self._smoothing = smoothing
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """(P, D), (P,) -> (loss sum, nll sum), fp64 scalars."""
+        """Return the sums of the smoothed loss and of the nll as fp64 scalars. ``hidden`` (P, D),
+        ``targets`` (P,)."""
         packed = self._layer.packed
         if packed is None:
             return self._piecewise(hidden, targets)
@@ -94,8 +95,10 @@ class PiecewiseCrossEntropy:
         smoothing: float,
         logits_at_once: int | None = None,
     ) -> None:
-        """``parameters``: at least the parameters that ``project`` uses; you can pass all
-        parameters of the model."""
+        """Prepare the loss. ``project``: the function from hidden states to logits; ``parameters``:
+        at least the parameters that ``project`` uses; you can pass all parameters of the model;
+        ``logits_at_once``: the most logits that are in memory at once, by default chosen for the
+        device."""
         self.project = project
         self.smoothing = smoothing
         self._logits_at_once = logits_at_once
@@ -104,7 +107,8 @@ class PiecewiseCrossEntropy:
         self._rows = 0
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """(P, D), (P,) -> (loss sum, nll sum), fp64 scalars."""
+        """Return the sums of the smoothed loss and of the nll as fp64 scalars. ``hidden`` (P, D),
+        ``targets`` (P,)."""
         if self._used is None:
             self._used = self._look_at(hidden)
         if torch.is_grad_enabled():
@@ -130,7 +134,8 @@ class PiecewiseCrossEntropy:
 
 
 class _Pieces(torch.autograd.Function):
-    """Computes the loss and, in the same pass, its gradients, which ``backward`` only returns."""
+    """Computes the loss and, in the same forward pass, its gradients. ``backward`` only multiplies
+    these gradients by the incoming gradient."""
 
     @staticmethod
     def forward(

@@ -1,4 +1,5 @@
-"""Objectives of training: a model's outputs on a micro-batch -> the numbers to minimise and report.
+"""The objectives of training: functions from a model's outputs on a micro-batch to the numbers that
+are minimised and reported.
 
 An objective is called with the model and a batch. It returns the sum of the losses and the number
 of tokens. The trainer divides the sum by the number once per update, so that the result does not
@@ -38,7 +39,8 @@ class Sums(NamedTuple):
 
 
 Objective = Callable[[Any, Any], Sums]
-"""Computes the sums of a model on one batch (``MicroBatch``) of its task."""
+"""A function from a model and one batch (``MicroBatch``) of its task to the sums over that
+batch."""
 
 
 class MicroBatch(Protocol):
@@ -53,7 +55,7 @@ class MicroBatch(Protocol):
         examples."""
 
     def summary(self) -> str:
-        """A phrase that says how large this micro-batch is."""
+        """Return a phrase that says how large this micro-batch is."""
 
 
 class NextToken:
@@ -101,8 +103,8 @@ def cross_entropy_of(model: Network, smoothing: float) -> CrossEntropy:
 
 
 class LabelObjective:
-    """Predict the label of each example with a ``Classifier``. The number of examples is counted in
-    place of tokens. No kernel is needed, because a classifier makes few logits."""
+    """Predict the label of each example with a ``Classifier``. The number of examples is counted
+    instead of tokens. No kernel is needed, because a classifier makes few logits."""
 
     def __init__(self, model: Network, smoothing: float) -> None:
         self._smoothing = smoothing

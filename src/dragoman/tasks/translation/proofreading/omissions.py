@@ -20,11 +20,13 @@ from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.tasks.translation.proofreading.source import ReadSource
 
 _LOOKED_AT = 0.3
-"""The share of a token's attention from which on a source word counts as attended to."""
+"""A word of the source counts as attended to if a token of the translation gives it at least this
+share of its attention."""
 _STRETCH_GAINS = (0.45, 0.03)
-"""Limits in nats and as a share of -log P; the greater one counts. A translation does not depend on
-words without attention if removing them gains this much. The share matters for improbable
-translations, for which a gain means little."""
+"""Limits of the gain from removing words without attention, in nats and as a share of -log P; the
+greater limit counts. If the translation becomes more probable by this much without the words, it
+does not depend on them. The share matters for improbable translations, for which a gain means
+little."""
 _WORD_GAINS = (0.9, 0.05)
 """The limits of ``_STRETCH_GAINS`` for a single word, attended to or not."""
 _COMMON_GAINS = (2.0, 0.05)
@@ -32,16 +34,18 @@ _COMMON_GAINS = (2.0, 0.05)
 _FEW = 3
 """The number of adjacent words that are removed together, at every place."""
 _HARDLY_MISSED = -1.0
-"""The gain in nats below which a translation depends on one of the removed words."""
+"""If the gain from removing a group of words is below this, in nats, the translation depends on one
+of them."""
 _CLAUSE = 6
-"""The fewest words of a stretch that counts as left out because no group in it is missed. Shorter
-stretches may be translated in other words: "there is a", "talking on his phone"."""
+"""A stretch counts as left out if it has at least this many words and no group in it is missed.
+Shorter stretches may be translated in other words: "there is a", "talking on his phone"."""
 _COMMON = 0.4
-"""The most frequent words, with this share of all text, are common: articles, "is", "of"."""
+"""The most frequent words, which together make up this share of all text, are common: articles,
+"is", "of"."""
 _HYPHENS = ("-", "‐", "‑")
 _SHORT, _SHORT_COMMON = 3, 0.6
-"""Words of at most this many letters are common up to this larger share: "her", "up". Without a
-lexicon, all of them are common."""
+"""Words of at most ``_SHORT`` letters are common up to the larger share ``_SHORT_COMMON``: "her",
+"up". Without a lexicon, all of them are common."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ class Suspect:
 
     place: Span
     least: tuple[float, float] | None
-    """The least gain, in nats and as a share of -log P, of a translation that has left them out.
-    None for a group of adjacent words, which is judged together with the groups around it."""
+    """Limits of the gain, in nats and as a share of -log P; the greater limit counts. The words
+    count as left out if the translation becomes more probable by this much without them. None for a
+    group of adjacent words, which is judged together with the groups around it."""
 
     def left_out(self, with_them: float, without: float) -> bool:
-        """Decide by log P of the translation ``with_them`` and ``without`` them."""
+        """Decide if the words are left out, by log P of the translation ``with_them`` in the source
+        and ``without`` them."""
         if self.least is None:
             return False
         nats, share = self.least
@@ -72,10 +78,10 @@ class Omissions:
 
 
 def suspects_of(source: ReadSource, alignment: Alignment, lexicon: Lexicon | None) -> list[Suspect]:
-    """List the suspects of a source: words, groups of adjacent words, and stretches without
+    """Return the suspects of a source: words, groups of adjacent words, and stretches without
     attention.
 
-    ``alignment``: (T, W) the attention of each token of the translation to each word; all zeros if
+    ``alignment`` (T, W): the attention of each token of the translation to each word; all zeros if
     it is not known.
     """
     stretches: list[list[Span]] = [[]]
@@ -106,8 +112,8 @@ def omitted(
     translations: Sequence[Sequence[int]],
     suspects: Sequence[Sequence[Suspect]],
 ) -> list[Omissions]:
-    """Select from each source's suspects the words that its translation does not depend on.
-    ``translations`` are tokens without special symbols."""
+    """Return, for each source, those of its ``suspects`` on which its translation does not depend.
+    ``translations``: tokens without special symbols."""
     texts, outputs = [], []
     for source, tokens, some in zip(sources, translations, suspects, strict=True):
         if some:
@@ -133,8 +139,8 @@ def omitted(
 
 
 def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
-    """Find stretches in which all groups of adjacent words are hardly missed. ``few`` lists all
-    groups in order, with the gain of the translation without each."""
+    """Return stretches in which all groups of adjacent words are hardly missed. ``few``: all groups
+    in order, each with the gain of the translation without it."""
     found = []
     for hardly_missed, group in groupby(few, key=lambda one: one[1] >= _HARDLY_MISSED):
         places = [place for place, _ in group]
@@ -144,7 +150,7 @@ def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
 
 
 def _covered_share(source: ReadSource, uncovered: Sequence[Span]) -> float:
-    """The share of words outside the uncovered places; 1 for a source without words."""
+    """Return the share of words outside the ``uncovered`` places; 1 for a source without words."""
     if not source.words:
         return 1.0
     outside = [
@@ -155,7 +161,7 @@ def _covered_share(source: ReadSource, uncovered: Sequence[Span]) -> float:
 
 
 def _is_common(word: str, lexicon: Lexicon | None, *, alone: bool) -> bool:
-    """True for a common word. ``alone``: no adjacent word was left out."""
+    """Return True for a common word. ``alone``: no adjacent word was left out."""
     is_short = len(word) <= _SHORT and word.isascii()
     if lexicon is None:
         return is_short
@@ -164,8 +170,8 @@ def _is_common(word: str, lexicon: Lexicon | None, *, alone: bool) -> bool:
 
 
 def _with_hyphens(source: ReadSource, seen: Sequence[bool]) -> list[tuple[Span, bool]]:
-    """List the words, and if they were attended to. Words joined by a hyphen count as one:
-    "middle-aged" may be translated without a "middle"."""
+    """Return the place of each word, and whether it was attended to (``seen``). Words joined by a
+    hyphen count as one: "middle-aged" may be translated without a "middle"."""
     joined: list[tuple[Span, bool]] = []
     for (begin, end), was_seen in zip(source.words, seen, strict=True):
         (first, last), before = joined[-1] if joined else ((0, 0), False)

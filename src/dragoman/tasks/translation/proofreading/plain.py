@@ -37,7 +37,7 @@ class ProofWarning:
 
     code: Code
     side: Side
-    """The text that the doubt is about."""
+    """The text, source or target, that the doubt is about."""
     begin: int
     end: int
     """The range of the doubtful characters in that text; ``end`` is exclusive."""
@@ -114,8 +114,8 @@ _SHOWN = 60
 
 
 def lost(source: str, text: str) -> list[Span]:
-    """Find placeholders and addresses of a source that are missing from its translation, or occur
-    there less often."""
+    """Return the places of placeholders and addresses of ``source`` that its translation ``text``
+    lacks, or has less often."""
     if not _BEGINS.search(source):
         return []
     found = []
@@ -132,13 +132,14 @@ def lost(source: str, text: str) -> list[Span]:
 
 
 def lost_warnings(source: str, text: str) -> list[ProofWarning]:
-    """Warn of everything that ``lost`` finds in one sentence."""
+    """Return a warning about each place that ``lost`` finds in one sentence."""
     return [ProofWarning.at("lost", "source", source, place) for place in lost(source, text)]
 
 
 @dataclass(frozen=True)
 class PlainDoubt:
-    """A warning about all translations of a call together. ``str`` describes it in English."""
+    """A warning about all texts that were translated by one call. ``str`` describes it in
+    English."""
 
     code: Literal["lost", "language"]
     count: int
@@ -169,7 +170,8 @@ class PlainCheck:
     """Checks texts and their translations one after the other, without the model."""
 
     def __init__(self, language: str, lexicon: Callable[[], Lexicon | None]) -> None:
-        """``language`` is that of the sources; ``lexicon`` is called once for the run's lexicon."""
+        """Prepare a check. ``language``: that of the sources; ``lexicon``: a function that is
+        called once and returns the run's lexicon."""
         self._language, self._ask = language, lexicon
         self._texts = self._with_lost = self._strange = 0
         self._lost = self._example = ""
@@ -198,7 +200,7 @@ class PlainCheck:
         return [*counts, self._lost, self._example, dict(self._languages)]
 
     def add(self, counted: Sequence[Any]) -> None:
-        """Add the counts of another check, of the texts after those of this one."""
+        """Add the counts of another check, whose texts come after those of this one."""
         texts, with_lost, strange, lost, example, languages = counted
         self._texts += texts
         self._with_lost += with_lost
@@ -228,7 +230,8 @@ class PlainCheck:
         return self._ask()
 
     def _other_languages(self, source: str) -> frozenset[str]:
-        """The languages that a text may be in, if it is surely none of the run's."""
+        """Return the languages that a text may be in, if it is certain that the text is not in the
+        run's source language; otherwise none."""
         words = [source[slice(*place)] for place in words_in(source)]
         words = [word for word in words if not word[0].isdigit()]
         if not words or base(self._language) not in NAMES:

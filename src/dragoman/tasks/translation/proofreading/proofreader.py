@@ -41,8 +41,8 @@ from dragoman.tasks.translation.proofreading.source import (
 )
 
 _MAX_TOO_SHORT = 2
-"""The most words of a source that is checked only for an empty translation: the words that remain
-would say too little."""
+"""A source of at most this many words is checked only for an empty translation: the words that
+remain would say too little."""
 
 
 class ToProofread(NamedTuple):
@@ -63,7 +63,7 @@ class Proof:
     warnings: tuple[ProofWarning, ...]
     """The warnings by place, those about the source first, with its coverage last."""
     words: tuple[Span, ...]
-    """The W words of the source; pieces, in a language without spaces."""
+    """The places of the W words of the source, or of its pieces in a language without spaces."""
     alignment: Alignment
     """The attention (T, W) of each token of the translation to each word."""
 
@@ -74,8 +74,9 @@ class Proofreader:
     def __init__(
         self, engine: Engine, lexicon: Lexicon | None = None, lengths: LengthRatio | None = None
     ) -> None:
-        """``lexicon`` and ``lengths`` are those of the training text. Without a lexicon, only words
-        that the vocabulary cannot write are unknown; without lengths, none is unusual."""
+        """Prepare proofreading for ``engine``. ``lexicon`` and ``lengths`` are those of the
+        training text. Without a lexicon, only words that the vocabulary cannot write count as
+        unknown; without ``lengths``, no translation is reported as unusually long or short."""
         self._engine = engine
         self.lexicon = lexicon
         self._lengths = lengths
@@ -90,7 +91,7 @@ class Proofreader:
         return Proofreader(engine, self.lexicon, self._lengths)
 
     def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
-        """Yield the proofs of the translations in batches, in order."""
+        """Yield the proofs of the translations, in order and in batches."""
         sources = [ReadSource.of(self._engine.source, one.source) for one in translations]
         pairs = [
             (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)
@@ -106,7 +107,8 @@ class Proofreader:
             yield self._proofs(sources[batch], translations[batch], alignments)
 
     def _align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
-        """Align by attention, which an ensemble does not have: its alignments are zeros."""
+        """Yield the attention of each translation to its source, in batches. An ensemble has no
+        attention, so its alignments are zeros."""
         if self._engine.has_inside:
             return self._engine.attention.align(pairs)
         return iter([[np.zeros((len(output), len(source))) for source, output in pairs]])

@@ -11,7 +11,7 @@ import re
 from dragoman.forms.lexicon import Span, words_in
 
 _LONG = 4
-"""The number of letters from which on a word may not occur twice in a row."""
+"""A word of at least this many letters may not occur twice in a row."""
 _LONG_SYLLABLES = 2
 """The value of ``_LONG`` for scripts in which a character is a syllable or a word."""
 _LONGEST = 30
@@ -58,7 +58,8 @@ def _stretches(text: str) -> list[list[Span]]:
 
 
 def _longest_repeat(words: list[str], at: int) -> tuple[int, int]:
-    """Find the unit repeated from ``at`` on -> its number of words and of repetitions."""
+    """Return the number of words, and of repetitions, of the unit that is repeated from the word
+    ``at`` on."""
     best = (1, 1)
     for size in range(1, min(_LONGEST, (len(words) - at) // 2) + 1):
         unit, times = words[at : at + size], 1

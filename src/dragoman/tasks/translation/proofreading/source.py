@@ -1,5 +1,5 @@
-"""The source of a translation as the model reads it, its unknown words, and a check that it is in
-the run's language."""
+"""The source of a translation as the model reads it, its unknown words, and a check of whether it
+is in the run's language."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dragoman.tasks.translation.proofreading.plain import ProofWarning
 
 @dataclass(frozen=True)
 class ReadSource:
-    """A text of S tokens and W words."""
+    """The source of a translation as S tokens and W words."""
 
     text: str
     tokens: list[int]
-    """The tokens, like ``pieces`` and ``spans`` without the end symbol."""
+    """The tokens, without the end symbol, as in ``pieces`` and ``spans``."""
     pieces: list[str]
     spans: NDArray[np.float64]
     """The begin and end (S, 2) of each token in the text."""
@@ -49,7 +49,7 @@ class ReadSource:
 
     @cached_property
     def members(self) -> NDArray[np.float64]:
-        """The (S, W) matrix that is 1 where a token overlaps a word."""
+        """(S, W): 1 where a token overlaps a word, otherwise 0."""
         words = np.array(self.words, dtype=np.float64).reshape(-1, 2)
         begin, end = self.spans[:, :1], self.spans[:, 1:]
         overlap = np.minimum(end, words[:, 1]) - np.maximum(begin, words[:, 0])
@@ -64,7 +64,8 @@ class ReadSource:
 
 
 def touching(spans: NDArray[np.float64], *, apart: bool = False) -> list[Span]:
-    """The places of tokens in whole characters; touching ones are joined unless ``apart``."""
+    """Return the places of tokens (``spans``) in whole characters. Tokens that touch are joined,
+    unless ``apart`` is set."""
     places: list[Span] = []
     for begin, end in spans:
         first, last = round(begin), round(end)
@@ -76,7 +77,7 @@ def touching(spans: NDArray[np.float64], *, apart: bool = False) -> list[Span]:
 
 
 _WORD_OF_PARTS = 4.0
-"""The mean number of letters of a word's pieces from which on an unknown word counts as composed of
+"""An unknown word whose pieces have at least this many letters on average counts as composed of
 known parts: a compound or an inflection."""
 _STRANGE = 0.6
 """A sentence with at least this share of words never read may be in another language."""
@@ -89,8 +90,9 @@ _SIGNS = frozenset("'\"‘’‚‛“”„‟«»‹›-‐‑‒–—―…,
 
 
 def unknown_words(source: ReadSource, lexicon: Lexicon | None) -> list[Span]:
-    """Find words and signs that the run has never read; touching ones ("<b>") are joined. Without a
-    lexicon, find those that the vocabulary cannot write."""
+    """Return the places of words and signs that the run has never read; those that touch, such as
+    "<b>", are joined. Without a lexicon, these are the words and signs that the vocabulary cannot
+    write."""
     unreadable = np.array([piece == UNKNOWN or is_byte(piece) for piece in source.pieces], bool)
     found = []
     for place, members in zip(source.words, source.members.T > 0, strict=True):
@@ -103,7 +105,8 @@ def unknown_words(source: ReadSource, lexicon: Lexicon | None) -> list[Span]:
 
 
 def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
-    """True if a word was never read, and is not composed of parts that were."""
+    """Return True if a word of ``pieces`` pieces was never read, and is not composed of parts that
+    were."""
     if lexicon.has(word):
         return False
     letters = sum(unicodedata.category(c)[0] == "L" for c in unicodedata.normalize("NFD", word))
@@ -113,8 +116,8 @@ def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
 def another_language(
     source: ReadSource, unknown: Sequence[Span], lexicon: Lexicon | None, language: str
 ) -> ProofWarning | None:
-    """Warn if a source is not in ``language``, the source language of the run; ``unknown`` are the
-    words that the run has never read."""
+    """Return a warning if a source is not in ``language``, the source language of the run, else
+    None. ``unknown``: the words that the run has never read."""
     spoken = [place for place in source.words if not source.at(place)[0].isdigit()]
     if not spoken:
         return None
