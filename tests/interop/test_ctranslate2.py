@@ -182,6 +182,20 @@ def test_what_no_model_here_has_is_refused(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("[]", "not a table of settings"), ('{"add_source_bos": true}', "begin symbol"),
+     ('{"layer_norm_epsilon": "x"}', "not a number"), ('{"unk_token": 3}', "not a token")],
+)  # fmt: skip
+def test_settings_that_cannot_be_kept_are_refused(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    folder = ctranslate2_folder(tmp_path / "model")
+    (folder / "config.json").write_text(content)
+    with pytest.raises(RunError, match=message):
+        imported(folder)
+
+
 def test_a_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
     folder = ctranslate2_folder(tmp_path / "model")
     (folder / "target_vocabulary.txt").write_text("<s>\n</s>\na\n")

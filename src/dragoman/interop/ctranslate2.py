@@ -394,7 +394,9 @@ def _layers(model: Mapping[str, Any]) -> dict[str, Taken]:
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     found = read_json(path) if path.is_file() else {}
-    if not isinstance(found, dict) or found.get("add_source_bos"):
+    if not isinstance(found, dict):
+        raise RunError(f"{path} is not a table of settings")
+    if found.get("add_source_bos"):
         raise RunError(f"{path}: models that add a begin symbol to sources cannot be imported")
     if not isinstance(found.get("layer_norm_epsilon") or 0.0, float):
         raise RunError(f"{path}: layer_norm_epsilon is not a number")

@@ -35,8 +35,8 @@ class FilesOptions:
     """Source and target language, such as en-de; for tasks with one language, that language, such
     as en. Default: taken from the file names, or from what a TMX, XLIFF or PO says."""
     keys: tuple[str, str] | None = None
-    """For a .jsonl file: the keys of source and target, such as translation.en translation.de. For a
-    TMX of more than two languages: two of them, such as en de."""
+    """For a .jsonl file: the keys of source and target, such as translation.en translation.de. For
+    a TMX of more than two languages: two of them, such as en de."""
     columns: str | None = None
     """For a tab-separated file: the columns of source and target, or of text and label, such as
     2,3. For labelled texts, label,text and text,label are accepted too. Default: detected."""
