@@ -43,7 +43,7 @@ const korean: typeof english = {
   about: "학습된 모델이 이미지나 녹음에 레이블을 붙입니다. 파일을 넣거나, 그리거나, 카메라나 마이크를 쓰세요.",
   label_drop: "파일을 놓으면 인식합니다",
   label_draw_area: "마우스나 펜, 손가락으로 그리는 곳",
-  label_draw_hint: "숫자나 모델이 배운 것을 그리세요. 그리는 대로 결과가 바뀝니다.",
+  label_draw_hint: "숫자처럼 모델이 학습한 것을 그리세요. 그리는 대로 결과가 바뀝니다.",
   label_dark: "흰 바탕에 검게",
   label_centred: "MNIST처럼 크기와 위치를 맞추기",
   label_answer: "파일의 레이블",

@@ -80,7 +80,7 @@ const korean: typeof english = {
     longest: "정한 길이만큼 썼습니다.",
   },
   how_title: "쓰는 방법",
-  how_about: "이 설정은 무엇을 하나요?",
+  how_about: "이 설정들은 무슨 뜻인가요?",
   how_way: "단어 선택",
   how_drawn: "무작위 추출",
   how_likeliest: "가장 높은 확률",

@@ -80,7 +80,7 @@ export const lookKorean: typeof lookEnglish = {
   map_legend: "각 행의 합은 100%이며(반올림 오차 제외), 색이 진할수록 가중치가 큽니다.",
   map_silent: "이 헤드는 꺼져 있습니다. 가중치는 계산하지만 결과에는 쓰지 않습니다.",
   heads_all: (part) => `${part}의 모든 헤드: 위에서 아래로 층, 왼쪽에서 오른쪽으로 헤드`,
-  heads_fall: (change) => `이 헤드를 끄면 log P 변화 ${change}`,
+  heads_fall: (change) => `이 헤드를 껐을 때 log P의 변화: ${change}`,
   heads_worth: (most) =>
     `모든 층의 모든 헤드입니다. 파란색이 진할수록, 그 헤드를 껐을 때 이 번역의 확률이 더 낮아집니다(log P 감소, 최대 ${most}). 주황색이면 오히려 높아집니다.`,
   heads_measure: "헤드를 하나씩 꺼서 중요도 재기",

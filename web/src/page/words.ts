@@ -120,7 +120,7 @@ const ko: Words = {
   no_such_run: (run, others) =>
     `이 링크는 “${run}” 모델을 가리키지만, 이 서버에는 그 모델이 없거나 이 화면에서 쓸 수 없습니다. 쓸 수 있는 모델: ${others}`,
   take_run: (run) => `${run} 모델로 열기`,
-  key_needed: "이 서버는 API 키가 필요합니다.",
+  key_needed: "이 서버를 쓰려면 API 키가 필요합니다.",
   key_label: "API 키",
   key_save: "키 사용",
   loading: "불러오는 중…",
