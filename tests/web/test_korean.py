@@ -57,7 +57,7 @@ SAID = {
     "This run has hardly learned to fill: its loss on dev is 6.12 nats a token, and token "
     "frequencies alone give 6.20. It has seen its texts 25 times and knows them by heart (loss "
     "1.02 on them, 6.12 on dev): more of them would help, more minutes would not.": (
-        "빈칸 채우기 과제를", "6.12 nat", "25번 보아 외우고",
+        "빈칸 채우기 과제를", "6.12 nat", "25번 반복해 학습하여",
     ),
     "This run has hardly learned to classify: it gives every text the label 'es'.": (
         "분류 과제를", "모든 글에 “es” 레이블",

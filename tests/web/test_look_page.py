@@ -241,7 +241,7 @@ def is_drawn(page: Page, canvas: str, begin: float = 0, end: float = 1) -> bool:
 
 @pytest.mark.parametrize(
     ("language", "said"),
-    [("en", "rows of numbers are shown of words of 50"), ("ko", "서브워드 50개까지인 단어만")],
+    [("en", "rows of numbers are shown of words of 50"), ("ko", "서브워드가 50개를 넘는 단어는")],
 )
 def test_a_word_of_too_many_pieces_is_said_and_not_asked_for(
     opened: Open, language: str, said: str

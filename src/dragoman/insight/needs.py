@@ -37,7 +37,7 @@ bands."""
 _LACKING = {
     INSIDE: Words(
         "This figure opens a Transformer, and this run is a {kind} model.",
-        "이 그림은 트랜스포머에만 있습니다. 이 모델은 {kind} 모델입니다.",
+        "이 그림은 Transformer에만 있습니다. 이 모델은 {kind} 모델입니다.",
     ),
     WRITES: Words(
         "This {kind} model writes nothing, so it chooses no words one after another.",

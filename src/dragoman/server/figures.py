@@ -298,7 +298,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
         return TwoLanguages(
             en=f"This figure shows a file, and {run.name} reads {run.reads}. Use the view Label "
             "to see where it looks in your file.",
-            ko=f"이 그림은 파일을 보여 줍니다. {run.name} 모델이 파일에서 본 곳과 읽는 과정은 분류 "
+            ko=f"이 그림은 파일을 보여 줍니다. {run.name} 모델이 파일에서 본 곳과 읽는 과정은 인식 "
             "화면에서 볼 수 있습니다.",
         )
     if figure.trains and transformer_of(model).settings.positions.kind != "learned":

@@ -102,7 +102,7 @@ COSTLY = "___ " * 32 + "the " * 700
     [
         (MANY, "too_many_blanks", "빈칸이 {blanks}개입니다. 한 번에 {most}개까지 채우니"),
         (LONG, "too_many_tokens", "글이 토큰 {tokens}개입니다. 한 번에 {most}개까지 읽으니"),
-        (COSTLY, "too_costly", "토큰 단계가 {cost}번까지 걸릴 수 있는데, 한 요청에 {most}번까지"),
+        (COSTLY, "too_costly", "토큰 계산이 최대 {cost}번 필요한데, 한 요청에 {most}번까지"),
     ],
     ids=["blanks", "tokens", "cost"],
 )

@@ -30,11 +30,11 @@ const english = {
 
 const korean: typeof english = {
   tab: "분류",
-  about: "직접 학습시킨 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다.",
+  about: "학습된 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다.",
   classify_text: "분류할 글",
   classify_hint: "글을 입력하거나 붙여 넣으세요…",
   classify_label: "글의 레이블",
-  classify_empty: "입력하는 대로 레이블과 모델이 각 레이블에 준 확률이 여기에 나타납니다.",
+  classify_empty: "입력하는 대로 레이블이 여기에 나타나고, 모델이 레이블마다 준 확률도 함께 표시됩니다.",
   classify_done: (label, percent) => `레이블 ${label}, 확률 ${percent}`,
   classify_all: "모든 레이블",
   classify_first: (count) => `확률이 가장 높은 레이블 ${count}개`,
@@ -47,11 +47,11 @@ const korean: typeof english = {
   why_gradient: "기울기",
   why_attention: "어텐션",
   why_gradient_about: (label, most) =>
-    `기울기 × 입력: 단어를 조금 더 넣을 때 “${label}” 레이블의 로그 확률(log P)이 커지는 정도입니다. 파란색은 레이블에 유리한 단어, 주황색은 불리한 단어이며, 가장 진한 색은 ${most} nat에 해당합니다.`,
+    `기울기 × 입력: 그 단어의 입력을 조금 키울 때 “${label}” 레이블의 로그 확률(log P)이 커지는 정도입니다. 파란색은 레이블에 유리한 단어, 주황색은 불리한 단어이며, 가장 진한 색은 ${most} nat에 해당합니다.`,
   why_attention_about: (most) =>
-    `어텐션: 마지막 층의 모든 행이 그 단어를 본 정도를 행과 헤드에 걸쳐 평균한 값입니다. 가장 진한 색은 ${most}에 해당합니다.`,
+    `어텐션: 마지막 층의 모든 벡터에서 그 단어로 향한 어텐션을 벡터와 헤드에 걸쳐 평균한 값입니다. 가장 진한 색은 ${most}에 해당합니다.`,
   why_no_attention: "이 모델에는 어텐션이 없어 기울기만 보여 줍니다.",
-  why_warning: "두 값은 서로 다른 것을 재며 자주 어긋납니다. 어느 쪽도 판단의 근거는 아닙니다.",
+  why_warning: "두 값은 서로 다른 것을 나타내며, 다를 때가 많습니다. 어느 쪽도 판단의 근거는 아닙니다.",
   why_table: "두 값 나란히 보기",
   why_unread: "읽지 않음",
 };

@@ -57,7 +57,7 @@ const english = {
 
 const korean: typeof english = {
   tab: "글쓰기",
-  about: "직접 학습시킨 언어 모델이 글을 이어 쓰고, 단어마다 얼마나 놀랐는지 보여 줍니다.",
+  about: "학습된 언어 모델이 글을 이어 쓰고, 단어마다 모델이 얼마나 놀랐는지(놀람도) 보여 줍니다.",
   begin_label: "글의 시작",
   begin_hint: "글의 시작을 입력하세요…",
   written_label: "이어 쓴 글. 단어의 색은 놀람도",
@@ -80,7 +80,7 @@ const korean: typeof english = {
     longest: "정한 길이만큼 썼습니다.",
   },
   how_title: "쓰는 방법",
-  how_about: "이 설정은 무엇을 하나요?",
+  how_about: "이 설정들은 무슨 뜻인가요?",
   how_way: "단어 선택",
   how_drawn: "무작위 추출",
   how_likeliest: "가장 높은 확률",
@@ -89,7 +89,7 @@ const korean: typeof english = {
   how_k: "Top k",
   how_k_title: "확률이 가장 높은 토큰 몇 개에서만 뽑습니다. 0이면 전체에서 뽑습니다",
   how_p: "Top p",
-  how_p_title: "확률의 합이 이 값이 되는 가장 적은 수의 토큰에서 뽑습니다. 1이면 전체에서 뽑습니다",
+  how_p_title: "확률이 높은 토큰부터 차례로 더해 합이 이 값에 이를 때까지의 토큰 중에서 뽑습니다. 1이면 전체에서 뽑습니다",
   how_seed: "시드",
   how_seed_title: "시드가 같으면 같은 글을 씁니다",
   how_longest: "최대 토큰 수",
@@ -102,7 +102,7 @@ const korean: typeof english = {
   surprise_1:
     "모델은 단어마다 그 자리에 올 수 있는 모든 것에 확률을 나누어 줍니다. 확실하다고 본 단어는 0비트, 확률이 절반이면 1비트, 4분의 1이면 2비트, 1000분의 1이면 10비트입니다.",
   surprise_2:
-    "색은 비트가 클수록 진해지며, 16비트에서 가장 진합니다. 놀라운 단어가 틀린 단어는 아닙니다. 이름과 숫자, 새로운 생각의 첫 단어는 예상하기 어렵습니다. 온도, top k, top p는 무엇을 뽑는지만 바꾸고 이 숫자는 바꾸지 않습니다.",
+    "색은 비트가 클수록 진해지며, 16비트에서 가장 진합니다. 놀람도가 높다고 해서 틀린 단어는 아닙니다. 이름과 숫자, 새로운 이야기가 시작되는 첫 단어는 예상하기 어렵습니다. 온도, top k, top p는 무엇을 뽑는지만 바꾸고 이 숫자는 바꾸지 않습니다.",
   surprise_mean: (count, bits) => `단어 ${count}개, 단어마다 평균 ${bits}비트`,
   surprise_label: (word, bits, percent) => `${word}, ${bits}비트, 모델의 확률 ${percent}`,
   word_click: "누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다",
@@ -140,22 +140,22 @@ const aloneKorean: typeof aloneEnglish = {
   look_title: "글 들여다보기",
   look_text: "들여다볼 글",
   look_hint: "글을 입력하세요…",
-  look_invites: "모델이 글을 읽는 과정을 하나하나 볼 수 있습니다. 위에 글을 입력하면 다음을 보여 줍니다.",
+  look_invites: "모델이 글을 처리하는 과정을 단계별로 살펴봅니다. 위에 글을 입력하면 다음을 볼 수 있습니다.",
   look_offers: [
-    "모델이 단어마다 그 단어를 예상할 때 각 층의 각 헤드가 앞의 어디를 보았는지",
+    "모델이 각 단어를 예측할 때 각 층의 헤드가 앞의 어디를 보았는지",
     "헤드를 끄거나 다른 단어를 넣으면 글이 어떻게 이어지는지",
     "모델이 각 단어에 준 확률과 그 자리에 올 수 있었던 다른 말",
     "단어가 벡터로 바뀌어 층을 지나 다시 단어가 되는 과정",
   ],
   look_done: (text) => `들여다본 글: ${text}`,
   look_target: (language) => `${language} 글`,
-  part_decoder_about: "글이 자신의 앞부분을 봅니다",
+  part_decoder_about: "글에서 앞부분으로 향한 어텐션",
   what_if_about: "단어를 누르면 다른 단어로 바꿀 수 있고, 글은 거기서부터 원래 길이만큼 이어집니다. 아래에서 헤드를 끌 수도 있습니다. 바꾸기 전의 글이 옆에 남으며, 모델 자체는 바뀌지 않습니다.",
   same: "글이 그대로입니다.",
-  believed: (before, now) => `모델이 이 글에 준 로그 확률(log P, 0에 가까울수록 높음): 이전 ${before}, 지금 ${now}`,
-  here_could_about: "다음에 올 수 있는 서브워드와 모델이 각각에 준 확률입니다. 하나를 고르면 나머지가 거기서부터 이어집니다.",
+  believed: (before, now) => `이 글의 로그 확률(log P, 0에 가까울수록 확률이 높음): 이전 ${before}, 지금 ${now}`,
+  here_could_about: "다음에 올 수 있는 서브워드와 그 확률입니다. 하나를 고르면 나머지가 거기서부터 이어집니다.",
   heads_worth: (most) =>
-    `모든 층의 모든 헤드입니다. 파란색이 진할수록 그 헤드를 껐을 때 이 글의 확률이 더 많이 낮아집니다(log P가 최대 ${most} 낮아짐). 주황색은 높아지는 경우입니다.`,
+    `모든 층의 모든 헤드입니다. 파란색이 진할수록 그 헤드를 껐을 때 이 글의 확률이 더 낮아집니다(log P 감소, 최대 ${most}). 주황색이면 오히려 높아집니다.`,
 };
 
 export const lookTexts = { en: aloneEnglish, ko: aloneKorean };

@@ -27,12 +27,12 @@ const english = {
 };
 
 const korean: typeof english = {
-  tab: "그리기",
-  about: "직접 학습시킨 모델이 설명에 맞는 이미지를 코드 하나씩 그립니다. 설명을 입력하고, 이미지의 한 곳을 가리켜 어느 단어를 보았는지 알아보세요.",
+  tab: "이미지 그리기",
+  about: "학습된 모델이 설명에 맞는 이미지를 코드 하나씩 그립니다. 설명을 입력하고, 이미지의 한 부분에 커서를 올려 모델이 설명의 어느 단어를 보았는지 확인하세요.",
   paint_text: "설명",
   paint_hint: "무엇을 그릴지 쓰세요",
   paint_picture: "이미지",
-  paint_empty: "모델이 쓰는 순서대로 이미지가 패치마다 여기에 나타납니다.",
+  paint_empty: "모델이 코드를 쓰는 순서대로 이미지가 패치 하나씩 여기에 나타납니다.",
   paint_done: (count) => `이미지 ${count}장`,
   paint_which: (number, probability) => `이미지 ${number}: 확률 ${probability}`,
   paint_others: "다른 이미지 뽑기",
@@ -40,14 +40,14 @@ const korean: typeof english = {
   paint_again: "그린 순서 다시 보기",
   paint_save: "PNG로 저장",
   paint_unknown: (words) => `학습에 쓴 설명에 없는 말: ${words}. 모델은 이 말로 무엇을 그려야 할지 모릅니다.`,
-  paint_looked: "설명의 단어: 하나를 고르면 그 단어를 본 패치가 보입니다",
+  paint_looked: "설명의 단어: 하나를 고르면 그 단어에 어텐션이 향한 패치가 표시됩니다",
   paint_patch: (row, column, probability) => `${row}행 ${column}열: 확률 ${probability}`,
-  paint_point: "패치를 가리키면 그 패치가 본 단어가 보입니다.",
+  paint_point: "패치에 커서를 올리면 모델이 그 패치를 쓸 때 본 단어가 표시됩니다.",
   paint_how_title: "어떻게 그리나요?",
   paint_how_1:
-    "모델은 문장을 쓰듯이 이미지를 씁니다. 왼쪽에서 오른쪽으로, 위에서 아래로 패치마다 코드 하나를 씁니다. 코드를 배운 다른 신경망이 그 코드로 픽셀을 만듭니다.",
+    "모델은 문장을 쓰듯이 코드를 차례로 써서 이미지를 만듭니다. 왼쪽에서 오른쪽으로, 위에서 아래로 패치마다 코드 하나를 씁니다. 코드를 배운 다른 신경망이 그 코드로 픽셀을 만듭니다.",
   paint_how_2:
-    "코드를 쓰는 동안 모델은 설명의 단어를 봅니다. 보이는 값은 한 단어를 가장 뚜렷하게 보는 층에서 헤드의 평균을 낸 것입니다. 코드를 왜 골랐는지 증명하지는 않습니다.",
+    "코드를 쓰는 동안 모델은 설명의 단어를 봅니다. 화면의 값은 한 단어를 가장 뚜렷하게 보는 층의 헤드를 평균한 것입니다. 그 코드를 왜 골랐는지 증명하지는 않습니다.",
 };
 
 export const texts = { en: english, ko: korean };

@@ -23,21 +23,21 @@ const english = {
 
 const korean: typeof english = {
   tab: "구문 분석",
-  about: "직접 학습시킨 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다.",
+  about: "학습된 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다.",
   parse_text: "분석할 문장",
   parse_empty: "입력하는 대로 트리가 여기에 나타납니다.",
   parse_cut: "단어는 띄어쓰기로 나누며, 모델이 학습한 트리뱅크와 같은 방식이어야 합니다. Penn Treebank는 “sleeps .”, “does n't”처럼 나눕니다.",
-  parse_label: (sentence) => `“${sentence}” 문장의 트리. 화살표 키로 위, 아래, 옆의 괄호로 옮깁니다.`,
+  parse_label: (sentence) => `“${sentence}” 문장의 트리. 화살표 키로 위, 아래, 옆의 괄호로 이동합니다.`,
   parse_done: (text) => `트리: ${text}`,
-  parse_point: "괄호를 가리키거나 키보드로 옮기면, 모델이 그 괄호를 열 때 어디를 보았는지 보여 줍니다.",
+  parse_point: "괄호에 커서를 올리거나 괄호를 누르거나 키보드로 이동하면, 모델이 그 괄호를 열 때 어디를 보았는지 보여 줍니다.",
   parse_looked: (label, held, where) => `“${held}” 위의 ${label} 괄호를 열 때 모델이 본 것: ${where}`,
-  parse_looked_nowhere: (label) => `이 모델에는 ${label} 괄호에 대해 보여 줄 어텐션이 없습니다.`,
+  parse_looked_nowhere: (label) => `이 모델에는 ${label} 괄호를 열 때의 어텐션이 없습니다.`,
   parse_brackets: "괄호 표기",
   parse_sure_title: "이 트리는 무엇을 뜻하나요?",
   parse_sure_1:
-    "각 기호는 그 아래 단어들이 이루는 구를 트리뱅크의 이름으로 나타냅니다. S는 문장, NP는 명사구, VP는 동사구, PP는 전치사구입니다. 탐색은 문장에 뜻이 없더라도 이 단어들을 빠짐없이 잎으로 갖는 트리만 만듭니다.",
+    "각 기호는 그 아래 단어들이 이루는 구를 트리뱅크의 이름으로 나타냅니다. S는 문장, NP는 명사구, VP는 동사구, PP는 전치사구입니다. 탐색은 문장에 뜻이 없더라도 이 단어들이 빠짐없이 잎이 되는 트리만 만듭니다.",
   parse_sure_2:
-    "괄호를 열 때 받은 어텐션 비중이 클수록 단어의 색이 진합니다. 한 단어를 가장 확실하게 보는 층의 헤드를 평균한 값입니다. 값을 어디서 가져왔는지를 보여 줄 뿐, 판단의 근거는 아닙니다.",
+    "괄호를 열 때 받은 어텐션 비중이 클수록 단어의 색이 진합니다. 한 단어를 가장 뚜렷하게 보는 층의 헤드를 평균한 값입니다. 값을 어디서 가져왔는지를 보여 줄 뿐, 판단의 근거는 아닙니다.",
 };
 
 export const texts = { en: english, ko: korean };
@@ -73,35 +73,35 @@ const treeEnglish = {
 
 const treeKorean: typeof treeEnglish & Partial<Words> = {
   chose_looking: (symbol, where, list) => `“${symbol}” 기호를 고를 때 본 것: ${list} · ${where}`,
-  looked_at_by: (one, where, list) => `“${one}” 쪽을 본 것: ${list} · ${where}`,
-  looked_by_nobody: (one, where) => `“${one}” 쪽을 본 것이 없습니다 · ${where}`,
-  table_of: (one) => `“${one}” 쪽에서 본 것`,
-  table_by: (one) => `“${one}” 쪽을 본 것`,
+  looked_at_by: (one, where, list) => `“${one}” 쪽으로 향한 어텐션: ${list} · ${where}`,
+  looked_by_nobody: (one, where) => `“${one}” 쪽으로 향한 어텐션이 없습니다 · ${where}`,
+  table_of: (one) => `“${one}”에서 어텐션이 향한 곳`,
+  table_by: (one) => `“${one}” 쪽으로 향한 어텐션`,
   person_wrote: "정답 트리",
   look_title: "구문 분석 들여다보기",
-  look_invites: "모델이 트리를 만드는 과정을 하나하나 볼 수 있습니다. 위에 문장을 입력하면 다음을 보여 줍니다.",
+  look_invites: "모델이 트리를 만드는 과정을 단계별로 살펴봅니다. 위에 문장을 입력하면 다음을 볼 수 있습니다.",
   look_offers: [
-    "괄호를 열거나 닫을 때 각 층의 각 헤드가 어디를 보았는지",
+    "괄호를 열거나 닫을 때마다 각 층의 헤드가 어디를 보았는지",
     "단어를 가리거나, 헤드를 끄거나, 다른 괄호를 고르면 어떤 트리가 되는지",
-    "탐색이 단계마다 비교한 후보",
+    "탐색의 단계마다 어떤 후보를 비교했는지",
     "단어가 벡터로 바뀌어 층을 지나 괄호가 되는 과정",
   ],
-  look_done: (text) => `들여다보았습니다. 트리: ${text}`,
+  look_done: (text) => `계산이 끝났습니다. 트리: ${text}`,
   look_source: (language) => `${language} 문장`,
   look_target: () => "트리",
-  part_encoder_about: "문장이 자신을 봅니다",
-  part_cross_about: "트리가 문장을 봅니다",
-  part_decoder_about: "트리가 자신의 앞부분을 봅니다",
+  part_encoder_about: "문장의 단어 사이의 어텐션",
+  part_cross_about: "트리에서 문장으로 향한 어텐션",
+  part_decoder_about: "트리에서 앞서 쓴 부분으로 향한 어텐션",
   what_if_about: "문장의 단어를 누르면 가릴 수 있고, 트리의 괄호를 누르면 다른 것으로 바꿀 수 있습니다. 아래에서 헤드를 끌 수도 있습니다. 바꾸기 전의 트리가 옆에 남으며, 모델 자체는 바뀌지 않습니다.",
   same: "트리가 그대로입니다.",
-  believed: (before, now) => `모델이 처음의 트리에 준 로그 확률(log P, 0에 가까울수록 높음): 이전 ${before}, 지금 ${now}`,
+  believed: (before, now) => `처음 나온 트리의 로그 확률(log P, 0에 가까울수록 확률이 높음): 이전 ${before}, 지금 ${now}`,
   word: "단어 또는 괄호",
-  look_point: "단어나 괄호를 가리키면 그것이 본 곳이 나타납니다. 누르면 고정되며, 바꿔 볼 수 있습니다.",
+  look_point: "단어나 괄호에 커서를 올리면 거기서 어텐션이 향한 곳이 나타납니다. 누르면 고정되며, 바꿔 볼 수 있습니다.",
   look_keys: "화살표 키로 이동하고, Enter 키로 고정합니다.",
-  way_about: "모델이 단어에서 벡터를 거쳐 괄호를 계산하는 과정입니다. 단어와 괄호마다 벡터가 하나 있고, 층을 지날 때마다 바뀝니다. 위에서 하나를 고르면 그 벡터가 보입니다. 숫자마다 선이 하나이며, 0보다 크면 파란색, 작으면 주황색입니다.",
+  way_about: "모델이 단어에서 벡터를 거쳐 괄호를 계산하는 과정입니다. 단어와 괄호마다 벡터가 하나 있고, 층을 지날 때마다 바뀝니다. 위에서 하나를 고르면 그 벡터가 나타납니다. 성분 하나가 선 하나이며, 0보다 크면 파란색, 작으면 주황색입니다.",
   here_could_about: "이 단어들로 트리를 완성할 수 있는 기호와 그 확률입니다. 하나를 고르면 나머지가 거기서부터 이어집니다.",
   heads_worth: (most) =>
-    `모든 층의 모든 헤드입니다. 파란색이 진할수록 그 헤드를 껐을 때 이 트리의 확률이 낮아지고(log P가 최대 ${most} 감소), 주황색이면 높아집니다.`,
+    `모든 층의 모든 헤드입니다. 파란색이 진할수록 그 헤드를 껐을 때 이 트리의 확률이 더 낮아집니다(log P 감소, 최대 ${most}). 주황색이면 오히려 높아집니다.`,
 };
 
 export const lookTexts = { en: treeEnglish, ko: treeKorean };

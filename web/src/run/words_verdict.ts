@@ -11,11 +11,11 @@ const REASONS: [RegExp, (...found: string[]) => string][] = [
   [
     /^(.+?) ([\d.,]+(?:\s?%)?) on (dev|the test set), below the (.+) of a model that has begun to learn$/,
     (name, value, where, least) =>
-      `${where === "dev" ? "검증" : "테스트"} 데이터의 ${name} 점수는 ${value}입니다. 학습이 시작된 모델이라면 적어도 ${least}입니다`,
+      `${where === "dev" ? "검증" : "테스트"} 데이터의 ${name} 점수는 ${value}입니다. 조금이라도 학습한 모델의 점수는 적어도 ${least}입니다`,
   ],
   [
     /^its loss on dev is (\S+) nats a token, and token frequencies alone give (\S+)$/,
-    (loss, guess) => `검증 손실이 토큰당 ${loss} nat인데, 토큰의 빈도만으로도 ${guess} nat입니다`,
+    (loss, guess) => `검증 손실이 토큰당 ${loss} nat인데, 토큰의 빈도만으로 예측해도 ${guess} nat입니다`,
   ],
   [/^it gives every text the label '?(.+?)'?$/, (label) => `모든 글에 “${label}” 레이블을 붙입니다`],
   [
@@ -41,7 +41,7 @@ const SENTENCES: [RegExp, (...found: string[]) => string][] = [
   [
     /It has seen its \w+ (\d+) times and knows them by heart \(loss (\S+) on them, (\S+) on dev\): more of them would help, more minutes would not\./,
     (times, own, dev) =>
-      `학습 데이터를 ${times}번 보아 외우고 있습니다(학습 손실 ${own}, 검증 손실 ${dev}). 시간을 늘리기보다 데이터를 늘려야 합니다.`,
+      `학습 데이터를 ${times}번 반복해 학습하여 외워 버렸습니다(학습 손실 ${own}, 검증 손실 ${dev}). 시간을 늘리기보다 데이터를 늘려야 합니다.`,
   ],
   [
     /It writes much the same words whatever it reads, such as “(.+?)”\./,

@@ -27,27 +27,27 @@ const english = {
 
 const korean: typeof english = {
   tab: "받아쓰기",
-  about: "직접 학습시킨 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요.",
+  about: "학습된 모델이 녹음에서 들리는 말을 시각과 함께 받아씁니다. 파일을 넣거나 마이크에 대고 말하세요.",
   transcribe_answer: "녹음에서 들리는 말",
   transcribe_empty: "받아쓴 글이 구간마다 시각과 함께 여기에 나타납니다.",
   transcribe_speak: "말하는 대로 글이 나타납니다.",
-  transcribe_listening: "회색 글은 아직 바뀔 수 있습니다. 녹음을 마치면 전체를 한 번 더 읽습니다.",
+  transcribe_listening: "회색 글은 아직 바뀔 수 있습니다. 녹음을 마치면 녹음 전체를 처음부터 다시 받아씁니다.",
   transcribe_silent: "이 녹음에는 말소리가 없습니다.",
   transcribe_drop: "파일을 놓으면 받아씁니다",
   transcribe_jump: (time) => `이 구간 듣기: ${time}`,
   transcribe_word: (word, time) => `${word}: ${time}부터 듣기`,
-  transcribe_look: "모델이 듣는 것과 본 곳",
+  transcribe_look: "모델이 들은 소리와 본 곳",
   transcribe_seen: "스펙트럼의 대역",
   transcribe_spikes: (tokens) => `CTC가 토큰을 확신하는 곳: ${tokens}`,
   transcribe_look_note:
-    "스펙트럼입니다. 시간은 왼쪽에서 오른쪽으로 흐르고 낮은 소리가 아래에 있습니다. 그 아래는 CTC가 토큰을 확신하는 곳입니다. 토큰을 누르면 그것을 쓸 때 디코더가 본 곳을 보입니다.",
+    "스펙트럼입니다. 시간은 왼쪽에서 오른쪽으로 흐르고 낮은 소리가 아래에 있습니다. 그 아래는 CTC가 토큰을 확신하는 곳입니다. 토큰을 누르면 디코더가 그 토큰을 쓰는 동안 본 곳을 보여 줍니다.",
   transcribe_whole: (text) => `전체 녹음에서 들은 말: ${text}`,
   transcribe_done: (words) => `받아쓰기를 마쳤습니다. 단어 ${words}개입니다.`,
-  transcribe_hint: "단어를 누르면 그 부분을 들을 수 있습니다. 점선은 모델의 확률이 80%보다 낮은 단어, 두 줄은 50%보다 낮은 단어입니다.",
-  transcribe_hint_parts: "시각을 누르면 그 구간을 들을 수 있습니다. 이 모델은 CTC 없이 학습되어 단어마다의 시각은 알 수 없습니다.",
+  transcribe_hint: "단어를 누르면 그 부분을 들을 수 있습니다. 점선 밑줄이 그어진 단어는 확률이 80% 미만, 이중 밑줄이 그어진 단어는 50% 미만입니다.",
+  transcribe_hint_parts: "시각을 누르면 그 구간을 들을 수 있습니다. 이 모델은 CTC 없이 학습되어 단어별 시각은 알 수 없습니다.",
   transcribe_how_title: "녹음이 글이 되기까지",
   transcribe_how:
-    "학습에 쓴 녹음보다 긴 녹음은 조용한 곳에서 자릅니다. 모델은 구간마다 스펙트럼의 대역을 1초에 100번 읽고 가장 확률이 높은 글을 씁니다. CTC로 학습했다면 인코더의 행마다 토큰 하나 또는 없음을 예측하므로, 단어마다 언제 들리는지 알 수 있습니다.",
+    "학습에 쓴 녹음보다 긴 녹음은 조용한 곳에서 자릅니다. 모델은 구간마다 스펙트럼의 대역을 1초에 100번 읽고 가장 확률이 높은 글을 씁니다. CTC로 학습했다면 인코더의 벡터마다 토큰 하나를 예측하거나 ‘없음’으로 답하므로, 단어마다 언제 들리는지 알 수 있습니다.",
 };
 
 export const texts = { en: english, ko: korean };

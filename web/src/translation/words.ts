@@ -61,7 +61,7 @@ const english = {
 
 const korean: typeof english = {
   tab: "번역",
-  about: "직접 학습시킨 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",
+  about: "학습된 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",
   from: "원문",
   to: "번역문",
   swap: "언어 바꾸기",
@@ -74,9 +74,9 @@ const korean: typeof english = {
   less_sure: "조금 불확실",
   unsure: "불확실",
   confidence_1:
-    "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 몫입니다.",
+    "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 확률입니다.",
   confidence_2:
-    "점선이 있는 단어는 80% 미만, 두 줄이 있는 단어는 50% 미만을 받았습니다. 숫자가 낮으면 알맞은 단어가 여럿 겨룬다는 뜻일 때가 많고, 높다고 해서 꼭 옳은 것은 아닙니다.",
+    "점선 밑줄이 그어진 단어는 확률이 80% 미만, 이중 밑줄이 그어진 단어는 50% 미만입니다. 확률이 낮으면 알맞은 단어가 여럿 있다는 뜻일 때가 많습니다. 확률이 높다고 해서 꼭 옳은 단어는 아닙니다.",
   word_label: (word, percent) => `${word}, 모델의 확률 ${percent}`,
   word_title: (percent) => `${percent}. 누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다.`,
   here_stands: (word, percent) => `모델이 “${word}” 단어에 준 확률 ${percent}`,
@@ -87,7 +87,7 @@ const korean: typeof english = {
   others: "다른 번역",
   others_of: (sentence) => `“${sentence}”의 다른 번역`,
   use: "이 번역 쓰기",
-  long_text: "글이 길어서 번역만 하며, 의심스러운 곳과 다른 번역은 보여 주지 않습니다.",
+  long_text: "글이 길어서 번역만 하며, 확인이 필요한 곳과 다른 번역은 보여 주지 않습니다.",
   warnings: "확인이 필요한 곳",
   warn_omitted: (words) => `번역에서 빠진 듯합니다: ${words}`,
   warn_omitted_title: "원문에서 이 단어들을 빼도 이 번역의 확률이 낮아지지 않습니다. 번역이 이 단어들을 쓰지 않은 것입니다.",
@@ -104,16 +104,16 @@ const korean: typeof english = {
   warn_length: (sentence) => `원문에 비해 길이가 이례적입니다: ${sentence}`,
   or: "또는",
   look_inside: "이 문장 들여다보기",
-  as_probable: (percent) => `가장 높은 확률의 ${percent}`,
+  as_probable: (percent) => `1순위 번역 확률의 ${percent}`,
   as_probable_title: (score) =>
-    `모델이 계산한 확률을 가장 확률이 높은 번역과 비교한 값입니다. 점수(확률의 로그를 길이 페널티로 나눈 값)는 ${score}입니다.`,
+    `모델이 계산한 확률을 1순위 번역과 비교한 값입니다. 점수(확률의 로그를 길이 페널티로 나눈 값)는 ${score}입니다.`,
   smoothing: (share, least) =>
-    `이 모델은 확실한 자리에서도 확률의 ${share}를 다른 단어에 남겨 두도록 학습했습니다(레이블 스무딩). 그래서 가장 확신할 때도 확률이 ${least} 안팎이거나 그보다 조금 높을 뿐입니다.`,
+    `이 모델은 확실한 자리에서도 확률의 ${share}를 다른 단어에 남겨 두도록 학습했습니다(레이블 스무딩). 그래서 확률이 ${least} 안팎이거나 그보다 조금 높으면, 이 모델로서는 가장 확신하는 것입니다.`,
   document: "문서 번역",
   document_hint: "파일을 여기에 끌어다 놓으세요: 워드, 파워포인트, 엑셀, 오픈도큐먼트, HTML, 마크다운, PO, XLIFF, 자막 등. 글 외에는 모두 그대로 둡니다.",
   document_drop: "파일을 놓으면 번역합니다",
   document_working: (name) => `번역 중: ${name}`,
-  document_progress: (done, of) => `글 ${of}개 중 ${done}개`,
+  document_progress: (done, of) => `구간 ${of}개 중 ${done}개 번역`,
   document_done: (name) => `번역이 끝났습니다: ${name}`,
   document_private: "10분 동안 보관하며, 내려받으면 지워집니다.",
   document_doubts: "번역을 쓰기 전에 확인하세요(영어로 표시됩니다).",

@@ -315,9 +315,9 @@ def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, 
 
 _SYNTHETIC = Words(
     NOTICE + " Figures that look into a trained run use it.",
-    "데모 말뭉치는 작은 문법으로 만든 합성 데이터입니다. 점수는 프로그램이 제대로 작동한다는 "
-    "뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다. 학습된 모델을 사용하는 그림은 이 "
-    "모델로 그렸습니다.",
+    "데모 말뭉치는 작은 문법으로 만든 합성 데이터입니다. 점수가 높다는 것은 프로그램이 제대로 "
+    "작동한다는 뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다. 학습된 모델을 "
+    "사용하는 그림은 이 모델로 그렸습니다.",
 )
 
 

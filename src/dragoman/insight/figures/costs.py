@@ -82,8 +82,8 @@ def _note_left_out(kinds: Sequence[str]) -> list[Words]:
         Words(
             f"Not shown: {', '.join(kinds)}. This machine was too busy: a part took longer than "
             "the whole, however often it was measured.",
-            "이 컴퓨터가 너무 바빠서, 여러 번 재어도 일부(core)가 전체(whole)보다 오래 걸린 층은 "
-            f"표시하지 않았습니다: {', '.join(kinds)}.",
+            "이 컴퓨터가 너무 바빠서, 여러 번 재어도 핵심 연산(core)이 전체(whole)보다 오래 걸린 "
+            f"층은 표시하지 않았습니다: {', '.join(kinds)}.",
         )
     ]
 

@@ -111,7 +111,7 @@ def reading_figure(subject: Subject) -> Drawn:
                 f"{subject.sentence}: {len(values)} patches of {patch} x {patch} pixels. The "
                 f"{numbers} numbers of each become {width}. The label: "
                 f"{ranked[0][0]}, {100 * ranked[0][1]:.1f} %.",
-                f"{subject.sentence}: {patch} x {patch} 화소 패치 {len(values)}개. 패치의 수 "
+                f"{subject.sentence}: {patch} x {patch} 픽셀 패치 {len(values)}개. 패치의 수 "
                 f"{numbers}개가 {width}개가 됩니다. 레이블: "
                 f"{ranked[0][0]}, {100 * ranked[0][1]:.1f}%.",
             )

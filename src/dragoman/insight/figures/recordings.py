@@ -83,8 +83,8 @@ def spikes_figure(subject: Subject) -> Drawn:
             Words(
                 f"{subject.sentence}: “{output.text}”. CTC is more than half sure of a token in "
                 f"{spiked} of {len(known)} rows, and of the blank in {100 * blank:.0f} % of them.",
-                f"{subject.sentence}: “{output.text}”. CTC가 토큰 하나를 절반 넘게 확신하는 행은 "
-                f"{len(known)}개 가운데 {spiked}개이고, 공백 기호를 그렇게 확신하는 행은 "
+                f"{subject.sentence}: “{output.text}”. CTC가 토큰 하나를 절반 넘게 확신하는 벡터는 "
+                f"{len(known)}개 가운데 {spiked}개이고, 공백 기호를 그렇게 확신하는 벡터는 "
                 f"{100 * blank:.0f}%입니다.",
             )
         ],

@@ -202,7 +202,7 @@ def layers_figure(subject: Subject) -> Drawn:
             Words(
                 f"This run is {norm.english}. Relative to what comes in, most is added by "
                 f"{sublayer_words(biggest.sublayer).english}: {most:.2f} times as much.",
-                f"이 모델은 {norm.korean} 방식입니다. 들어오는 것에 비해 가장 많이 더하는 곳: "
+                f"이 모델은 {norm.korean} 방식입니다. 입력에 비해 가장 많이 더하는 곳: "
                 f"{sublayer_words(biggest.sublayer).korean}, {most:.2f}배.",
             )
         ],

@@ -12,7 +12,7 @@ from dragoman.pictures.figure import Figure, Words, csv_files, figure_svg
 from dragoman.pictures.labels import escape
 from dragoman.pictures.theme import page_html, part
 
-TITLE = Words("The Transformer, figure by figure", "그림으로 보는 트랜스포머")
+TITLE = Words("The Transformer, figure by figure", "그림으로 보는 Transformer")
 _LEAD = Words(
     "Every figure is computed, none is drawn by hand. The numbers of each are in a CSV file. "
     "Equations are those of “Attention Is All You Need” (Vaswani et al., 2017). In matrices "
