@@ -20,7 +20,7 @@ from dragoman.forms.tree import Tree
 from dragoman.tasks.catalogue import Run
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "search.max_length=12")
-pytestmark = pytest.mark.usefixtures("inline")
+pytestmark = [pytest.mark.usefixtures("inline"), pytest.mark.system]
 
 ODD = [
     b"The dog sees the cat.", b"", b"  \t ", b"The cat sleeps. The dog sees it.\r", b"a\xffb \xc3",

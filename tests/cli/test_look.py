@@ -187,6 +187,7 @@ def test_an_empty_sentence_is_refused_for_one_figure_and_for_all(
     assert not (tmp_path / "book").exists()
 
 
+@pytest.mark.system
 def test_all_figures_that_need_no_run(dragoman: Dragoman, tmp_path: Path) -> None:
     said = dragoman("figure", "--all", tmp_path / "book")
     assert said.code == 0, said.err

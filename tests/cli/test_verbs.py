@@ -63,6 +63,7 @@ def test_help_shows_each_verb_once_in_the_panel_of_its_use(dragoman: Dragoman) -
     assert panels["Look inside:"] == ["look", "figure"]
 
 
+@pytest.mark.system
 def test_two_files_become_a_translator(
     dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -309,6 +310,7 @@ def test_data_shows_what_is_there_and_what_is_dropped(
     assert figures["source"]["words"] == len(source.split())
 
 
+@pytest.mark.system
 def test_what_ruins_a_corpus_is_said_before_it_is_trained_on(
     dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -429,6 +431,7 @@ def test_one_file_of_text_is_not_taken_for_a_recipe(
         assert said.code == 1 and "Give the file of its translations too" in said.err
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("columns", [80, 120])
 def test_what_is_said_fits_a_terminal(
     dragoman: Dragoman,

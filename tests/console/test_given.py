@@ -151,6 +151,7 @@ def test_a_pipe_of_the_shell_is_read_as_a_file(
     assert said.code == 0 and said.out == dragoman("classify", runs["classify"], stdin=given).out
 
 
+@pytest.mark.system
 def test_bytes_that_are_not_utf8_are_shown_as_unreadable(
     runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
 ) -> None:
@@ -241,6 +242,7 @@ def test_columns_that_are_read_as_one_text_are_told_of(
     assert "2 columns between tabs" in found.err and "columns" not in plain.err
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("verb", ["translate", "classify", "parse", "write"])
 def test_a_folder_and_a_table_are_told(
     verb: str,

@@ -387,6 +387,7 @@ def test_probes_are_not_in_training(corpus: DemoCorpus) -> None:
     assert not train & {probe.source for pair in order_probes() for probe in pair}
 
 
+@pytest.mark.system
 def test_texts_alone_are_of_one_language_and_none_of_them_was_trained_on() -> None:
     whole = demo_corpus()
     for language, side in (("en", "source"), ("de", "target")):

@@ -188,6 +188,7 @@ def test_neighbours_change_nothing(seed: int) -> None:
         assert state.rows == len(under_way)
 
 
+@pytest.mark.system
 @needs_native
 def test_a_long_sentence_beside_short_ones() -> None:
     model = random_transformer(encoder_layers=1, decoder_layers=1)

@@ -42,6 +42,8 @@ from dragoman.stores.folder import FolderStore
 from dragoman.stores.opened import opened
 from dragoman.tasks.catalogue import Recipe, Run
 
+pytestmark = pytest.mark.system
+
 SETTINGS = """
 name = "small"
 [languages]

@@ -16,6 +16,7 @@ from dragoman.tasks.catalogue import TASKS
 from dragoman.tasks.report import write_report
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("task", "others", "same"),
     [

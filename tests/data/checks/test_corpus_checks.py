@@ -148,6 +148,7 @@ def is_in_korean(doubt: Doubt) -> bool:
     return any(pattern.fullmatch(doubt.words) for pattern in in_korean())
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", DAMAGE)
 def test_each_damage_is_named_with_lines_that_show_it(name: str) -> None:
     kind, damage = DAMAGE[name]
@@ -203,6 +204,7 @@ def test_the_share_of_strangers_is_measured() -> None:
     assert abs(found.reversed - 0.1) < 0.02
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("by", [1, 3])
 @pytest.mark.parametrize("start", [0, 1200, 1700])
 def test_where_lines_are_shifted_is_found(start: int, by: int) -> None:
@@ -317,6 +319,7 @@ def test_strangers_are_counted_among_short_and_long_lines(every: int) -> None:
     assert 0.6 / every < found.unrelated < 1.5 / every
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("pairs", [500, 2000])
 @pytest.mark.parametrize("script", ["Korean", "Japanese"])
 def test_a_tenth_that_is_shuffled_is_found_in_other_scripts(script: str, pairs: int) -> None:

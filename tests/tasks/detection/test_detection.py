@@ -62,6 +62,7 @@ def test_a_toy_is_learned_in_seconds(learned: Path) -> None:
     assert again.scores == report.scores
 
 
+@pytest.mark.system
 def test_validation_is_the_mean_over_all_symbols(learned: Path) -> None:
     run = Run.open(learned / "run")
     pairs = list(read_coco(learned / "dev" / "boxes.json"))

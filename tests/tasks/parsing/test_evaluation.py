@@ -81,6 +81,7 @@ def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
     assert "tags" not in found.scores, "none were learned"
 
 
+@pytest.mark.system
 def test_its_report_draws_trees(toy: Run) -> None:
     found = ParsingEvaluation()(toy)
     page = write_report(toy).read_text()
