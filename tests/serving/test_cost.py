@@ -19,7 +19,7 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
+from dragoman.serving.queue.cost import COSTLY, ON_TORCH, search_cost
 from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest
 from dragoman.tasks.catalogue import Run
 
@@ -41,7 +41,14 @@ def test_a_search_costs_its_rows_times_its_greatest_length() -> None:
     drawn = SearchSettings.model_validate({"n_best": 5, "max_length": 10, "sampling": {}})
     assert search_cost([Request(np.ones(3, np.int64), drawn)], 1) == 100
     assert search_cost([request(0, beam=4)], 1) == 0, "nothing is searched for"
-    assert is_costly(wide) and not is_costly(greedy)
+
+
+def test_a_search_of_many_rows_and_steps_is_costly() -> None:
+    async def check() -> None:
+        wide, greedy = request(2, beam=16, min_length=1000), request(10, beam=1)
+        assert QueuedRequest("ada", [wide, greedy], watched=False).costly == [True, False]
+
+    asyncio.run(check())
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,3 @@ def search_cost(requests: Iterable[Request], weight: int) -> int:
         for one in requests
         if len(one.source)
     )
-
-
-def is_costly(request: Request) -> bool:
-    return request.settings.rows * request.limit >= COSTLY

@@ -37,13 +37,8 @@ class _Job(NamedTuple, Generic[T]):
     done: asyncio.Future[T]
     """The result of the work. It is cancelled when the client disconnects."""
 
-    def run(self) -> T:
-        """Do the work; call this in the thread. If nobody waits for the work any more, it ends
-        before its next part (``begin_part``)."""
-        with ended_by(self._check):
-            return self.work()
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """End the work if nobody waits for it any more."""
         if self.done.done():
             raise NobodyWaits
 
@@ -102,7 +97,8 @@ class FairExecutor:
         if self._at_work or (following := self._jobs.take()) is None:
             return
         self._at_work, (client, job) = True, following
-        began = asyncio.get_running_loop().run_in_executor(self._thread, job.run)
+        work = ended_by(job.check)(job.work)
+        began = asyncio.get_running_loop().run_in_executor(self._thread, work)
         began.add_done_callback(partial(self._end, client, job))
 
     def _end(self, client: str, job: _Job[Any], ended: asyncio.Future[Any]) -> None:

@@ -73,11 +73,6 @@ class Batches:
         self.little = QueueBatch(new_scheduler, 1 - COSTLY_SHARE, clock)
         self.costly = QueueBatch(new_scheduler, COSTLY_SHARE, clock)
 
-    @property
-    def running(self) -> int:
-        """The number of searches in progress in both batches."""
-        return len(self.little.running) + len(self.costly.running)
-
     def submit(self, queued: QueuedRequest, number: int) -> None:
         """Begin the search for sentence ``number`` of a request, in the batch where it belongs."""
         batch, other = self.little, self.costly
@@ -202,7 +197,7 @@ class Worker:
         waiting = self._waiting
         taken: list[tuple[QueuedRequest, int]] = []
         with waiting.changed:
-            while not (batches.running or waiting.sentences):
+            while not (batches.little.running or batches.costly.running or waiting.sentences):
                 if waiting.closing:
                     return False
                 waiting.changed.wait()
@@ -251,25 +246,22 @@ class Worker:
 
     def _tell(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
+            finished: dict[QueuedRequest, None] = {}
             with self._waiting.changed:
-                finished = [self._settle(batch, ticket, found) for ticket, found in done]
-            for queued in dict.fromkeys(finished):
+                for ticket, found in done:
+                    queued, number = batch.running.pop(ticket)
+                    self._hold(queued, number, -1)
+                    queued.answers[number] = found
+                    queued.left -= 1
+                    self.counters["sentences"] += 1
+                    self.counters["tokens"] += len(found[0].token_log_probabilities) if found else 0
+                    if queued.watched:
+                        queued.news[number] = Answer(number, found)
+                    finished[queued] = None
+            for queued in finished:
                 if queued.done or queued.watched:
                     queued.wake()
         self._show_drafts(batch)
-
-    def _settle(
-        self, batch: QueueBatch, ticket: int, hypotheses: list[Hypothesis]
-    ) -> QueuedRequest:
-        queued, number = batch.running.pop(ticket)
-        self._hold(queued, number, -1)
-        queued.answers[number] = hypotheses
-        queued.left -= 1
-        self.counters["sentences"] += 1
-        self.counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
-        if queued.watched:
-            queued.news[number] = Answer(number, hypotheses)
-        return queued
 
     def _show_drafts(self, batch: QueueBatch) -> None:
         now = time.monotonic()

@@ -153,7 +153,9 @@ async def _events(
 
 def _start(run: ServedTranslator, detected: DetectedLanguage | None, passage: Passage) -> bytes:
     """Make the event with the sentences of a text."""
-    sentences = [_sentence(piece) for piece in passage.pieces]
+    sentences = [
+        Sentence(source=piece.text, behind=piece.behind, hypotheses=[]) for piece in passage.pieces
+    ]
     start = run.head(passage, detected).model_copy(update={"sentences": sentences})
     return event("start", start.model_dump_json(exclude_none=True))
 
@@ -179,7 +181,7 @@ async def _proof(
     def told() -> bytes:
         target = run.engine.target
         (text,) = texts_of(target, [best])
-        found = _hypothesis_message(target, best, text, proof)
+        (found,) = _n_best(target, piece, [best], [text], proof)
         shown = found.model_dump(mode="json", include={"warnings", "words"})
         return event_of("warnings", {"sentence": answer.number, **shown})
 
@@ -189,11 +191,6 @@ async def _proof(
 # ---- results of a text, as the API presents them
 
 
-def _sentence(piece: Piece) -> Sentence:
-    """Describe a sentence, without its hypotheses."""
-    return Sentence(source=piece.text, behind=piece.behind, hypotheses=[])
-
-
 def _n_best(
     target: Form,
     piece: Piece,
@@ -201,12 +198,17 @@ def _n_best(
     texts: Sequence[str],
     proof: Proof | None = None,
 ) -> Iterator[outputs.Hypothesis]:
-    """Describe the hypotheses of a sentence, and what is doubtful about the best."""
+    """Describe the hypotheses of a sentence with their ``texts``. ``proof`` adds warnings and word
+    sources to the best; without it, the best is checked for lost placeholders and addresses."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
-        is_best = rank == 0
-        yield _hypothesis_message(
-            target, hypothesis, text, proof if is_best else None, piece.text if is_best else ""
-        )
+        told = hypothesis_message(target, hypothesis, text)
+        if rank == 0 and proof is None:
+            told.warnings = list(map(_warning, lost_warnings(piece.text, text))) or None
+        elif rank == 0 and proof is not None:
+            told.warnings = list(map(_warning, proof.warnings))
+            for word, places in zip(told.words, sources_of(told.words, proof), strict=True):
+                word.source = places
+        yield told
 
 
 def translation_message(
@@ -226,7 +228,9 @@ def translation_message(
     of_best: Sequence[Proof | None] = proofs or [None] * len(found)
     sentences = (
         json_in_parts(
-            _sentence(own[0]), "hypotheses", ([written(one)] for one in _n_best(target, *own))
+            Sentence(source=own[0].text, behind=own[0].behind, hypotheses=[]),
+            "hypotheses",
+            ([written(one)] for one in _n_best(target, *own)),
         )
         for own in zip(passage.pieces, found, texts, of_best, strict=True)
     )
@@ -237,21 +241,6 @@ _LOOKED_AT = 0.15
 """A target word comes from a source word with at least this share of its attention,"""
 _AS_MUCH = 0.5
 """and at least this share of the highest attention to any word."""
-
-
-def _hypothesis_message(
-    target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
-) -> outputs.Hypothesis:
-    """Describe a hypothesis with the given ``text``. ``proof`` adds warnings and word sources;
-    without it, a given ``source`` is checked for lost placeholders and addresses."""
-    told = hypothesis_message(target, hypothesis, text)
-    if proof is None:
-        told.warnings = list(map(_warning, lost_warnings(source, text))) or None
-        return told
-    told.warnings = list(map(_warning, proof.warnings))
-    for word, places in zip(told.words, sources_of(told.words, proof), strict=True):
-        word.source = places
-    return told
 
 
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
