@@ -88,11 +88,6 @@ class Scheduler:
         return self._live.rows
 
     @property
-    def waiting(self) -> int:
-        """Requests that were submitted and are not in the batch yet."""
-        return len(self._waiting)
-
-    @property
     def free_rows(self) -> int:
         """Rows that neither running nor waiting requests have a claim to; negative if too many."""
         return self._capacity_rows - self._running_rows - self._waiting_rows
@@ -201,15 +196,17 @@ class Scheduler:
         # It comes back when so many rows more are free.
         enough = max(free, self._refill_rows) - (self._capacity_rows - self._running_rows)
         steps = min(steps, live.free_places)
-        ran = self._beam.run(step, wanted, self._eos, self._forbidden, steps, max(1, enough))
-        if ran is None or ran.steps == 0:
+        taken, any_done = self._beam.run(
+            step, wanted, self._eos, self._forbidden, steps, max(1, enough)
+        )
+        if not taken:
             return False  # what was wrong is said by the step that Python takes
         live.take_found()
-        if ran.any_done:
+        if any_done:
             for group in live.groups["done"].nonzero()[0].tolist():
                 self._close(live.pools[group])
-        live.grew(ran.steps)
-        if ran.any_done:
+        live.grew(taken)
+        if any_done:
             live.drop_done()
         if not live.rows:
             self._state = None
