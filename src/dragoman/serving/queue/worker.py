@@ -148,14 +148,13 @@ class Worker:
         self.counters = Counter(dict.fromkeys(COUNTED, 0))
         self.thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._waiting = waiting
-        self._new_scheduler = new_scheduler
-        self._batches: Batches | None = None
-        """The batches; None until the thread has started."""
+        self._batches = Batches(new_scheduler)
         self._spare = spare
-        self._enough = 0
+        rows = self._batches.little.scheduler.free_rows - spare
+        self._enough = int(rows * REFILL_SHARE)
         """The number of free rows from which new sentences may enter while many wait."""
         self._gathers = False
-        self._of_one = self._of_costly = 0
+        self._of_one, self._of_costly = rows, int(rows * COSTLY_SHARE)
         """The largest numbers of rows that one client, and all costly searches together, may
         occupy."""
         self._held: Counter[str] = Counter()
@@ -167,17 +166,11 @@ class Worker:
     @property
     def rows(self) -> int:
         """The number of hypotheses in the searches in progress."""
-        batches = self._batches
-        if batches is None:
-            return 0
-        return batches.little.scheduler.rows + batches.costly.scheduler.rows
+        return self._batches.little.scheduler.rows + self._batches.costly.scheduler.rows
 
     def _work(self) -> None:
-        batches = self._batches = Batches(self._new_scheduler)
-        rows = batches.little.scheduler.free_rows - self._spare
-        self._enough, self._of_one = int(rows * REFILL_SHARE), rows
-        self._of_costly = int(rows * COSTLY_SHARE)
-        while self._fill(batches):
+        batches = self._batches
+        while self._fill():
             batch = batches.next()
             try:
                 if self._gathers and batch is batches.little:
@@ -191,10 +184,10 @@ class Worker:
                 logger.exception("the search of %s failed and starts again", self._waiting.name)
                 self._fail(batch, error)
 
-    def _fill(self, batches: Batches) -> bool:
+    def _fill(self) -> bool:
         """Wait for work, drop searches that were given up, and begin as many searches as fit.
         Returns False when the queue is closed and all work is done."""
-        waiting = self._waiting
+        waiting, batches = self._waiting, self._batches
         taken: list[tuple[QueuedRequest, int]] = []
         with waiting.changed:
             while not (batches.little.running or batches.costly.running or waiting.sentences):
