@@ -254,19 +254,12 @@ class ServedRun(ABC):
     def inspector(self) -> Inspector:
         """The inspector of the run. Raises Refusal 400 if the server cannot inspect the run."""
         if self._inspector is None:
-            raise Refusal(
-                "cannot_look",
-                f"{self.name} cannot be looked into here: {self.why_not_inside}",
-                run=self.name,
-            )
+            why = "it goes over a text from left to right, and has no encoder."
+            if self.takes_files:
+                why = f"it reads {self.reads}. From the command line: dragoman look"
+            told = f"{self.name} cannot be looked into here: {why}"
+            raise Refusal("cannot_look", told, run=self.name)
         return self._inspector
-
-    @property
-    def why_not_inside(self) -> str:
-        """The reason why the server cannot inspect such a run, for messages."""
-        if self.takes_files:
-            return f"it reads {self.reads}. From the command line: dragoman look"
-        return "it goes over a text from left to right, and has no encoder."
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
         """Check a request for ``/v1/look``, and choose the text to inspect. Raises Refusal if the
