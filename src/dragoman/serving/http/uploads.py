@@ -83,6 +83,18 @@ class WithFiles(KeyedMessage):
         four."""
         return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
 
+    @classmethod
+    def form(cls) -> dict[str, Any]:
+        """Describe such a request as a form, for OpenAPI."""
+        described = cls.model_json_schema(ref_template="#/components/schemas/{model}")
+        described.pop("$defs", None)
+        file = {"type": "string", "format": "binary"}
+        described["properties"]["file"] = (
+            file if cls.takes_one else {"type": "array", "items": file}
+        )
+        described["required"] = ["file", *described.get("required", ())]
+        return described
+
     def attach(self, parts: list[Upload]) -> None:
         """Store the files that were in the form."""
         self._parts = parts

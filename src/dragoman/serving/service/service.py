@@ -24,6 +24,7 @@ from dragoman.serving.http.refusals import (
     Refusal,
     key_in_header_needed,
     missing_field,
+    too_slow,
     unsearchable,
 )
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
@@ -247,21 +248,14 @@ class Service:
 
         Raises Refusal 504, ClientGone, and Refusal 400 for a search that cannot be done.
         """
+        seconds = seconds or self.settings.limits.seconds
         try:
-            async with asyncio.timeout(seconds or self.settings.limits.seconds):
+            async with asyncio.timeout(seconds):
                 return await while_connected(http.receive, work)
         except TimeoutError:
-            raise self.too_slow(seconds) from None
+            raise too_slow(seconds) from None
         except SearchError as error:
             raise unsearchable(error) from None
-
-    def too_slow(self, seconds: float | None = None) -> Refusal:
-        seconds = seconds or self.settings.limits.seconds
-        return Refusal(
-            "too_slow",
-            f"This took longer than {seconds:g} seconds and was stopped. Send less at once.",
-            seconds=seconds,
-        )
 
     async def choose(
         self,

@@ -17,7 +17,7 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import json_in_parts, written
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import event, event_of, until
+from dragoman.serving.http.stream import event, event_of
 from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import (
     DetectedLanguage,
@@ -120,13 +120,10 @@ async def _events(
     """Translate the text, and answer with events."""
     began = time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
-    seconds = service.settings.limits.seconds
-    deadline = asyncio.get_running_loop().time() + seconds
     try:
         (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
         yield await service.texts.do(client, partial(_start, run, detected, passage))
-        left = seconds - (time.monotonic() - began)
-        async with aclosing(until(left, run.queue.watch(requests, client))) as watched:
+        async with aclosing(run.queue.watch(requests, client)) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
                 yield b"".join(await service.texts.all(client, told))
@@ -140,9 +137,7 @@ async def _events(
                     ]
                 while reading and reading[0].done():
                     yield await reading.pop(0)
-        async with asyncio.timeout_at(deadline):
-            proofs = await asyncio.gather(*reading)
-        for proof in proofs:
+        for proof in await asyncio.gather(*reading):
             yield proof
         service.meters.count_characters(run.name, client, len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
