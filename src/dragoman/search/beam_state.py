@@ -283,7 +283,6 @@ class BeamState:
         self.looked = self.all_looked[: len(self.pools), : 2 * self.widest]
         self.special = special = bool(groups["special"].any())
         self.plain = not special and int(groups["keep"].max(initial=1)) == 1
-        self.longest_prefix = int(groups["prefix"].max()) if special else 0
         self.greatest_least = int(groups["least"].max()) if special else 0
         self.ngrams = sorted({n for n in groups["ngram"].tolist() if n}) if special else []
         self.draws = special and bool(groups["draws"].any())

@@ -19,7 +19,7 @@ import numpy as np
 
 from dragoman.models.searched import Constrain, SearchModel, SearchSession
 from dragoman.search.beam_state import BeamState
-from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
+from dragoman.search.constraints import forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import (
     Booleans,
     ContinuationRecord,
@@ -214,21 +214,14 @@ class Scheduler:
 
     def _step(self, state: SearchSession) -> None:
         live, groups = self._live, self._live.groups
-        is_forced: Booleans | None = None
-        if live.longest_prefix and (forced := groups["length"] < groups["prefix"]).any():
-            is_forced = forced
-        wanted = live.candidates
-        forbidden: Forbidden | None = None
-        if live.special or len(self._forbidden):
-            forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
-            wanted += 0 if forbidden is None else forbidden.most
+        is_forced: Booleans = groups["length"] < groups["prefix"]
+        forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
+        wanted = live.candidates + forbidden.shape[1]
         constrain: Constrain | None = None
-        if is_forced is not None or live.draws or live.ruled:
+        if live.draws or live.ruled or is_forced.any():
             constrain = only_tokens(live, is_forced, forbidden)
         log_probabilities, ids = state.best(live.last, wanted, constrain)  # (N, k)
-        ended = self._beam.expand(
-            log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
-        )
+        ended = self._beam.expand(log_probabilities, ids, self._eos, forbidden)
         for group, row, length, end in live.all_ended[:ended].tolist():
             live.end(group, row, length, end)
         any_done = self._beam.judge()
