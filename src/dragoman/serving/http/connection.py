@@ -51,10 +51,6 @@ _JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 T = TypeVar("T")
 
 
-class ClientGone(Exception):
-    """The client closed the connection before its answer was ready."""
-
-
 async def read_fields(http: Request, max_values: int, *, forms: bool = False) -> dict[str, Any]:
     """Return the fields of a JSON body. With ``forms``, the body may also be a form, or JSON whose
     content type is missing or is that of a form. Raises Refusal for other bodies, or for more than
@@ -73,8 +69,6 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
         parse = _form if is_form else partial(_parsed, max_values=max_values)
         in_loop = len(body) <= SMALL
         fields = parse(body) if in_loop else await asyncio.to_thread(parse, body)
-    except ClientDisconnect:
-        raise ClientGone from None
     except MultiPartException as error:
         raise Refusal("bad_form", error.message, problem=error.message) from None
     except (ValueError, RecursionError):
@@ -197,14 +191,15 @@ async def gone(receive: Receive) -> None:
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Do ``work``, but cancel it when the client closes the connection: raises ClientGone."""
+    """Do ``work``, but cancel it when the client closes the connection: raises
+    ClientDisconnect."""
     task = asyncio.ensure_future(work)
     absence = asyncio.ensure_future(gone(receive))
     try:
         await asyncio.wait({task, absence}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise ClientGone
+        raise ClientDisconnect
     finally:
         for pending in (task, absence):
             if not pending.done():

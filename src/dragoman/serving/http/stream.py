@@ -13,11 +13,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dragoman.base.errors import SearchError
-from dragoman.serving.http.connection import ClientGone, while_connected
+from dragoman.serving.http.connection import while_connected
 from dragoman.serving.http.refusals import FAILED, Refusal, too_slow, unsearchable
 
 logger = logging.getLogger("dragoman")
@@ -90,7 +91,7 @@ class EventStream(Response):
                 await while_connected(receive, self._send(send))
         except TimeoutError:
             logger.warning("a client read its stream too slowly and was cut off")
-        except ClientGone:
+        except ClientDisconnect:
             pass
         finally:
             await self._at_end()

@@ -246,7 +246,7 @@ class Service:
         """Do ``work`` while the client is connected, for at most ``seconds`` or, without them, the
         time limit of a request.
 
-        Raises Refusal 504, ClientGone, and Refusal 400 for a search that cannot be done.
+        Raises Refusal 504, ClientDisconnect, and Refusal 400 for a search that cannot be done.
         """
         seconds = seconds or self.settings.limits.seconds
         try:
