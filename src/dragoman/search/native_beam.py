@@ -7,12 +7,10 @@ lock; ``run``, which lets the model take its steps too, gives it up.
 
 from __future__ import annotations
 
-from ctypes import addressof
-
 import numpy as np
 
 from dragoman.native import abi, library
-from dragoman.native.abi import Step
+from dragoman.native.abi import Step, at
 from dragoman.native.loader import kernel, quick_function
 from dragoman.search.beam import PlainBeam
 from dragoman.search.beam_state import BeamState
@@ -28,7 +26,7 @@ class NativeBeam(PlainBeam):
         self._expand, self._judge = quick_function("beam_expand"), quick_function("beam_judge")
         self._move, self._run = quick_function("beam_move"), kernel("beam_run")
         self._arrays, self._asked = abi.Live(), abi.Run()
-        self._address, self._asked_address = addressof(self._arrays), addressof(self._asked)
+        self._address, self._asked_address = at(self._arrays), at(self._asked)
         self._room: tuple[Floats32, Integers] | None = None
         self._seen = -1
 
@@ -86,7 +84,7 @@ class NativeBeam(PlainBeam):
         asked.groups, asked.rows, asked.k, asked.eos = len(live.pools), live.rows, k, eos
         asked.forbidden, asked.count = forbidden.ctypes.data, len(forbidden)
         asked.steps, asked.enough = steps, enough
-        self._run(self._address, addressof(step), self._asked_address)
+        self._run(self._address, at(step), self._asked_address)
         live.rows = asked.rows
         return asked.steps, bool(asked.any_done)
 

@@ -55,14 +55,11 @@ class FairExecutor:
         self._jobs = Turns[_Job[Any]]()
         self._at_work = False
         self.places = Places(name, of_client, of_all)
-        self.held = self.places.held
-        """A context manager that occupies a number of places for work of several turns. The number
-        depends on the cost of the work."""
 
     async def do(self, client: str, work: Callable[[], T]) -> T:
         """Do ``work`` in the thread when it is the client's turn, and return its result. Raises
         Refusal 429 if too much work waits already."""
-        with self.held(client, 1):
+        with self.places.held(client, 1):
             return await self._turn(client, work)
 
     async def _turn(self, client: str, work: Callable[[], T]) -> T:
@@ -76,8 +73,8 @@ class FairExecutor:
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
         """Do ``work`` part by part, in turns with other clients. The client must already occupy
-        places (``held``). Yields the results of each turn; with those of the last turn, it yields
-        True."""
+        places (``places.held``). Yields the results of each turn; with those of the last turn, it
+        yields True."""
         is_last = False
         while not is_last:
             found, is_last = await self._turn(client, partial(_one_turn, work))
@@ -86,7 +83,7 @@ class FairExecutor:
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
         """Return all results of ``work``, which occupies ``places`` from its first turn to its
         last. Raises Refusal 429."""
-        with self.held(client, places):
+        with self.places.held(client, places):
             return [one async for found, _ in self.turns(client, work) for one in found]
 
     def close(self) -> None:

@@ -131,7 +131,7 @@ class ServedTranscriber(FileRun[Transcriber]):
     ) -> AsyncGenerator[FoundSegment]:
         """Yield each segment that has words, with its hypothesis, in order."""
         executor, places = self.for_size(seconds)
-        with executor.held(client, places):
+        with executor.places.held(client, places):
             spans: list[Span] = []
             async for found, _ in executor.turns(client, self._measure_spans(file)):
                 spans = found[-1] if found else spans
