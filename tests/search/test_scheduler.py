@@ -139,7 +139,7 @@ def test_the_batch_is_kept_full() -> None:
         scheduler.submit(request)
     while not scheduler.idle:
         scheduler.advance()
-        if scheduler.waiting:
+        if scheduler._waiting:
             # All rows were at work in the step; those that ended come in with the next one.
             assert model.stepped[-1] == 8
     assert sum(model.encoded) == 60
@@ -248,11 +248,11 @@ def test_a_cancelled_request_frees_its_rows() -> None:
     )
     for _ in range(3):
         scheduler.advance()
-    assert (scheduler.rows, scheduler.waiting, scheduler.free_rows) == (8, 1, -4)
+    assert (scheduler.rows, len(scheduler._waiting), scheduler.free_rows) == (8, 1, -4)
     scheduler.cancel(first)
     assert (scheduler.rows, scheduler.free_rows) == (4, 0)
     scheduler.advance()
-    assert (scheduler.rows, scheduler.waiting) == (8, 0)
+    assert (scheduler.rows, len(scheduler._waiting)) == (8, 0)
     scheduler.cancel(third)
     scheduler.cancel(second)
     scheduler.cancel(second)

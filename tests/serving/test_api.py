@@ -148,7 +148,7 @@ def test_languages_and_frontend_settings() -> None:
         ("/v1/translate", {"text": "x", "beam": 17}, 400, "at most 16"),
         ("/v1/translate", {"text": "x", "beam": 4097}, 400, "beam"),
         ("/v1/translate", {"text": "x", "n_best": 10**30}, 400, "4096"),
-        ("/v1/look", {"text": "x", "beam": 10**30}, 400, "widest beam"),
+        ("/v1/look", {"text": "x", "beam": 10**30}, 400, "beam of at most"),
         ("/v1/translate", {"text": "x", "n_best": 16, "alternatives": True, "beam": 9}, 400, "144"),
         ("/v1/translate", {"text": "x", "sampling": {"temperature": 0}}, 400, "temperature"),
         ("/v1/translate", {"text": ["x", "y"], "stream": True}, 400, "one text"),

@@ -19,8 +19,9 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
+from dragoman.serving.queue.cost import COSTLY, ON_TORCH
 from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest
+from dragoman.serving.service.served_run import ServedRun
 from dragoman.tasks.catalogue import Run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
@@ -31,17 +32,36 @@ def request(length: int, **settings: Any) -> Request:
     return Request(np.ones(length, np.int64), SearchSettings(**settings))
 
 
+def search_cost(wanted: list[Request], *, by_kernels: bool = True) -> int:
+    """The cost of searches that a run checks."""
+    asked: list[int] = []
+    path = SimpleNamespace(whole_steps=by_kernels)
+    run: Any = SimpleNamespace(
+        engine=SimpleNamespace(path=path), check_cost=lambda cost, *_: asked.append(cost)
+    )
+    ServedRun.check_searches(run, wanted)
+    (cost,) = asked
+    return cost
+
+
 def test_a_search_costs_its_rows_times_its_greatest_length() -> None:
     greedy = request(10, beam=1, max_extra=50)
-    assert search_cost([greedy], 1) == (1 + 1) * 59
-    assert search_cost([greedy] * 3, 8) == 3 * (8 + 1) * 59
+    assert search_cost([greedy]) == (1 + 1) * 59
+    assert ON_TORCH == 8 and search_cost([greedy] * 3, by_kernels=False) == 3 * (8 + 1) * 59
     wide = request(2, beam=16, n_best=4, min_length=1000)
-    assert search_cost([wide], 1) == (16 + 4) * 1000
-    assert search_cost([request(2, beam=16, max_length=10)], 1) == 170
+    assert search_cost([wide]) == (16 + 4) * 1000
+    assert search_cost([request(2, beam=16, max_length=10)]) == 170
     drawn = SearchSettings.model_validate({"n_best": 5, "max_length": 10, "sampling": {}})
-    assert search_cost([Request(np.ones(3, np.int64), drawn)], 1) == 100
-    assert search_cost([request(0, beam=4)], 1) == 0, "nothing is searched for"
-    assert is_costly(wide) and not is_costly(greedy)
+    assert search_cost([Request(np.ones(3, np.int64), drawn)]) == 100
+    assert search_cost([request(0, beam=4)]) == 0, "nothing is searched for"
+
+
+def test_a_search_of_many_rows_and_steps_is_costly() -> None:
+    async def check() -> None:
+        wide, greedy = request(2, beam=16, min_length=1000), request(10, beam=1)
+        assert QueuedRequest("ada", [wide, greedy], watched=False).costly == [True, False]
+
+    asyncio.run(check())
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +121,9 @@ def test_a_search_costs_more_where_torch_takes_the_steps(
     served = open_run(run, ServeSettings(), "lstm")
     assert not served.engine.path.whole_steps
     asked: list[int] = []
-    monkeypatch.setattr(
-        "dragoman.serving.service.served_run.search_cost",
-        lambda wanted, weight: asked.append(weight) or 0,
-    )
-    served.check_searches([request(3, beam=1)])
-    assert asked == [ON_TORCH]
+    monkeypatch.setattr(served, "check_cost", lambda cost, *_: asked.append(cost))
+    served.check_searches([request(3, beam=1, max_length=10)])
+    assert asked == [(ON_TORCH + 1) * 10]
 
 
 def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:

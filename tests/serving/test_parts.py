@@ -20,18 +20,17 @@ from dragoman.forms.shown_words import words_of
 from dragoman.forms.text_form import MosesText
 from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings
-from dragoman.serving.http.refusals import FAILED, Refusal, error_body
+from dragoman.serving.http.refusals import FAILED, Refusal, error_body, too_slow
 from dragoman.serving.http.stream import _event_stream, event_of
 from dragoman.serving.queue.queued_request import FairQueue, QueuedRequest, Turns
 
-SLOW = Refusal("too_slow", "too slow", seconds=1)
 FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
 
 
 @pytest.mark.parametrize(
     ("error", "status", "body"),
     [
-        (TimeoutError(), 504, SLOW.body),
+        (TimeoutError(), 504, too_slow(1).body),
         (FULL, 429, FULL.body),
         (
             SearchError("too long"),
@@ -50,7 +49,7 @@ def test_every_end_of_a_stream_is_told(error: Exception, status: int, body: dict
         return event_of(str(status), body)
 
     async def check() -> None:
-        told = [part async for part in _event_stream(parts(), SLOW, event)]
+        told = [part async for part in _event_stream(parts(), 1, event)]
         assert told == [b"first", event_of(str(status), body)]
 
     asyncio.run(check())

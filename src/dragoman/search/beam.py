@@ -14,8 +14,6 @@ Shapes: N rows, G groups, k candidates per row, C continuations that a group loo
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
-
 import numpy as np
 
 from dragoman.native.abi import Step
@@ -29,18 +27,12 @@ def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Intege
     return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
 
 
-class StepsTaken(NamedTuple):
-    """The result of steps that native code took."""
+class PlainBeam:
+    """The three parts of a step, computed with numpy on the arrays of a ``BeamState``."""
 
-    steps: int
-    any_done: bool
-    """True if a group is done. Its rows are gone, and ``BeamState.all_found`` holds its result."""
-    wrong: int
-    """0, or why the next step was not taken, as the model's native step returns it."""
-
-
-class BeamStep(Protocol):
-    """The arithmetic of one step, done on the arrays of a ``BeamState``."""
+    def __init__(self, live: BeamState) -> None:
+        self._live = live
+        self._log_probabilities = np.zeros((0, 0), np.float32)
 
     def expand(
         self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
@@ -51,36 +43,6 @@ class BeamStep(Protocol):
         ``log_probabilities`` fp32 and ``ids`` int64 as ``best`` gives them, a row's best first;
         -inf, what is not a number, and ``forbidden`` (N, F) tokens are never chosen.
         """
-
-    def judge(self) -> bool:
-        """Set ``done`` and ``next_rows`` of each group -> whether any is done."""
-
-    def move(self) -> bool:
-        """Let each group go on to its next rows, of one more token -> whether any row moved.
-
-        ``parents`` then says where each row was.
-        """
-
-    def run(
-        self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
-    ) -> StepsTaken | None:
-        """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
-        that may have ``enough`` rows in all are done; None if that cannot be done here.
-
-        ``forbidden`` (F,): tokens that no output may hold.
-        """
-
-
-class PlainBeam:
-    """The three parts of a step, computed with numpy."""
-
-    def __init__(self, live: BeamState) -> None:
-        self._live = live
-        self._log_probabilities = np.zeros((0, 0), np.float32)
-
-    def expand(
-        self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
-    ) -> int:
         live, groups = self._live, self._live.groups
         looked = live.looked
         self._log_probabilities = log_probabilities
@@ -128,6 +90,7 @@ class PlainBeam:
         return len(group)
 
     def judge(self) -> bool:
+        """Set ``done`` and ``next_rows`` of each group -> whether any is done."""
         groups, looked = self._live.groups, self._live.looked
         groups["ended"] += looked["ends"].sum(axis=1)
         counts = looked["goes_on"].sum(axis=1)
@@ -144,6 +107,10 @@ class PlainBeam:
         return bool(is_done.any())
 
     def move(self) -> bool:
+        """Let each group go on to its next rows, of one more token -> whether any row moved.
+
+        ``parents`` then says where each row was.
+        """
         live, groups, looked = self._live, self._live.groups, self._live.looked
         chosen = looked[looked["goes_on"]]  # (M,)
         place = groups["length"].repeat(groups["next_rows"])
@@ -164,5 +131,11 @@ class PlainBeam:
 
     def run(
         self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
-    ) -> StepsTaken | None:
-        return None
+    ) -> tuple[int, bool]:
+        """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
+        that may have ``enough`` rows in all are done -> how many were taken (here none), and
+        whether any group is done: its rows are gone, and ``all_found`` holds its result.
+
+        ``forbidden`` (F,): tokens that no output may hold.
+        """
+        return 0, False

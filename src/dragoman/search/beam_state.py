@@ -236,7 +236,7 @@ class BeamState:
         """A row of ``group`` has ended, ``end`` being what the end symbol costs, or is cut (None):
         keep it if it is among the best."""
         tokens, costs = self.all_tokens[row, :length], self.all_log_probabilities[row, :length]
-        self._offer(group, tokens.tolist(), costs.tolist(), end)
+        self.pools[group].offer(tokens.tolist(), costs.tolist(), end)
         self.all_groups["worst"][group] = self.pools[group].worst
 
     def take_found(self) -> None:
@@ -246,16 +246,7 @@ class BeamState:
             length, end = found[group].tolist()
             tokens = self.found_tokens[group, :length].tolist()
             costs = self.found_log_probabilities[group, :length].tolist()
-            self._offer(group, tokens, costs, None if end != end else end)
-
-    def _offer(
-        self, group: int, tokens: list[int], log_probabilities: list[float], end: float | None
-    ) -> None:
-        pool = self.pools[group]
-        if end is not None:
-            log_probabilities.append(end)
-        settings = pool.job.request.settings
-        pool.offer(hypothesis_of(tokens, log_probabilities, settings, finished=end is not None))
+            self.pools[group].offer(tokens, costs, None if end != end else end)
 
     def hypothesis(self, group: int) -> Hypothesis:
         """The best live hypothesis of a group, as it stands."""
@@ -292,7 +283,6 @@ class BeamState:
         self.looked = self.all_looked[: len(self.pools), : 2 * self.widest]
         self.special = special = bool(groups["special"].any())
         self.plain = not special and int(groups["keep"].max(initial=1)) == 1
-        self.longest_prefix = int(groups["prefix"].max()) if special else 0
         self.greatest_least = int(groups["least"].max()) if special else 0
         self.ngrams = sorted({n for n in groups["ngram"].tolist() if n}) if special else []
         self.draws = special and bool(groups["draws"].any())

@@ -25,16 +25,6 @@ NOTHING = -1
 """Fills up rows of forbidden tokens; no id of a token."""
 
 
-@dataclass(frozen=True)
-class Forbidden:
-    """The tokens that may not follow each row."""
-
-    ids: Integers
-    """(N, F), filled up with ``NOTHING``."""
-    most: int
-    """The greatest number of forbidden tokens of a row."""
-
-
 def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int) -> Integers:
     """The tokens that would complete an n-gram which a row already holds.
 
@@ -67,7 +57,7 @@ class OnlyTokens:
     """(M,), the token that each of them must take."""
     drawn: list[tuple[SamplingSettings, Integers, Floats]]
     """Settings of sampling, the rows (M,) that use them, and their uniform numbers (M,)."""
-    forbidden: Integers | None
+    forbidden: Integers
     """(N, F) tokens that are not drawn, ``NOTHING`` where there is none."""
     allowed: list[tuple[slice, Booleans]]
     """Rows (M,) that have rules, and True for the tokens that may follow them (M, V)."""
@@ -78,8 +68,7 @@ class OnlyTokens:
             log_probabilities[ruled][~may] = -np.inf
         for settings, rows, numbers in self.drawn:
             allowed = log_probabilities[rows]  # (M, V), a copy
-            if self.forbidden is not None:
-                allowed[self._mask(rows, allowed.shape[1])] = -np.inf
+            allowed[self._mask(rows, allowed.shape[1])] = -np.inf
             tokens = _draw_tokens(allowed, settings, numbers)
             values = allowed[np.arange(len(rows)), tokens]
             log_probabilities[rows] = -np.inf
@@ -91,7 +80,6 @@ class OnlyTokens:
 
     def _mask(self, rows: Integers, vocabulary: int) -> Booleans:
         """(M, V), True for the forbidden tokens of ``rows``."""
-        assert self.forbidden is not None
         ids = self.forbidden[rows]
         ids = np.where(ids == NOTHING, vocabulary, ids)  # NOTHING gets a column that goes
         mask = np.zeros((len(rows), vocabulary + 1), np.bool_)
@@ -106,20 +94,16 @@ def _draw_tokens(allowed: Floats32, settings: SamplingSettings, numbers: Floats)
     return tokens
 
 
-def forbidden_tokens(
-    live: BeamState, is_forced: Booleans | None, always: Integers, eos: int
-) -> Forbidden | None:
-    """The tokens that may not follow each row; None if all may.
+def forbidden_tokens(live: BeamState, is_forced: Booleans, always: Integers, eos: int) -> Integers:
+    """(N, F) tokens that may not follow each row, filled up with ``NOTHING`` to the most of a row.
 
     ``is_forced`` (G,): groups whose next token is given, whatever it is. ``always`` (F,): tokens
     that no output may hold.
     """
     groups, rows = live.groups, live.groups["rows"]
-    parts: list[Integers] = []
-    if len(always):
-        parts.append(np.broadcast_to(always, (live.rows, len(always))))
-        if not live.special:
-            return Forbidden(parts[0], len(always))
+    parts = [np.broadcast_to(always, (live.rows, len(always)))]
+    if not live.special:
+        return parts[0]
     if live.greatest_least:
         too_short = groups["length"] < groups["least"]
         parts.append(np.where(too_short, eos, NOTHING).repeat(rows)[:, None])
@@ -127,22 +111,17 @@ def forbidden_tokens(
         length = np.where(groups["ngram"] == ngram, groups["length"], 0).repeat(rows)
         tokens = live.tokens[:, : int(length.max())]
         parts.append(repeating_tokens(tokens, length, ngram))
-    if not parts:
-        return None
     ids = np.ascontiguousarray(np.concatenate(parts, axis=1))
-    if is_forced is not None:
-        ids[is_forced.repeat(rows)] = NOTHING
-    return Forbidden(ids, int((ids != NOTHING).sum(axis=1).max()))
+    ids[is_forced.repeat(rows)] = NOTHING
+    ids.sort(axis=1)  # ``NOTHING`` comes first
+    most = int((ids != NOTHING).sum(axis=1).max())
+    return ids[:, ids.shape[1] - most :]
 
 
-def only_tokens(
-    live: BeamState, is_forced: Booleans | None, forbidden: Forbidden | None
-) -> OnlyTokens:
+def only_tokens(live: BeamState, is_forced: Booleans, forbidden: Integers) -> OnlyTokens:
     """Returns the constraint that leaves one token to each row whose next is given (``is_forced``
     (G,)) or drawn, and the allowed tokens to each row with rules."""
     groups, rows = live.groups, live.groups["rows"]
-    if is_forced is None:
-        is_forced = np.zeros(len(groups), np.bool_)
     forced_tokens = [
         live.pools[group].job.request.prefix[int(groups["length"][group])]
         for group in np.flatnonzero(is_forced).tolist()
@@ -159,7 +138,7 @@ def only_tokens(
         np.flatnonzero(is_forced.repeat(rows)),
         np.array(forced_tokens, np.int64),
         drawn,
-        None if forbidden is None else forbidden.ids,
+        forbidden,
         _allowed(live) if live.ruled else [],
     )
 

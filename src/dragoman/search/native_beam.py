@@ -12,12 +12,12 @@ import numpy as np
 from dragoman.native import abi, library
 from dragoman.native.abi import Step, at
 from dragoman.native.loader import kernel, quick_function
-from dragoman.search.beam import BeamStep, PlainBeam, StepsTaken
+from dragoman.search.beam import PlainBeam
 from dragoman.search.beam_state import BeamState
 from dragoman.search.hypothesis import Floats32, Integers
 
 
-class NativeBeam:
+class NativeBeam(PlainBeam):
     """The three parts, each one call, and many steps in one call."""
 
     def __init__(self, live: BeamState) -> None:
@@ -72,7 +72,7 @@ class NativeBeam:
 
     def run(
         self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
-    ) -> StepsTaken:
+    ) -> tuple[int, bool]:
         live, asked = self._live, self._asked
         if live.moves != self._seen:
             self._find()
@@ -86,7 +86,7 @@ class NativeBeam:
         asked.steps, asked.enough = steps, enough
         self._run(self._address, at(step), self._asked_address)
         live.rows = asked.rows
-        return StepsTaken(asked.steps, bool(asked.any_done), asked.wrong)
+        return asked.steps, bool(asked.any_done)
 
     def _find(self) -> None:
         live, arrays = self._live, self._arrays
@@ -106,6 +106,6 @@ class NativeBeam:
         self._seen = live.moves
 
 
-def fastest_beam(live: BeamState) -> BeamStep:
+def fastest_beam(live: BeamState) -> PlainBeam:
     """The native beam where the library was found, else the plain one."""
     return NativeBeam(live) if library.available() else PlainBeam(live)

@@ -9,7 +9,7 @@ import numpy as np
 from dragoman.base.errors import SearchError
 from dragoman.forms.form import Rules
 from dragoman.models.searched import Source
-from dragoman.search.hypothesis import Hypothesis, StepRecord, rank
+from dragoman.search.hypothesis import Hypothesis, StepRecord, hypothesis_of, ranked
 from dragoman.search.settings import SearchSettings
 
 
@@ -104,13 +104,13 @@ class Pool:
     worst: float = -np.inf
     """The score of the last hypothesis, once there are ``keep``; -inf before."""
 
-    def offer(self, hypothesis: Hypothesis) -> None:
-        """Keep it if it is among the best."""
-        self.hypotheses.append(hypothesis)
-        if self.keep > 1:
-            self.hypotheses.sort(key=lambda h: rank(h.finished, h.score))
-        elif len(self.hypotheses) > 1 and hypothesis.score > self.worst:
-            self.hypotheses.reverse()
-        del self.hypotheses[self.keep :]
+    def offer(self, tokens: list[int], log_probabilities: list[float], end: float | None) -> None:
+        """Keep an output if it is among the best. ``end``: the cost of its end symbol; None if it
+        was cut."""
+        if end is not None:
+            log_probabilities.append(end)
+        settings = self.job.request.settings
+        new = hypothesis_of(tokens, log_probabilities, settings, finished=end is not None)
+        self.hypotheses = ranked([*self.hypotheses, new], self.keep)
         if len(self.hypotheses) == self.keep:
             self.worst = self.hypotheses[-1].score

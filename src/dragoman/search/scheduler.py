@@ -19,7 +19,7 @@ import numpy as np
 
 from dragoman.models.searched import Constrain, SearchModel, SearchSession
 from dragoman.search.beam_state import BeamState
-from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
+from dragoman.search.constraints import forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import (
     Booleans,
     ContinuationRecord,
@@ -86,11 +86,6 @@ class Scheduler:
     def rows(self) -> int:
         """The number of hypotheses in the batch."""
         return self._live.rows
-
-    @property
-    def waiting(self) -> int:
-        """Requests that were submitted and are not in the batch yet."""
-        return len(self._waiting)
 
     @property
     def free_rows(self) -> int:
@@ -201,15 +196,17 @@ class Scheduler:
         # It comes back when so many rows more are free.
         enough = max(free, self._refill_rows) - (self._capacity_rows - self._running_rows)
         steps = min(steps, live.free_places)
-        ran = self._beam.run(step, wanted, self._eos, self._forbidden, steps, max(1, enough))
-        if ran is None or ran.steps == 0:
+        taken, any_done = self._beam.run(
+            step, wanted, self._eos, self._forbidden, steps, max(1, enough)
+        )
+        if not taken:
             return False  # what was wrong is said by the step that Python takes
         live.take_found()
-        if ran.any_done:
+        if any_done:
             for group in live.groups["done"].nonzero()[0].tolist():
                 self._close(live.pools[group])
-        live.grew(ran.steps)
-        if ran.any_done:
+        live.grew(taken)
+        if any_done:
             live.drop_done()
         if not live.rows:
             self._state = None
@@ -217,21 +214,14 @@ class Scheduler:
 
     def _step(self, state: SearchSession) -> None:
         live, groups = self._live, self._live.groups
-        is_forced: Booleans | None = None
-        if live.longest_prefix and (forced := groups["length"] < groups["prefix"]).any():
-            is_forced = forced
-        wanted = live.candidates
-        forbidden: Forbidden | None = None
-        if live.special or len(self._forbidden):
-            forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
-            wanted += 0 if forbidden is None else forbidden.most
+        is_forced: Booleans = groups["length"] < groups["prefix"]
+        forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
+        wanted = live.candidates + forbidden.shape[1]
         constrain: Constrain | None = None
-        if is_forced is not None or live.draws or live.ruled:
+        if live.draws or live.ruled or is_forced.any():
             constrain = only_tokens(live, is_forced, forbidden)
         log_probabilities, ids = state.best(live.last, wanted, constrain)  # (N, k)
-        ended = self._beam.expand(
-            log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
-        )
+        ended = self._beam.expand(log_probabilities, ids, self._eos, forbidden)
         for group, row, length, end in live.all_ended[:ended].tolist():
             live.end(group, row, length, end)
         any_done = self._beam.judge()

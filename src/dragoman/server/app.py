@@ -15,13 +15,13 @@ from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman.base.errors import DragomanError
 from dragoman.server import figures, info, look
 from dragoman.serving.http.clients import ApiKeys, Networks
-from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.messages import STYLE, describe, docs_html, shaped
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.operate.meters import Meters
@@ -205,8 +205,8 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         logger.error("%s", error)
         return JSONResponse(shaped(http.url.path, 500, FAILED), 500)
 
-    @app.exception_handler(ClientGone)
-    async def gone(_: Request, error: ClientGone) -> Response:
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, error: ClientDisconnect) -> Response:
         service.meters.gone.inc()
         # nginx uses this status for it; only the metrics read it.
         return Response(status_code=499)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.look.outputs import DetectedLanguage
@@ -35,16 +34,10 @@ def endpoints(service: Service) -> Endpoints:
         """The run, the detected language and the text to look at. All limits are checked before any
         work."""
         service.check_texts(request.text, client)
-        if request.beam is not None and request.beam > service.settings.limits.beam:
-            raise Refusal(
-                "beam_too_wide",
-                f"The widest beam here is {service.settings.limits.beam}.",
-                asked=request.beam,
-                most=service.settings.limits.beam,
-            )
         runs, texts = service.catalogue.to_look_into(request.run), [request.text]
         choices = await service.choose(runs, texts, client, request.source, request.target)
         ((run, detected),) = choices
+        run.check_width(request.beam or 1)
         return run, detected, await service.texts.do(client, partial(run.look_cut, request))
 
     @routes.answers("/look", LookRequest, LookAnswer, "Inspect the model on one sentence")

@@ -2,26 +2,21 @@
 
 A frame is a ``bytes`` object that a ``multiprocessing`` connection sends as a whole; nothing is
 pickled. A unit is a text of the document with its inline codes, such as tags. A frame holds units
-with some thousand characters and codes, so that the server never holds Python's lock for long to
-read a frame. The texts are sent as JSON, and the codes as numbers. Fields of a code that only the
-worker needs (such as ``written``) are not sent.
+with some thousand characters and codes, as JSON, so that the server never holds Python's lock for
+long to read a frame. Fields of a code that only the worker needs (such as ``written``) are not
+sent.
 """
 
 from __future__ import annotations
 
 import json
-import struct
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from dragoman.formats.units.document import Code, Target, Unit
 
-_LENGTH = struct.Struct("<Q")
-_FLAGS = ("opens", "closes", "apart_before", "apart_behind", "repeats")
-_NUMBERS = 3
-"""The number of integers that are sent for each code: its position, its flags, and its partner (-1
-if it has none)."""
+_FIELDS = ("place", "opens", "closes", "apart_before", "apart_behind", "partner", "repeats")
+"""The fields of an inline code that are sent."""
 CHARACTERS, CODES, UNITS = 20_000, 2_000, 500
 """The largest numbers of characters, codes and units in one frame."""
 PIECES = 10_000
@@ -37,49 +32,31 @@ def units_written(units: Iterable[Unit]) -> Iterator[bytes]:
             or codes + len(one.tags) > CODES
             or len(part) == UNITS
         ):
-            yield _part(part)
+            yield _written(part)
             part, length, codes = [], 0, 0
         part.append(one)
         length += len(one.text)
         codes += len(one.tags)
     if part:
-        yield _part(part)
+        yield _written(part)
 
 
-def _part(units: Sequence[Unit]) -> bytes:
-    numbers = array("q")
-    for one in units:
-        for code in one.tags:
-            flags = sum(1 << n for n, name in enumerate(_FLAGS) if getattr(code, name))
-            partner = -1 if code.partner is None else code.partner
-            numbers.extend((code.place, flags, partner))
-    told = json.dumps([[one.text, one.ordered, len(one.tags)] for one in units]).encode()
-    return _LENGTH.pack(len(told)) + told + numbers.tobytes()
+def _written(units: list[Unit]) -> bytes:
+    told = [[one.text, one.ordered, list(map(attrgetter(*_FIELDS), one.tags))] for one in units]
+    return json.dumps(told).encode()
 
 
 def units_read(frame: bytes) -> Iterator[Unit]:
     """Yield the units of a frame. Their inline codes have only the fields that are sent in a
     frame."""
-    (length,) = _LENGTH.unpack_from(frame)
-    begin = _LENGTH.size + length
-    numbers = memoryview(frame)[begin:].cast("q")
-    place = 0
-    for text, ordered, count in json.loads(frame[_LENGTH.size : begin]):
-        end = place + count * _NUMBERS
-        codes = tuple(_code(*numbers[n : n + _NUMBERS]) for n in range(place, end, _NUMBERS))
-        place = end
-        yield Unit(text, codes, ordered)
-
-
-def _code(place: int, flags: int, partner: int) -> Code:
-    told: dict[str, Any] = {name: bool(flags >> n & 1) for n, name in enumerate(_FLAGS)}
-    return Code(place, partner=None if partner < 0 else partner, **told)
+    for text, ordered, codes in json.loads(frame):
+        tags = (Code(**dict(zip(_FIELDS, values, strict=True))) for values in codes)
+        yield Unit(text, tuple(tags), ordered)
 
 
 def texts_read(frame: bytes) -> Iterator[str]:
     """Yield the texts of the units of a frame."""
-    (length,) = _LENGTH.unpack_from(frame)
-    for text, *_ in json.loads(frame[_LENGTH.size : _LENGTH.size + length]):
+    for text, *_ in json.loads(frame):
         yield text
 
 

@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 from pydantic import Field
 
@@ -235,7 +235,12 @@ class Places:
 def check_marks(texts: Sequence[str]) -> None:
     """Check texts before they are normalised. Raises Refusal 400 for too many combining marks in a
     row."""
-    marks = max(map(_marks, texts), default=0)
+    runs = chain.from_iterable(
+        groupby(text, lambda character: unicodedata.combining(character) > 0)
+        for text in texts
+        if not text.isascii()
+    )
+    marks = max((sum(1 for _ in run) for are_marks, run in runs if are_marks), default=0)
     if marks > MAX_MARKS:
         raise Refusal(
             "too_many_marks",
@@ -244,11 +249,3 @@ def check_marks(texts: Sequence[str]) -> None:
             marks=marks,
             most=MAX_MARKS,
         )
-
-
-def _marks(text: str) -> int:
-    """Return the length of the longest sequence of combining marks in a text."""
-    if text.isascii():
-        return 0
-    rows = groupby(text, lambda character: unicodedata.combining(character) > 0)
-    return max((sum(1 for _ in row) for is_mark, row in rows if is_mark), default=0)

@@ -160,6 +160,15 @@ def invalid_request(field: str, problem: str) -> Refusal:
     return Refusal("bad_field", f"Invalid request: {problem}", field=field, problem=problem)
 
 
+def too_slow(seconds: float) -> Refusal:
+    """Make the refusal of a request that takes longer than its time limit."""
+    return Refusal(
+        "too_slow",
+        f"This took longer than {seconds:g} seconds and was stopped. Send less at once.",
+        seconds=seconds,
+    )
+
+
 def unsearchable(error: RecipeError | SearchError) -> Refusal:
     """Make the refusal of search settings that contradict each other, or cannot be satisfied."""
     return Refusal("bad_search", str(error), problem=str(error))

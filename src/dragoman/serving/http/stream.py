@@ -13,12 +13,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dragoman.base.errors import SearchError
-from dragoman.serving.http.connection import ClientGone, while_connected
-from dragoman.serving.http.refusals import FAILED, Refusal, unsearchable
+from dragoman.serving.http.connection import while_connected
+from dragoman.serving.http.refusals import FAILED, Refusal, too_slow, unsearchable
 
 logger = logging.getLogger("dragoman")
 
@@ -71,28 +72,26 @@ class EventStream(Response):
         parts: AsyncGenerator[bytes, None],
         at_end: Callable[[], Awaitable[None]],
         seconds: float,
-        too_slow: Refusal,
         error: Callable[[int, dict[str, Any]], bytes] = error_event,
     ) -> None:
-        """``at_end`` is called once, however the stream ends. ``seconds``: the time after which the
-        connection of a client that has not read everything is closed. ``too_slow``: the error to
-        send after a TimeoutError. ``error``: a function that makes the event of an error from its
-        status and its body."""
+        """``at_end`` is called once, however the stream ends. ``seconds``: the time limit; after
+        twice that time, the connection of a client that has not read everything is closed.
+        ``error``: a function that makes the event of an error from its status and its body."""
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         super().__init__(headers=headers, media_type="text/event-stream")
         del self.headers["content-length"]
-        self._parts = _event_stream(parts, too_slow, error)
+        self._parts = _event_stream(parts, seconds, error)
         self._at_end = at_end
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events; the framework calls this method."""
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(2 * self._seconds):
                 await while_connected(receive, self._send(send))
         except TimeoutError:
             logger.warning("a client read its stream too slowly and was cut off")
-        except ClientGone:
+        except ClientDisconnect:
             pass
         finally:
             await self._at_end()
@@ -121,17 +120,18 @@ class EventStream(Response):
 
 async def _event_stream(
     parts: AsyncGenerator[bytes, None],
-    too_slow: Refusal,
+    seconds: float,
     error_event: Callable[[int, dict[str, Any]], bytes],
 ) -> AsyncGenerator[bytes, None]:
     """Yield the parts of a stream. A failure is reported as an event, because the status of the
     response has already been sent."""
     try:
-        async with aclosing(parts):
-            async for part in parts:
+        async with aclosing(until(seconds, parts)) as timed:
+            async for part in timed:
                 yield part
     except TimeoutError:
-        yield error_event(too_slow.status, too_slow.body)
+        refusal = too_slow(seconds)
+        yield error_event(refusal.status, refusal.body)
     except Refusal as refusal:
         yield error_event(refusal.status, refusal.body)
     except SearchError as error:

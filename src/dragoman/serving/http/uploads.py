@@ -18,13 +18,12 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PrivateAttr
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from dragoman.base.errors import DataError
 from dragoman.serving.http.connection import (
     NAMES,
     PARTS,
-    ClientGone,
     InMemoryParser,
     check_json,
     media_type,
@@ -83,6 +82,18 @@ class WithFiles(KeyedMessage):
         four."""
         return max(limits.body_bytes, math.ceil(limits.upload_bytes * 4 / 3) + FIELDS_BYTES)
 
+    @classmethod
+    def form(cls) -> dict[str, Any]:
+        """Describe such a request as a form, for OpenAPI."""
+        described = cls.model_json_schema(ref_template="#/components/schemas/{model}")
+        described.pop("$defs", None)
+        file = {"type": "string", "format": "binary"}
+        described["properties"]["file"] = (
+            file if cls.takes_one else {"type": "array", "items": file}
+        )
+        described["required"] = ["file", *described.get("required", ())]
+        return described
+
     def attach(self, parts: list[Upload]) -> None:
         """Store the files that were in the form."""
         self._parts = parts
@@ -120,10 +131,7 @@ async def read_with_files(
     if kind == PARTS:
         return await _parts(http, 1 if model.takes_one else limits.items)
     check_json(kind)
-    try:
-        body = await http.body()
-    except ClientDisconnect:
-        raise ClientGone from None
+    body = await http.body()
     if len(body) > limits.body_bytes:
         is_json = body[:64].lstrip()[:1] == b"{"
         beside = await asyncio.to_thread(_beside_base64, body) if is_json else len(body)
@@ -150,8 +158,6 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
     )
     try:
         form = await parser.parse()
-    except ClientDisconnect:
-        raise ClientGone from None
     except MultiPartException as error:
         if error.message.startswith("Too many files"):
             raise too_many_files(most_files + 1, most_files) from None

@@ -161,7 +161,10 @@ class MeteredRequests:
             scope = {**scope, "method": "GET", HEAD: True}
         meters = self._meters
         began, status, size = time.perf_counter(), 0, 0
-        given = self._id_of(scope)
+        host, _ = scope.get("client") or ("unknown", 0)
+        given = Headers(scope=scope).get("x-request-id", "")
+        if not (_ID.fullmatch(given) and host in self._proxies):
+            given = secrets.token_hex(8)
         scope.setdefault("state", {})
         meters.under_way.inc()
         context = request_id.set(given)
@@ -190,13 +193,6 @@ class MeteredRequests:
             meters.seconds.labels(path).observe(seconds)
             if self._access_log:
                 _log(scope, given, status, size, seconds)
-
-    def _id_of(self, scope: Scope) -> str:
-        """Return the ID that a trusted proxy gave to the request, or a new ID."""
-        given = Headers(scope=scope).get("x-request-id", "")
-        host, _ = scope.get("client") or ("unknown", 0)
-        is_taken = _ID.fullmatch(given) and host in self._proxies
-        return given if is_taken else secrets.token_hex(8)
 
 
 def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:

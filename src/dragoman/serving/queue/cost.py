@@ -18,10 +18,7 @@ model takes longer for each step, but its limit is the same number of steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
-
-from dragoman.search.request import Request
 
 Work = Literal["search", "warnings", "look", "blanks", "reasons", "tags", "writing", "files"]
 """The kinds of work that may cost too much. These names are the value ``work`` of a refusal."""
@@ -49,17 +46,3 @@ more than one place is done in a separate thread."""
 COSTLY = 4096
 """A search of at least this many token steps is costly: it occupies its rows for hundreds of steps,
 and makes each step of its batch slower (``worker.py``)."""
-
-
-def search_cost(requests: Iterable[Request], weight: int) -> int:
-    """Return the maximum cost of some searches, in token steps. ``weight``: the cost of one step of
-    one row."""
-    return sum(
-        (one.settings.rows * weight + one.settings.n_best) * one.limit
-        for one in requests
-        if len(one.source)
-    )
-
-
-def is_costly(request: Request) -> bool:
-    return request.settings.rows * request.limit >= COSTLY

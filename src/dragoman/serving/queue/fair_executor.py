@@ -37,13 +37,8 @@ class _Job(NamedTuple, Generic[T]):
     done: asyncio.Future[T]
     """The result of the work. It is cancelled when the client disconnects."""
 
-    def run(self) -> T:
-        """Do the work; call this in the thread. If nobody waits for the work any more, it ends
-        before its next part (``begin_part``)."""
-        with ended_by(self._check):
-            return self.work()
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """End the work if nobody waits for it any more."""
         if self.done.done():
             raise NobodyWaits
 
@@ -60,14 +55,11 @@ class FairExecutor:
         self._jobs = Turns[_Job[Any]]()
         self._at_work = False
         self.places = Places(name, of_client, of_all)
-        self.held = self.places.held
-        """A context manager that occupies a number of places for work of several turns. The number
-        depends on the cost of the work."""
 
     async def do(self, client: str, work: Callable[[], T]) -> T:
         """Do ``work`` in the thread when it is the client's turn, and return its result. Raises
         Refusal 429 if too much work waits already."""
-        with self.held(client, 1):
+        with self.places.held(client, 1):
             return await self._turn(client, work)
 
     async def _turn(self, client: str, work: Callable[[], T]) -> T:
@@ -81,8 +73,8 @@ class FairExecutor:
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
         """Do ``work`` part by part, in turns with other clients. The client must already occupy
-        places (``held``). Yields the results of each turn; with those of the last turn, it yields
-        True."""
+        places (``places.held``). Yields the results of each turn; with those of the last turn, it
+        yields True."""
         is_last = False
         while not is_last:
             found, is_last = await self._turn(client, partial(_one_turn, work))
@@ -91,7 +83,7 @@ class FairExecutor:
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
         """Return all results of ``work``, which occupies ``places`` from its first turn to its
         last. Raises Refusal 429."""
-        with self.held(client, places):
+        with self.places.held(client, places):
             return [one async for found, _ in self.turns(client, work) for one in found]
 
     def close(self) -> None:
@@ -102,7 +94,8 @@ class FairExecutor:
         if self._at_work or (following := self._jobs.take()) is None:
             return
         self._at_work, (client, job) = True, following
-        began = asyncio.get_running_loop().run_in_executor(self._thread, job.run)
+        work = ended_by(job.check)(job.work)
+        began = asyncio.get_running_loop().run_in_executor(self._thread, work)
         began.add_done_callback(partial(self._end, client, job))
 
     def _end(self, client: str, job: _Job[Any], ended: asyncio.Future[Any]) -> None:

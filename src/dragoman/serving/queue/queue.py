@@ -33,7 +33,7 @@ class SearchQueue:
         workers: int = 1,
     ) -> None:
         """``waiting``: the largest number of sentences that may wait. ``workers``: the number of
-        threads. Each of them makes its own schedulers with ``new_scheduler``; the schedulers may
+        threads. Each of them has its own schedulers from ``new_scheduler``; the schedulers may
         share a model that has no state. ``spare``: the number of rows of each thread that are
         reserved for clients without a search in progress."""
         self.name = name

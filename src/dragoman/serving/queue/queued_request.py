@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.serving.queue.cost import is_costly
+from dragoman.serving.queue.cost import COSTLY
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class QueuedRequest:
         self.client = client
         self.requests = requests
         self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
-        self.costly = list(map(is_costly, requests))
+        self.costly = [one.settings.rows * one.limit >= COSTLY for one in requests]
         self.left = len(requests)
         self.taken = 0
         self.wanted = True
@@ -83,7 +83,8 @@ class Turns(Generic[T]):
         """Add an item after the other items of its client. A client that had no items joins the
         order at its end."""
         self._waiting.setdefault(client, deque()).append(one)
-        self._join(client)
+        if client not in self._away and client not in self._order:
+            self._order.append(client)
 
     def take(self, may: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
         """Begin the next turn, and return the client and its item. Items for which ``may`` returns
@@ -103,7 +104,7 @@ class Turns(Generic[T]):
         line."""
         self._away.discard(client)
         if client in self._waiting:
-            self._join(client)
+            self._order.append(client)
 
     def forget(self, client: str, one: T) -> None:
         """Remove an item that is no longer needed."""
@@ -114,10 +115,6 @@ class Turns(Generic[T]):
                 del self._waiting[client]
                 if client in self._order:
                     self._order.remove(client)
-
-    def _join(self, client: str) -> None:
-        if client not in self._away and client not in self._order:
-            self._order.append(client)
 
 
 class FairQueue(Turns[QueuedRequest]):

@@ -73,11 +73,6 @@ class Batches:
         self.little = QueueBatch(new_scheduler, 1 - COSTLY_SHARE, clock)
         self.costly = QueueBatch(new_scheduler, COSTLY_SHARE, clock)
 
-    @property
-    def running(self) -> int:
-        """The number of searches in progress in both batches."""
-        return len(self.little.running) + len(self.costly.running)
-
     def submit(self, queued: QueuedRequest, number: int) -> None:
         """Begin the search for sentence ``number`` of a request, in the batch where it belongs."""
         batch, other = self.little, self.costly
@@ -153,14 +148,13 @@ class Worker:
         self.counters = Counter(dict.fromkeys(COUNTED, 0))
         self.thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._waiting = waiting
-        self._new_scheduler = new_scheduler
-        self._batches: Batches | None = None
-        """The batches; None until the thread has started."""
+        self._batches = Batches(new_scheduler)
         self._spare = spare
-        self._enough = 0
+        rows = self._batches.little.scheduler.free_rows - spare
+        self._enough = int(rows * REFILL_SHARE)
         """The number of free rows from which new sentences may enter while many wait."""
         self._gathers = False
-        self._of_one = self._of_costly = 0
+        self._of_one, self._of_costly = rows, int(rows * COSTLY_SHARE)
         """The largest numbers of rows that one client, and all costly searches together, may
         occupy."""
         self._held: Counter[str] = Counter()
@@ -172,17 +166,11 @@ class Worker:
     @property
     def rows(self) -> int:
         """The number of hypotheses in the searches in progress."""
-        batches = self._batches
-        if batches is None:
-            return 0
-        return batches.little.scheduler.rows + batches.costly.scheduler.rows
+        return self._batches.little.scheduler.rows + self._batches.costly.scheduler.rows
 
     def _work(self) -> None:
-        batches = self._batches = Batches(self._new_scheduler)
-        rows = batches.little.scheduler.free_rows - self._spare
-        self._enough, self._of_one = int(rows * REFILL_SHARE), rows
-        self._of_costly = int(rows * COSTLY_SHARE)
-        while self._fill(batches):
+        batches = self._batches
+        while self._fill():
             batch = batches.next()
             try:
                 if self._gathers and batch is batches.little:
@@ -196,13 +184,13 @@ class Worker:
                 logger.exception("the search of %s failed and starts again", self._waiting.name)
                 self._fail(batch, error)
 
-    def _fill(self, batches: Batches) -> bool:
+    def _fill(self) -> bool:
         """Wait for work, drop searches that were given up, and begin as many searches as fit.
         Returns False when the queue is closed and all work is done."""
-        waiting = self._waiting
+        waiting, batches = self._waiting, self._batches
         taken: list[tuple[QueuedRequest, int]] = []
         with waiting.changed:
-            while not (batches.running or waiting.sentences):
+            while not (batches.little.running or batches.costly.running or waiting.sentences):
                 if waiting.closing:
                     return False
                 waiting.changed.wait()
@@ -251,25 +239,22 @@ class Worker:
 
     def _tell(self, batch: QueueBatch, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
+            finished: dict[QueuedRequest, None] = {}
             with self._waiting.changed:
-                finished = [self._settle(batch, ticket, found) for ticket, found in done]
-            for queued in dict.fromkeys(finished):
+                for ticket, found in done:
+                    queued, number = batch.running.pop(ticket)
+                    self._hold(queued, number, -1)
+                    queued.answers[number] = found
+                    queued.left -= 1
+                    self.counters["sentences"] += 1
+                    self.counters["tokens"] += len(found[0].token_log_probabilities) if found else 0
+                    if queued.watched:
+                        queued.news[number] = Answer(number, found)
+                    finished[queued] = None
+            for queued in finished:
                 if queued.done or queued.watched:
                     queued.wake()
         self._show_drafts(batch)
-
-    def _settle(
-        self, batch: QueueBatch, ticket: int, hypotheses: list[Hypothesis]
-    ) -> QueuedRequest:
-        queued, number = batch.running.pop(ticket)
-        self._hold(queued, number, -1)
-        queued.answers[number] = hypotheses
-        queued.left -= 1
-        self.counters["sentences"] += 1
-        self.counters["tokens"] += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
-        if queued.watched:
-            queued.news[number] = Answer(number, hypotheses)
-        return queued
 
     def _show_drafts(self, batch: QueueBatch) -> None:
         now = time.monotonic()

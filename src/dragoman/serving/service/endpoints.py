@@ -117,8 +117,7 @@ class Endpoints(APIRouter):
                 request, client = await held.enter_async_context(received)
                 work = await begin(request, client, http)
                 if isinstance(work, AsyncGenerator):
-                    leave, too_slow = held.pop_all().aclose, service.too_slow(seconds)
-                    return EventStream(work, leave, 2 * seconds, too_slow, self.error)
+                    return EventStream(work, held.pop_all().aclose, seconds, self.error)
                 found = await service.finish(http, work, seconds)
                 return json_response(found) if isinstance(found, bytes) else found
 
@@ -140,9 +139,7 @@ class Endpoints(APIRouter):
         if form:
             content[FORM] = reference
         if issubclass(body, WithFiles):
-            file = {"type": "array", "items": {"type": "string", "format": "binary"}}
-            parts = {"type": "object", "required": ["file"], "properties": {"file": file}}
-            content[PARTS] = {"schema": parts}
+            content[PARTS] = {"schema": body.form()}
         return {"requestBody": {"required": True, "content": content}}
 
 

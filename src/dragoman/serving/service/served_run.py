@@ -27,7 +27,7 @@ from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
 from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.operate.settings import ServeSettings
-from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
+from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work
 from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.serving.queue.queue import SearchQueue
 
@@ -254,11 +254,8 @@ class ServedRun(ABC):
     def inspector(self) -> Inspector:
         """The inspector of the run. Raises Refusal 400 if the server cannot inspect the run."""
         if self._inspector is None:
-            raise Refusal(
-                "cannot_look",
-                f"{self.name} cannot be looked into here: {self.why_not_inside}",
-                run=self.name,
-            )
+            told = f"{self.name} cannot be looked into here: {self.why_not_inside}"
+            raise Refusal("cannot_look", told, run=self.name)
         return self._inspector
 
     @property
@@ -328,11 +325,16 @@ class ServedRun(ABC):
     def check_searches(self, wanted: Sequence[Request]) -> None:
         """Check the total cost of all searches of one request. Raises Refusal 400 if it is above
         the limit."""
-        by_kernels = self.engine.path.whole_steps
+        weight = 1 if self.engine.path.whole_steps else ON_TORCH
+        cost = sum(
+            (one.settings.rows * weight + one.settings.n_best) * one.limit
+            for one in wanted
+            if len(one.source)
+        )
         longest = max((one.limit for one in wanted), default=0)
         widest = max((one.settings.rows for one in wanted), default=0)
         self.check_cost(
-            search_cost(wanted, 1 if by_kernels else ON_TORCH),
+            cost,
             "search",
             f"{plural(len(wanted), 'sentence')} of up to {plural(longest, 'token')}, with up to "
             f"{plural(widest, 'hypothesis', 'hypotheses')} each",

@@ -18,12 +18,13 @@ from dragoman.base.errors import SearchError
 from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header, stranger
 from dragoman.serving.http.connection import Sites, read_fields, while_connected
-from dragoman.serving.http.limits import Client, Limiter, LimitSettings, Places, check_marks
+from dragoman.serving.http.limits import Client, Limiter, Places, check_marks
 from dragoman.serving.http.messages import Texts, json_response, written
 from dragoman.serving.http.refusals import (
     Refusal,
     key_in_header_needed,
     missing_field,
+    too_slow,
     unsearchable,
 )
 from dragoman.serving.http.uploads import FIELDS_BYTES, Upload, WithFiles, read_with_files
@@ -98,9 +99,14 @@ class Service:
                 client = held.enter_context(self.admit(http))
             else:
                 self.limiter.take_one(stranger(http))
-            size = _size(http, model, self.settings.limits)
-            if client is None and size > self.settings.limits.body_bytes:
-                raise key_in_header_needed(self.settings.limits.body_bytes)
+            limits = self.settings.limits
+            size = model.most_bytes(limits) if issubclass(model, WithFiles) else limits.body_bytes
+            told = http.headers.get("content-length", "")
+            # A body may come in chunks instead (RFC 9112, section 6.3).
+            if told.isdecimal() and "transfer-encoding" not in http.headers:
+                size = int(told)
+            if client is None and size > limits.body_bytes:
+                raise key_in_header_needed(limits.body_bytes)
             if size > FIELDS_BYTES:
                 pool = self.uploads if client else self.strangers
                 held.enter_context(pool.held((client or stranger(http)).name, size))
@@ -240,23 +246,16 @@ class Service:
         """Do ``work`` while the client is connected, for at most ``seconds`` or, without them, the
         time limit of a request.
 
-        Raises Refusal 504, ClientGone, and Refusal 400 for a search that cannot be done.
+        Raises Refusal 504, ClientDisconnect, and Refusal 400 for a search that cannot be done.
         """
+        seconds = seconds or self.settings.limits.seconds
         try:
-            async with asyncio.timeout(seconds or self.settings.limits.seconds):
+            async with asyncio.timeout(seconds):
                 return await while_connected(http.receive, work)
         except TimeoutError:
-            raise self.too_slow(seconds) from None
+            raise too_slow(seconds) from None
         except SearchError as error:
             raise unsearchable(error) from None
-
-    def too_slow(self, seconds: float | None = None) -> Refusal:
-        seconds = seconds or self.settings.limits.seconds
-        return Refusal(
-            "too_slow",
-            f"This took longer than {seconds:g} seconds and was stopped. Send less at once.",
-            seconds=seconds,
-        )
 
     async def choose(
         self,
@@ -276,14 +275,6 @@ class Service:
     async def written(self, client: str, make: Callable[[], BaseModel]) -> bytes:
         """Make an answer and encode it as JSON, in a thread outside the event loop."""
         return await self.texts.do(client, lambda: written(make()))
-
-
-def _size(http: Request, model: type[BaseModel], limits: LimitSettings) -> int:
-    """Return the number of bytes that a body has according to its header. If the body comes in
-    chunks (RFC 9112, section 6.3), or the header does not say, return the limit of the endpoint."""
-    most = model.most_bytes(limits) if issubclass(model, WithFiles) else limits.body_bytes
-    told = http.headers.get("content-length", "")
-    return int(told) if told.isdecimal() and "transfer-encoding" not in http.headers else most
 
 
 def _invalid(error: ValidationError) -> Refusal:

@@ -21,7 +21,6 @@ from dragoman.serving.http.messages import (
     openai_error,
     written,
 )
-from dragoman.serving.http.stream import until
 from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.files import InMemory
@@ -44,7 +43,6 @@ def endpoints(service: Service) -> Endpoints:
     """Make the transcription endpoints of one server."""
     routes = Endpoints(service, "", "OpenAI", OPENAI_REFUSALS, _error_event)
     routes.bodies.append(OpenAiErrorBody)
-    seconds = service.settings.limits.file_seconds
 
     @routes.streams(
         ServedTranscriber,
@@ -52,7 +50,7 @@ def endpoints(service: Service) -> Endpoints:
         "The text; with `stream`, the events transcript.text.delta, transcript.text.segment and "
         "transcript.text.done",
         also=("text/plain",),
-        seconds=seconds,
+        seconds=service.settings.limits.file_seconds,
     )
     async def transcriptions(
         request: TranscriptionRequest, client: str, http: Request
@@ -69,7 +67,7 @@ def endpoints(service: Service) -> Endpoints:
         work = run.opened_recording(run.check(request), client)
         file, length = await service.finish(http, work)
         hearing = _Hearing(run, request, client, file, length)
-        return until(seconds, hearing.events()) if request.stream else hearing.whole()
+        return hearing.events() if request.stream else hearing.whole()
 
     @routes.get(MODELS, summary="List the runs", responses={200: {"model": ModelList}})
     async def models(http: Request) -> Response:

@@ -134,7 +134,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         """Transcribe a recording. Yield each segment that has words, with its hypothesis, in order.
         ``seconds``: the length according to the header."""
         executor, places = self.for_size(seconds)
-        with executor.held(client, places):
+        with executor.places.held(client, places):
             spans: list[Span] = []
             async for found, _ in executor.turns(client, self._measure_spans(file)):
                 spans = found[-1] if found else spans

@@ -41,7 +41,7 @@ from dragoman.serving.http.connection import PARTS, media_type
 from dragoman.serving.http.limits import LimitSettings, Places, check_marks
 from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_response, written
 from dragoman.serving.http.refusals import Refusal, missing_field
-from dragoman.serving.http.stream import EventStream, event_of, until
+from dragoman.serving.http.stream import EventStream, event_of
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
 from dragoman.serving.operate.middleware import DOWNLOADS, HEAD
 from dragoman.serving.service.catalogue import AUTO
@@ -68,8 +68,6 @@ class DocumentRequest(WithFiles):
     row, such as "text,note", or numbers, such as "2,3". Default: all columns."""
     stream: bool = False
     """Answer with server-sent events, which report the progress."""
-    api_key: str | None = None
-    """The API key, if the header has none."""
 
     @classmethod
     def most_bytes(cls, limits: LimitSettings) -> int:
@@ -168,7 +166,12 @@ def endpoints(service: Service) -> Endpoints:
         PATH,
         summary="Translate a document",
         responses={200: {"model": TranslatedFile}, **REFUSALS},
-        openapi_extra=_BODY,
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {PARTS: {"schema": DocumentRequest.form()}},
+            }
+        },
     )
     async def translate_file(http: Request) -> Response:
         """The document is the field `file` of a form: Word, PowerPoint, Excel, OpenDocument, HTML,
@@ -186,14 +189,11 @@ def endpoints(service: Service) -> Endpoints:
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
             if not request.uploads:
                 raise missing_field("file")
-            document = request.uploads[0].read()
+            document, seconds = request.uploads[0].read(), service.settings.limits.file_seconds
             if request.stream:
-                events, leave = work.events(document, request), held.pop_all()
-                seconds = service.settings.limits.file_seconds
-                return EventStream(events, leave.aclose, 2 * seconds, service.too_slow(seconds))
-            found = await service.finish(
-                http, work.address(document, request), service.settings.limits.file_seconds
-            )
+                events = work.events(document, request)
+                return EventStream(events, held.pop_all().aclose, seconds)
+            found = await service.finish(http, work.address(document, request), seconds)
             return json_response(written(found))
 
     @routes.get(
@@ -235,10 +235,8 @@ class _Work:
     async def events(
         self, document: InMemory, request: DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
-        """Translate the document, and yield events that report the progress, and at the end the
-        address."""
-        seconds = self.service.settings.limits.file_seconds
-        async with aclosing(until(seconds, self._parts(document, request))) as told:
+        """Translate the document -> events with the progress, and at the end the address."""
+        async with aclosing(self._parts(document, request)) as told:
             async for one in told:
                 if isinstance(one, TranslatedFile):
                     yield event_of("done", one.model_dump(exclude_defaults=True))
@@ -334,30 +332,3 @@ def _translated_name(name: str, language: str) -> str:
 
 SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
 """The file endings of the supported document formats."""
-
-
-def _describe(field: str, kind: str = "string") -> dict[str, Any]:
-    return {"type": kind, "description": DocumentRequest.model_fields[field].description}
-
-
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            PARTS: {
-                "schema": {
-                    "type": "object",
-                    "required": ["file", "source", "target"],
-                    "properties": {
-                        "file": {"type": "string", "format": "binary"},
-                        "source": _describe("source"),
-                        "target": _describe("target"),
-                        "columns": _describe("columns"),
-                        "stream": _describe("stream", "boolean"),
-                        "api_key": _describe("api_key"),
-                    },
-                }
-            }
-        },
-    }
-}

@@ -17,7 +17,7 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import json_in_parts, written
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.http.stream import event, event_of, until
+from dragoman.serving.http.stream import event, event_of
 from dragoman.serving.look import outputs
 from dragoman.serving.look.outputs import (
     DetectedLanguage,
@@ -120,13 +120,10 @@ async def _events(
     """Translate the text, and answer with events."""
     began = time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
-    seconds = service.settings.limits.seconds
-    deadline = asyncio.get_running_loop().time() + seconds
     try:
         (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
         yield await service.texts.do(client, partial(_start, run, detected, passage))
-        left = seconds - (time.monotonic() - began)
-        async with aclosing(until(left, run.queue.watch(requests, client))) as watched:
+        async with aclosing(run.queue.watch(requests, client)) as watched:
             async for news in watched:
                 told = (_event(run, passage.pieces[one.number], one) for one in news)
                 yield b"".join(await service.texts.all(client, told))
@@ -140,9 +137,7 @@ async def _events(
                     ]
                 while reading and reading[0].done():
                     yield await reading.pop(0)
-        async with asyncio.timeout_at(deadline):
-            proofs = await asyncio.gather(*reading)
-        for proof in proofs:
+        for proof in await asyncio.gather(*reading):
             yield proof
         service.meters.count_characters(run.name, client, len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
@@ -153,7 +148,9 @@ async def _events(
 
 def _start(run: ServedTranslator, detected: DetectedLanguage | None, passage: Passage) -> bytes:
     """Make the event with the sentences of a text."""
-    sentences = [_sentence(piece) for piece in passage.pieces]
+    sentences = [
+        Sentence(source=piece.text, behind=piece.behind, hypotheses=[]) for piece in passage.pieces
+    ]
     start = run.head(passage, detected).model_copy(update={"sentences": sentences})
     return event("start", start.model_dump_json(exclude_none=True))
 
@@ -179,7 +176,7 @@ async def _proof(
     def told() -> bytes:
         target = run.engine.target
         (text,) = texts_of(target, [best])
-        found = _hypothesis_message(target, best, text, proof)
+        (found,) = _n_best(target, piece, [best], [text], proof)
         shown = found.model_dump(mode="json", include={"warnings", "words"})
         return event_of("warnings", {"sentence": answer.number, **shown})
 
@@ -189,11 +186,6 @@ async def _proof(
 # ---- results of a text, as the API presents them
 
 
-def _sentence(piece: Piece) -> Sentence:
-    """Return a sentence as a message of the API, without its hypotheses."""
-    return Sentence(source=piece.text, behind=piece.behind, hypotheses=[])
-
-
 def _n_best(
     target: Form,
     piece: Piece,
@@ -201,13 +193,17 @@ def _n_best(
     texts: Sequence[str],
     proof: Proof | None = None,
 ) -> Iterator[outputs.Hypothesis]:
-    """Yield the hypotheses of a sentence as messages of the API, that of the best with what
-    ``proof`` says. ``texts``: the texts of the hypotheses."""
+    """Describe the hypotheses of a sentence with their ``texts``. ``proof`` adds warnings and word
+    sources to the best; without it, the best is checked for lost placeholders and addresses."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
-        is_best = rank == 0
-        yield _hypothesis_message(
-            target, hypothesis, text, proof if is_best else None, piece.text if is_best else ""
-        )
+        told = hypothesis_message(target, hypothesis, text)
+        if rank == 0 and proof is None:
+            told.warnings = list(map(_warning, lost_warnings(piece.text, text))) or None
+        elif rank == 0 and proof is not None:
+            told.warnings = list(map(_warning, proof.warnings))
+            for word, places in zip(told.words, sources_of(told.words, proof), strict=True):
+                word.source = places
+        yield told
 
 
 def translation_message(
@@ -228,7 +224,9 @@ def translation_message(
     of_best: Sequence[Proof | None] = proofs or [None] * len(found)
     sentences = (
         json_in_parts(
-            _sentence(own[0]), "hypotheses", ([written(one)] for one in _n_best(target, *own))
+            Sentence(source=own[0].text, behind=own[0].behind, hypotheses=[]),
+            "hypotheses",
+            ([written(one)] for one in _n_best(target, *own)),
         )
         for own in zip(passage.pieces, found, texts, of_best, strict=True)
     )
@@ -241,22 +239,6 @@ attention. ``_AS_MUCH`` must be reached too."""
 _AS_MUCH = 0.5
 """A target word comes from a source word only if the attention to it is at least this share of the
 highest attention to any word."""
-
-
-def _hypothesis_message(
-    target: Form, hypothesis: Hypothesis, text: str, proof: Proof | None = None, source: str = ""
-) -> outputs.Hypothesis:
-    """Return a hypothesis with the given ``text`` as a message of the API. ``proof`` adds warnings
-    and word sources; without it, a given ``source`` is checked for lost placeholders and
-    addresses."""
-    told = hypothesis_message(target, hypothesis, text)
-    if proof is None:
-        told.warnings = list(map(_warning, lost_warnings(source, text))) or None
-        return told
-    told.warnings = list(map(_warning, proof.warnings))
-    for word, places in zip(told.words, sources_of(told.words, proof), strict=True):
-        word.source = places
-    return told
 
 
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:

@@ -61,14 +61,6 @@ class Reranker:
             for found, count in zip(self._scorer(texts), unknown, strict=True)
         ]
 
-    def each(
-        self, translations: Sequence[Translation], weight: float, search: SearchSettings
-    ) -> list[Translation]:
-        """Rerank each translation and its alternatives by their joint scores. ``weight``: λ;
-        ``search``: the settings with the length penalty."""
-        judged = self.judged(translations)
-        return [reordered(one, costs, weight, search) for one, costs in judged]
-
     def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
         """Return each translation with log P_LM of its text and its alternatives, in this order.
         For a line that was split into sentences, these are log P_LM of the sentences and their
@@ -145,7 +137,8 @@ def rerank_by(
     def in_order(translations: Iterable[Translation]) -> Iterator[Translation]:
         waiting = iter(translations)
         while some := list(islice(waiting, _BATCH_SIZE)):
-            yield from reranker.each(some, chosen, search)
+            for one, costs in reranker.judged(some):
+                yield reordered(one, costs, chosen, search)
 
     return in_order
 

@@ -283,14 +283,11 @@ class ServedTranslator(ServedRun):
     def options(self, request: TranslateRequest) -> TranslationOptions:
         """Read the options of a ``/v1/translate`` request."""
         asked = request.model_dump(
-            include={"beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram"},
+            include=set(SearchSettings.model_fields) & set(TranslateRequest.model_fields),
             exclude_none=True,
         )
-        values = {**self.engine.search_settings.model_dump(), "n_best": request.n_best, **asked}
-        values |= {"alternatives": request.alternatives, "sampling": None}
-        if request.sampling is not None:
-            values["sampling"] = request.sampling.model_dump()
-        elif not request.alternatives and request.beam is None:
+        values = self.engine.search_settings.model_dump() | {"sampling": None} | asked
+        if request.sampling is None and not request.alternatives and request.beam is None:
             values["beam"] = max(values["beam"], request.n_best)
         try:
             settings = SearchSettings.model_validate(values)

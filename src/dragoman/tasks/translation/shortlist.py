@@ -56,33 +56,29 @@ def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> Lear
     ``RunError`` if it is no longer in its place or another process is working in the run folder.
     """
     run.require_text("train")
-    with locked(run.folder):
-        return _learn(run, settings)
-
-
-def _learn(run: Run, settings: ShortlistSettings | None) -> LearnedShortlist:
     source, target, recipe = run.source_text, run.target_text, run.recipe
-    key = run.weights_hash  # first: without weights there is no use for a shortlist
-    shortlist = learn(
-        token_pairs(recipe, source, target),
-        source.size,
-        target.size,
-        settings,
-        always=(target.unknown, target.eos),
-        shared=recipe.text.shared,
-    )
-    path = run.folder / SHORTLIST
-    shortlist.save(path, key)
-    texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
-    allowed = sum(len(shortlist.allowed(ids)) for ids in run.source.values(texts)) if texts else 0
-    return LearnedShortlist(
-        path,
-        shortlist,
-        target.size,
-        len(texts),
-        allowed / max(1, len(texts)),
-        _unchanged_share(run, texts) if texts else None,
-    )
+    with locked(run.folder):
+        key = run.weights_hash  # first: without weights there is no use for a shortlist
+        shortlist = learn(
+            token_pairs(recipe, source, target),
+            source.size,
+            target.size,
+            settings,
+            always=(target.unknown, target.eos),
+            shared=recipe.text.shared,
+        )
+        path = run.folder / SHORTLIST
+        shortlist.save(path, key)
+        texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
+        allowed = sum(len(shortlist.allowed(ids)) for ids in run.source.values(texts))
+        return LearnedShortlist(
+            path,
+            shortlist,
+            target.size,
+            len(texts),
+            allowed / max(1, len(texts)),
+            _unchanged_share(run, texts) if texts else None,
+        )
 
 
 def _unchanged_share(run: Run, texts: list[str]) -> float | None:
