@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -58,8 +57,8 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
 
     yield (
         "residual_norm",
-        partial(norm.residual_norm, drop=drop(5)),
-        partial(norm.residual_norm_plain, drop=drop(5)),
+        lambda x, s, w, b: norm.layer_norm(x, w, b, added=s, drop=drop(5)),
+        lambda x, s, w, b: norm.layer_norm_plain(x, w, b, added=s, drop=drop(5)),
         [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
     )
     yield (
@@ -72,7 +71,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     of_attention: dict[str, Any] = {"heads": 2, "causal": True, "scale": 0.5, "drop": drop()}
     yield (
         "attention",
-        lambda q, k, v: attention.attention(q, k, v, at, at, **of_attention),
+        lambda *qkv: attention.attention(qkv, at, at, **of_attention),
         lambda q, k, v: attention.attention_plain(q, k, v, at, at, **of_attention),
         [rows(8, 8), rows(8, 8), rows(8, 20)],
     )
