@@ -211,8 +211,7 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
             f"{' and '.join(ends)} would end some training runs earlier and is ignored: each has "
             f"{plural(training.updates, 'update')}"
         )
-    same = {"patience": 0, "minutes": 0.0, "first_plan": None}
-    return recipe.model_copy(update={"training": training.model_copy(update=same)})
+    return recipe.updated(training={"patience": 0, "minutes": 0.0, "first_plan": None})
 
 
 def other_dev(changed: Recipe, recipe: Recipe) -> str:
@@ -307,8 +306,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
     found = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
     if found is None or found == base.training.way:
         return base
-    training = base.training.model_copy(update={"way": found})
-    base = base.model_copy(update={"training": training})
+    base = base.updated(training={"way": found})
     base.save(folder / BASE)
     return base
 
