@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from dragoman.native import additive, attention, dropout, embedding, linear, loss, lstm, norm
 from dragoman.native.dropout import Drop
@@ -103,7 +104,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     yield (
         "linear",
         lambda x, w, b: linear.linear(x, [w], [b], PackedWeights([w], precision)),
-        lambda x, w, b: linear.linear_plain(x, [w], [b], x.dtype),
+        F.linear,
         [rows(7, 24), weight, bias],
     )
     yield (
@@ -115,7 +116,9 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             (PackedWeights([w], precision), PackedWeights([u], precision)),
             drop=drop(7),
         ),
-        lambda x, w, b, u, c: linear.feed_forward_plain(x, (w, b), (u, c), drop=drop(7)),
+        lambda x, w, b, u, c: F.linear(
+            dropout.dropout_plain(F.relu(F.linear(x, w, b)), drop(7)), u, c
+        ),
         [rows(7, 24), weight, bias, back / math.sqrt(70), torch.randn(24)],
     )
     targets = torch.tensor([3, 0, 69])
@@ -124,7 +127,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         lambda x, w: loss.cross_entropy(
             x, w, targets, PackedWeights([w], precision), smoothing=0.1
         )[0],
-        lambda x, w: loss.cross_entropy_plain(x, w, targets, smoothing=0.1)[0],
+        lambda x, w: F.cross_entropy(x @ w.t(), targets, reduction="sum", label_smoothing=0.1),
         [rows(3, 24), weight],
     )
 
