@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from native_levels import is_close, leaves, level, pull
@@ -92,14 +94,13 @@ def test_equals_the_formula(
     theirs = leaves(*tensors, dtype=torch.float64)
     row_keys = torch.randint(-(2**31), 2**31 - 1, (sum(ql),), dtype=torch.int32)
     wanted = reference(*theirs, ql, kl, heads, causal=causal, rate=rate, seed=77, row_keys=row_keys)
-    query, key, value = ours = leaves(*tensors)
+    ours = leaves(*tensors)
     out = attention.attention(
-        query,
-        key,
-        value,
+        ours,
         offsets(ql),
         offsets(kl),
         heads=heads,
+        scale=k**-0.5,
         causal=causal,
         drop=Drop(rate, 77, row_keys),
     )
@@ -116,8 +117,9 @@ def test_joint_tensors_give_the_same_as_three(dtype: torch.dtype, level: str) ->
     here, there = offsets(lengths), offsets(others)
     (joint,) = leaves(torch.randn(13, 2 * 16 + 24), dtype=dtype)
     parts = leaves(*joint.split((16, 16, 24), -1))
-    one = attention.self_attention(joint, here, heads=4, key_width=4, causal=True)
-    three = attention.attention(*parts, here, here, heads=4, causal=True)
+    told: dict[str, Any] = {"heads": 4, "scale": 0.5}
+    one = attention.attention([joint], here, here, key_width=4, causal=True, **told)
+    three = attention.attention(parts, here, here, causal=True, **told)
     assert torch.equal(one, three)
     one.float().square().sum().backward()
     three.float().square().sum().backward()
@@ -126,8 +128,8 @@ def test_joint_tensors_give_the_same_as_three(dtype: torch.dtype, level: str) ->
 
     query, memory = leaves(torch.randn(13, 16), torch.randn(15, 16 + 24), dtype=dtype)
     key, value = leaves(*memory.split((16, 24), -1))
-    two = attention.cross_attention(query, memory, here, there, heads=4)
-    assert torch.equal(two, attention.attention(query, key, value, here, there, heads=4))
+    two = attention.attention([query, memory], here, there, **told)
+    assert torch.equal(two, attention.attention([query, key, value], here, there, **told))
 
 
 def test_a_long_sentence_among_short_ones(level: str) -> None:
@@ -135,7 +137,7 @@ def test_a_long_sentence_among_short_ones(level: str) -> None:
     tensors = leaves(*(torch.randn(2004, 16) for _ in range(3)))
     theirs = leaves(*tensors, dtype=torch.float64)
     place = offsets(lengths)
-    out = attention.attention(*tensors, place, place, heads=1, causal=True)
+    out = attention.attention(tensors, place, place, heads=1, scale=0.25, causal=True)
     wanted = reference(*theirs, lengths, lengths, 1, causal=True, rate=0.0, seed=0)
     pull(out, wanted)
     assert is_close(out, wanted, torch.float32)
@@ -146,22 +148,20 @@ def test_a_long_sentence_among_short_ones(level: str) -> None:
 
 def test_an_empty_batch_and_a_sentence_without_keys(level: str) -> None:
     nothing = torch.zeros(0, 8)
-    assert attention.attention(
-        nothing, nothing, nothing, offsets([]), offsets([]), heads=2
-    ).shape == (
-        0,
-        8,
-    )
+    told: dict[str, Any] = {"heads": 2, "scale": 0.5}
+    out = attention.attention([nothing] * 3, offsets([]), offsets([]), **told)
+    assert out.shape == (0, 8)
     query, key = torch.randn(3, 8), torch.randn(2, 8)
-    out = attention.attention(query, key, key, offsets([1, 2]), offsets([0, 2]), heads=2)
+    out = attention.attention([query, key, key], offsets([1, 2]), offsets([0, 2]), **told)
     assert torch.equal(out[0], torch.zeros(8)) and out[1:].abs().sum() > 0
 
 
 def test_sentences_do_not_see_each_other(level: str) -> None:
     torch.manual_seed(3)
     q, k, v = (torch.randn(12, 8) for _ in range(3))
-    together = attention.attention(q, k, v, offsets([5, 7]), offsets([5, 7]), heads=2)
-    alone = attention.attention(q[:5], k[:5], v[:5], offsets([5]), offsets([5]), heads=2)
+    told: dict[str, Any] = {"heads": 2, "scale": 0.5}
+    together = attention.attention([q, k, v], offsets([5, 7]), offsets([5, 7]), **told)
+    alone = attention.attention([q[:5], k[:5], v[:5]], offsets([5]), offsets([5]), **told)
     assert torch.equal(together[:5], alone)
 
 
@@ -169,15 +169,15 @@ def test_nothing_is_seen_ahead(level: str) -> None:
     torch.manual_seed(4)
     q, k, v = (torch.randn(40, 8) for _ in range(3))
     place = offsets([40])
-    before = attention.attention(q, k, v, place, place, heads=2, causal=True)
+    before = attention.attention([q, k, v], place, place, heads=2, scale=0.5, causal=True)
     k[30:], v[30:] = 100.0, 100.0
-    after = attention.attention(q, k, v, place, place, heads=2, causal=True)
+    after = attention.attention([q, k, v], place, place, heads=2, scale=0.5, causal=True)
     assert torch.equal(before[:30], after[:30]) and not torch.equal(before[30:], after[30:])
 
 
 def test_large_scores_stay_finite(level: str) -> None:
     q = torch.full((4, 8), 300.0)
     k = torch.cat([torch.full((2, 8), 300.0), torch.full((2, 8), -300.0)])
-    place = offsets([4])
-    out = attention.attention(q, k, torch.arange(32.0).view(4, 8), place, place, heads=1)
+    v, place = torch.arange(32.0).view(4, 8), offsets([4])
+    out = attention.attention([q, k, v], place, place, heads=1, scale=8**-0.5)
     assert torch.allclose(out, torch.arange(8.0) + 4)

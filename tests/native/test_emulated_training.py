@@ -209,7 +209,7 @@ def norms(dtype: torch.dtype) -> None:
         gain.requires_grad_(), bias.requires_grad_()
         x, sublayer = rows(count, width, dtype), rows(count, width, dtype)
         told: dict[str, Any] = {"drop": Drop(rate, 2**63 + 5, row_keys(count))}
-        pull(norm.residual_norm(x, sublayer, gain, bias, **told))
+        pull(norm.layer_norm(x, gain, bias, added=sublayer, **told))
     pull(norm.layer_norm(rows(9, 40, dtype), gain[:1].repeat(40), torch.zeros(40)))
 
 
@@ -225,8 +225,8 @@ def attentions(dtype: torch.dtype) -> None:
         )
         pull(
             attention.attention(
-                rows(sum(lengths), heads * width, dtype), rows(sum(keys), heads * width, dtype),
-                rows(sum(keys), heads * wide, dtype), starts, key_starts, heads=heads,
+                [rows(sum(lengths), heads * width, dtype), rows(sum(keys), heads * width, dtype),
+                 rows(sum(keys), heads * wide, dtype)], starts, key_starts, heads=heads,
                 causal=others is None, scale=0.4,
                 drop=Drop(rate, 7, row_keys(sum(lengths))),
             )

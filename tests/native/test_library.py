@@ -50,8 +50,9 @@ def built() -> str:
 
 def plain_norm_works() -> bool:
     rows, gain, bias = torch.randn(2, 4, 40), torch.ones(40), torch.zeros(40)
-    ours = norm.residual_norm(*rows, gain, bias, drop=Drop(0.5, 3))
-    return torch.equal(ours, norm.residual_norm_plain(*rows, gain, bias, drop=Drop(0.5, 3)))
+    told: dict[str, Any] = {"added": rows[1], "drop": Drop(0.5, 3)}
+    ours = norm.layer_norm(rows[0], gain, bias, **told)
+    return torch.equal(ours, norm.layer_norm_plain(rows[0], gain, bias, **told))
 
 
 def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +139,7 @@ def test_a_library_that_only_translates_leaves_training_to_torch(
     assert plain_norm_works() and not kernels_fit(nn.Sequential(Linear(8, 8)), "fp32")
     rows, at = torch.randn(3, 8), torch.tensor([0, 3], dtype=torch.int32)
     told: dict[str, Any] = {"heads": 2, "causal": True, "scale": 0.5}
-    ours = attention.attention(rows, rows, rows, at, at, **told)
+    ours = attention.attention([rows] * 3, at, at, **told)
     torch.testing.assert_close(ours, attention.attention_plain(rows, rows, rows, at, at, **told))
     ids, places = torch.tensor([2, 0, 2]), torch.randn(3, 8)
     mine, twin = (
@@ -224,8 +225,8 @@ def test_a_library_says_which_glibc_it_needs(built: str, tmp_path: Path) -> None
 
 def spoil(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel gives a hundredth more than its twin."""
-    right = norm.residual_norm
-    monkeypatch.setattr(check.norm, "residual_norm", lambda *x, **rest: right(*x, **rest) * 1.01)
+    right = norm.layer_norm
+    monkeypatch.setattr(check.norm, "layer_norm", lambda *x, **rest: right(*x, **rest) * 1.01)
     library.reset()
 
 
@@ -410,7 +411,7 @@ library.available()
 x, gain, bias = torch.ones(3000, 40), torch.ones(40), torch.zeros(40)
 
 def normalised():
-    return norm.residual_norm(x, x, gain, bias, drop=Drop(0.3, 9))
+    return norm.layer_norm(x, gain, bias, added=x, drop=Drop(0.3, 9))
 
 expected = normalised()  # on torch's threads
 

@@ -28,7 +28,9 @@ def test_residual_norm(rows: int, width: int, rate: float, dtype: torch.dtype, l
     x, s, w, b = theirs = leaves(*ours, dtype=torch.float64)
     row_keys = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
     seed = 2**61 + 12345  # both of its halves count
-    out = norm.residual_norm(*ours, eps=1e-5, drop=Drop(rate, seed, row_keys))
+    row, added, gain, bias = ours
+    drop = Drop(rate, seed, row_keys)
+    out = norm.layer_norm(row, gain, bias, added=added, eps=1e-5, drop=drop)
     mask = dropout.factors(row_keys, width, rate, seed, torch.float64)
     wanted = F.layer_norm(x + s * mask, (width,), w, b, 1e-5)
     pull(out, wanted)
@@ -90,13 +92,14 @@ def test_a_row_of_equal_numbers_stays_finite(level: str) -> None:
 def test_evaluation_keeps_nothing(level: str) -> None:
     x = torch.randn(3, 8)
     with torch.no_grad():
-        out = norm.residual_norm(x, x, torch.ones(8), torch.zeros(8), drop=Drop(0.1, 1))
+        out = norm.layer_norm(x, torch.ones(8), torch.zeros(8), added=x, drop=Drop(0.1, 1))
     assert out.grad_fn is None
 
 
 def dropped_and_normalised(rows: int, row_keys: Tensor | None) -> Tensor:
     x, ones = torch.zeros(rows, 70), torch.ones(rows, 70)
-    return norm.residual_norm(x, ones, torch.ones(70), torch.zeros(70), drop=Drop(0.4, 5, row_keys))
+    gain, bias = torch.ones(70), torch.zeros(70)
+    return norm.layer_norm(x, gain, bias, added=ones, drop=Drop(0.4, 5, row_keys))
 
 
 def test_a_row_that_keeps_its_name_keeps_its_mask(level: str) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -62,6 +64,18 @@ class FileError(DragomanError):
 
 class SearchError(DragomanError):
     """A request for a translation cannot be met (a prefix that is too long, say)."""
+
+
+@contextmanager
+def needing(
+    extra: str, why: str, error: type[DragomanError] = DragomanError, then: str = ""
+) -> Iterator[None]:
+    """Turn the failure of an import into ``error``: ``why`` the package is needed, and the command
+    that installs its ``extra``; ``then`` follows."""
+    try:
+        yield
+    except (ImportError, OSError) as missing:
+        raise error(f"{why}: {install(extra)}{then}") from missing
 
 
 def install(extra: str) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from io import RawIOBase
 from typing import Any, Literal
 
-from dragoman.base.errors import DataError, install
+from dragoman.base.errors import DataError, needing
 from dragoman.stores.opened import is_remote, opened, split_address
 from dragoman.stores.store import BLOCK, CHANGED, InputChanged, Stat, Store
 
@@ -206,10 +206,7 @@ def compressed(data: bytes, compression: Compression) -> bytes:
 
 
 def _zstandard(name: str) -> Any:
-    try:
+    why = f"{name} is compressed by zstd, but zstandard is not installed"
+    with needing("cluster", why, DataError):
         import zstandard
-    except ImportError:
-        raise DataError(
-            f"{name} is compressed by zstd, but zstandard is not installed: {install('cluster')}"
-        ) from None
     return zstandard

@@ -10,7 +10,7 @@ from io import BufferedReader
 from itertools import pairwise
 from typing import Any, Literal
 
-from dragoman.base.errors import DataError, install
+from dragoman.base.errors import DataError, needing
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural
 from dragoman.cluster.files import File, OpenedFile, compression_of
@@ -107,11 +107,9 @@ def _is_text(kind: Any) -> bool:
 
 
 def _pyarrow(name: str) -> Any:
-    try:
+    with needing("parquet", f"{name} is Parquet, which needs pyarrow", DataError):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise DataError(f"{name} is Parquet, which needs pyarrow: {install('parquet')}") from None
     return pyarrow
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from dragoman.base.errors import DragomanError, install
+from dragoman.base.errors import DragomanError, needing
 from dragoman.base.workers import WorkerProcess, may_copy
 from dragoman.cluster.work import Way, Work
 from dragoman.native.processor import THREADS, cores, share_cores
@@ -115,10 +115,8 @@ class _Actor(Hand):
 def actors(number: int | None) -> Workers:
     """Actors of Ray; None: one for each core of its cluster. Errors: ``DragomanError`` without
     Ray."""
-    try:
+    with needing("ray", "Ray is not installed", then=". Or use --on local"):
         import ray
-    except ImportError:
-        raise DragomanError(f"Ray is not installed: {install('ray')}. Or use --on local") from None
     if not ray.is_initialized():
         # This uses the cluster that RAY_ADDRESS names, or starts one on this machine.
         ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)

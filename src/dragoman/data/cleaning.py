@@ -155,18 +155,13 @@ class Cleaner:
         """Yield the pairs of a part of a corpus that pass; there may be none."""
         for pair in pairs:
             self.report.read += 1
-            name = self._failed_filter(pair)
-            if name is None:
+            for name, fails in self._filters.items():
+                if fails(pair):
+                    self.drop(name, pair, corpus)
+                    break
+            else:
                 self.report.kept += 1
                 yield pair
-            else:
-                self.drop(name, pair, corpus)
-
-    def _failed_filter(self, pair: Pair) -> str | None:
-        for name, fails in self._filters.items():
-            if fails(pair):
-                return name
-        return None
 
     def drop(self, name: str, pair: Pair, corpus: str) -> None:
         """Count a pair under the filter of that name."""

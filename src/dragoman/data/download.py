@@ -57,14 +57,11 @@ class Download:
         return sum(file.size for file in self.files)
 
 
-_MULTI30K = (
-    "https://raw.githubusercontent.com/multi30k/dataset/"
-    "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/"
-)
-
-
-def _multi30k(name: str, size: int, sha256: str) -> RemoteFile:
-    return RemoteFile(name, _MULTI30K + name, size, sha256)
+def _files(address: str, listing: str) -> tuple[RemoteFile, ...]:
+    """Return the files of a folder. ``listing``: a line with the SHA-256, the size in bytes and the
+    name of each."""
+    found = (line.split() for line in listing.splitlines())
+    return tuple(RemoteFile(name, address + name, int(size), sum_) for sum_, size, name in found)
 
 
 MULTI30K = Download(
@@ -77,37 +74,17 @@ MULTI30K = Download(
         "dev": ("val.en.gz", "val.de.gz"),
         "test": ("test_2016_flickr.en.gz", "test_2016_flickr.de.gz"),
     },
-    files=(
-        _multi30k(
-            "train.en.gz",
-            568_929,
-            "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
-        ),
-        _multi30k(
-            "train.de.gz",
-            637_044,
-            "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
-        ),
-        _multi30k(
-            "val.en.gz",
-            21_650,
-            "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
-        ),
-        _multi30k(
-            "val.de.gz",
-            24_681,
-            "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
-        ),
-        _multi30k(
-            "test_2016_flickr.en.gz",
-            21_077,
-            "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
-        ),
-        _multi30k(
-            "test_2016_flickr.de.gz",
-            22_890,
-            "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
-        ),
+    files=_files(
+        "https://raw.githubusercontent.com/multi30k/dataset/"
+        "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/",
+        """\
+d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f  568929 train.en.gz
+726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6  637044 train.de.gz
+14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28   21650 val.en.gz
+f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a   24681 val.de.gz
+611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9   21077 test_2016_flickr.en.gz
+9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8   22890 test_2016_flickr.de.gz
+""",
     ),
 )
 

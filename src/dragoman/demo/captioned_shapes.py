@@ -23,6 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.demo.corpus import Split
+from dragoman.demo.scenes import SHAPES as INSIDE
+from dragoman.demo.scenes import coverage
 
 CAPTIONED_NOTICE = (
     "The pictures and their captions are synthetic: the program draws shapes and describes "
@@ -32,7 +34,7 @@ CAPTIONED_NOTICE = (
 SIDE = 32
 """Pixels of a picture's height and width."""
 SHAPES = ("circle", "square", "triangle", "cross")
-SIZES = {"small": 4.0, "large": 7.0}
+SIZES = {"small": 4, "large": 7}
 """Half of a shape's height and width, in pixels."""
 COLOURS = {
     "red": (214, 40, 40), "green": (42, 157, 72), "blue": (38, 84, 196),
@@ -42,8 +44,8 @@ RELATIONS = {"above": "below", "left of": "right of"}
 """The relation of the first of two shapes to the second -> the relation of the second to the
 first."""
 _PAPER = 246
-_FINER = 4
-"""Points of a pixel in each direction: edges are smooth."""
+_INSIDE = {**INSIDE, "cross": lambda x, y: (abs(x) <= 1 / 3) | (abs(y) <= 1 / 3)}
+"""The shapes of the scenes, with a thinner cross."""
 
 
 class Thing(NamedTuple):
@@ -78,7 +80,7 @@ class CaptionedDrawing:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Draw the picture on paper. Shape (32, 32, 3)."""
-        middle, quarter = SIDE / 2, SIDE / 4
+        middle, quarter = SIDE // 2, SIDE // 4
         if len(self.things) == 1:
             places = [(middle, middle)]
         elif self.relation == "above":
@@ -87,8 +89,10 @@ class CaptionedDrawing:
             places = [(middle, quarter), (middle, SIDE - quarter)]
         picture = np.full((SIDE, SIDE, 3), _PAPER, np.float64)
         for thing, (down, across) in zip(self.things, places, strict=True):
-            cover = _cover(thing, down, across)[..., None]
-            picture = picture + cover * (np.array(COLOURS[thing.colour]) - picture)
+            half = SIZES[thing.size]
+            part = picture[down - half : down + half, across - half : across + half]
+            cover = coverage(_INSIDE[thing.shape], 2 * half)[..., None]
+            part += cover * (np.array(COLOURS[thing.colour]) - part)
         return np.rint(picture).astype(np.uint8)
 
 
@@ -146,22 +150,3 @@ def _examples(drawings: list[CaptionedDrawing]) -> Iterator[Example]:
     for drawing in drawings:
         for caption in drawing.captions:
             yield Example(caption, drawing)
-
-
-def _cover(thing: Thing, down: float, across: float) -> npt.NDArray[np.float64]:
-    """(32, 32) how much of each pixel a shape covers, from 0 to 1, around a place."""
-    points = (np.arange(SIDE * _FINER) + 0.5) / _FINER
-    y, x = points[:, None] - down, points[None] - across
-    half = SIZES[thing.size]
-    box = (abs(x) <= half) & (abs(y) <= half)
-    match thing.shape:
-        case "circle":
-            inside = x * x + y * y <= half * half
-        case "square":
-            inside = box
-        case "triangle":  # its tip is up
-            inside = box & (abs(x) <= (y + half) / 2)
-        case _:
-            inside = box & ((abs(x) <= half / 3) | (abs(y) <= half / 3))
-    found: npt.NDArray[np.float64] = inside.reshape(SIDE, _FINER, SIDE, _FINER).mean((1, 3))
-    return found

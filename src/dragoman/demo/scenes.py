@@ -40,6 +40,8 @@ _FINE = 4
 Bytes = npt.NDArray[np.uint8]
 _Plane = npt.NDArray[np.float64]
 _Filled = npt.NDArray[np.bool_]
+Shape = Callable[[_Plane, _Plane], _Filled]
+"""Returns true for places inside a shape, in the square from -1 to 1, y down."""
 
 
 def _square(x: _Plane, y: _Plane) -> _Filled:
@@ -62,11 +64,10 @@ def _cross(x: _Plane, y: _Plane) -> _Filled:
     return (abs(x) <= 0.35) | (abs(y) <= 0.35)
 
 
-SHAPES: dict[str, Callable[[_Plane, _Plane], _Filled]] = {
+SHAPES: dict[str, Shape] = {
     "circle": _circle, "cross": _cross, "ring": _ring, "square": _square, "triangle": _triangle,
 }  # fmt: skip
-"""The shapes by name. Each function returns true for places inside it, in the square from -1 to 1,
-y down."""
+"""The shapes by name."""
 
 
 class PlacedShape(NamedTuple):
@@ -117,16 +118,16 @@ def draw_scene(draw: Random) -> DrawnScene:
         if all(_overlap(shape, other) <= _APART for other in shapes):
             shapes.append(shape)
             part = pixels[top : top + side, left : left + side]
-            part += (draw.uniform(ground + 70, 255) - part) * coverage(shape.name, side)
+            part += (draw.uniform(ground + 70, 255) - part) * coverage(SHAPES[shape.name], side)
     pixels += noise.normal(0, 8, pixels.shape)
     return DrawnScene(np.clip(np.rint(pixels), 0, 255).astype(np.uint8), tuple(shapes))
 
 
 @cache
-def coverage(name: str, side: int) -> _Plane:
+def coverage(shape: Shape, side: int) -> _Plane:
     """(side, side) how much of each pixel a shape fills, from 0 to 1."""
     points = (np.arange(side * _FINE) + 0.5) / (side * _FINE) * 2 - 1
-    filled = SHAPES[name](points[None, :], points[:, None])
+    filled = shape(points[None, :], points[:, None])
     found: _Plane = filled.reshape(side, _FINE, side, _FINE).mean(axis=(1, 3))
     return found
 

@@ -171,6 +171,13 @@ def _opening(
     return f"{clause.english()} that", f"{clause.german_verb_second()}, dass", [clause]
 
 
+def _inside(random: Random, clause: Clause) -> tuple[str, str, list[Clause]]:
+    """ "I know that the dog sleeps": a sentence that contains the clause."""
+    english, german, above = _opening(random)
+    english, german = f"{english} {clause.english()}", f"{german} {clause.german_verb_last()}"
+    return english, german, [*above, clause]
+
+
 def _that_clause(random: Random) -> DemoSentence:
     english, german, above = _opening(random, _OPENINGS)
     below = draw_clause(random)
@@ -292,15 +299,10 @@ def _pronoun(random: Random) -> DemoSentence:
     english = f"{connective} {below.english()}"
     german = f"{conjunction} {below.german_verb_last()}"
     if random.random() < 0.15:
-        before, davor, above = _opening(random)
-        return finish(
-            f"{before} {main.english()} {english}",
-            f"{davor} {main.german_verb_last()}, {german}",
-            [*above, main],
-            family="pronoun",
-        )
-    first, erst = _main_clause(random, main)
-    return finish(f"{first} {english}", f"{erst}, {german}", [main], family="pronoun")
+        first, erst, clauses = _inside(random, main)
+    else:
+        (first, erst), clauses = _main_clause(random, main), [main]
+    return finish(f"{first} {english}", f"{erst}, {german}", clauses, family="pronoun")
 
 
 def _order(random: Random) -> DemoSentence:
@@ -325,10 +327,4 @@ def _order(random: Random) -> DemoSentence:
     clause = Clause(phrases[0], verb, tense, phrases[1])
     if headline or random.random() < 0.8:
         return finish(clause.english(), clause.german_verb_second(), [clause], family="order")
-    english, german, above = _opening(random)
-    return finish(
-        f"{english} {clause.english()}",
-        f"{german} {clause.german_verb_last()}",
-        [*above, clause],
-        family="order",
-    )
+    return finish(*_inside(random, clause), family="order")

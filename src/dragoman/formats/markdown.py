@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from dragoman.base.errors import DragomanError, install
+from dragoman.base.errors import needing
 from dragoman.formats.markdown_codes import BREAK, ESCAPE, Walk, plain
 from dragoman.formats.units.document import (
     BadDocument,
@@ -189,10 +189,8 @@ _TRIES = 8
 
 
 def _parser() -> MarkdownIt:
-    try:
+    with needing("documents", "Markdown needs markdown-it-py"):
         from markdown_it import MarkdownIt
-    except ImportError:
-        raise DragomanError(f"Markdown needs markdown-it-py: {install('documents')}") from None
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     within = ["paragraph", "blockquote", "list"]  # the blocks that a container ends
     parser.block.ruler.before("fence", "container", _container, {"alt": within})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from dragoman.base.errors import DragomanError, install
+from dragoman.base.errors import needing
 from dragoman.formats.units.document import (
     BadDocument,
     Splice,
@@ -181,8 +181,6 @@ def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
 
 
 def _yaml() -> Any:
-    try:
+    with needing("documents", "YAML needs PyYAML"):
         import yaml
-    except ImportError:
-        raise DragomanError(f"YAML needs PyYAML: {install('documents')}") from None
     return yaml

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from dragoman.base.errors import DataError, RunError, install
+from dragoman.base.errors import DataError, RunError, needing
 from dragoman.forms.form import Form
 from dragoman.forms.languages import base, writes_spaces
 from dragoman.forms.passage import Passage, Piece
@@ -30,12 +30,8 @@ class MosesText:
     """
 
     def __init__(self, language: str) -> None:
-        try:
+        with needing("moses", "Tokenising as Moses does needs sacremoses", DataError):
             from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
-        except ImportError as error:
-            raise DataError(
-                f"Tokenising as Moses does needs sacremoses: {install('moses')}"
-            ) from error
         code = base(language)
         self._normaliser = MosesPunctNormalizer(code)
         self._tokeniser = MosesTokenizer(code)

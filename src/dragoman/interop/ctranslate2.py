@@ -178,7 +178,7 @@ class ModelBin:
         return RunError(f"{self._path} is damaged, or no model of {PROGRAM} ({what})")
 
 
-def is_ctranslate2(folder: Path) -> bool:
+def has_written(folder: Path) -> bool:
     """Return True for a folder of CTranslate2."""
     return (folder / "model.bin").is_file()
 

@@ -18,12 +18,8 @@ from dragoman.interop import ctranslate2, huggingface, marian
 from dragoman.interop.model import write_run
 from dragoman.pictures.labels import visible
 
-_PROGRAMS = (
-    (ctranslate2.is_ctranslate2, ctranslate2),
-    (huggingface.is_huggingface, huggingface),
-    (marian.is_marian, marian),
-)
-"""A check of a folder, and the program that its model is of."""
+_PROGRAMS: tuple[Any, ...] = (ctranslate2, huggingface, marian)
+"""The programs whose models are imported."""
 _REFUSED = {
     "dict.*.txt": "fairseq. Convert it with ct2-fairseq-converter, and import that",
     "*.pt": "PyTorch, as fairseq and JoeyNMT write it: a pickle that may hold code. Convert it "
@@ -75,8 +71,8 @@ def _import(
 
 
 def _program_of(folder: Path) -> Any:
-    for is_of_it, program in _PROGRAMS:
-        if is_of_it(folder):
+    for program in _PROGRAMS:
+        if program.has_written(folder):
             return program
     for pattern, what in _REFUSED.items():
         if (path := next(folder.glob(pattern), None)) is not None:

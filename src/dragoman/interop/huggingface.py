@@ -14,8 +14,8 @@ then they are Marian's, and the columns stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -55,29 +55,25 @@ EPSILON = 1e-5
 """That of torch's layer norm, which MarianMTModel uses."""
 
 
-def is_huggingface(folder: Path) -> bool:
+def has_written(folder: Path) -> bool:
     """Return True for a folder of Hugging Face's transformers."""
     config = folder / "config.json"
     return config.is_file() and not (folder / "model.bin").is_file()
 
 
-@contextmanager
-def open_weights(folder: Path) -> Iterator[Weights]:
+def open_weights(folder: Path) -> AbstractContextManager[Weights]:
     """Open the weights of a folder. Errors: ``RunError`` if there are none that can be read."""
     if (path := folder / "model.safetensors").is_file():
-        with open_tensors(path, "F32", "F16", "BF16") as file:
-            yield file
-    elif (path := folder / "pytorch_model.bin").is_file():
-        with open_pickled(path) as pickled:
-            yield pickled
-    else:
-        several = any(folder.glob("*.index.json"))
-        raise RunError(
-            f"{folder} has its weights in several files, but only one can be read. Load the model "
-            "in transformers and save it with a larger max_shard_size"
-            if several
-            else f"{folder} has no model.safetensors and no pytorch_model.bin. Download one of them"
-        )
+        return open_tensors(path, "F32", "F16", "BF16")
+    if (path := folder / "pytorch_model.bin").is_file():
+        return open_pickled(path)
+    several = any(folder.glob("*.index.json"))
+    raise RunError(
+        f"{folder} has its weights in several files, but only one can be read. Load the model "
+        "in transformers and save it with a larger max_shard_size"
+        if several
+        else f"{folder} has no model.safetensors and no pytorch_model.bin. Download one of them"
+    )
 
 
 def languages_of(folder: Path) -> tuple[str, str] | None:

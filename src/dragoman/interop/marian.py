@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ _LINE = re.compile(r"""^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#?-].*?|-.*?):(?
 _ITEM = re.compile(r"^\s*-\s+(.*)$")
 
 
-def is_marian(folder: Path) -> bool:
+def has_written(folder: Path) -> bool:
     """Return True for a folder of Marian."""
     return any(folder.glob("*.npz"))
 
@@ -90,11 +90,9 @@ def _file(folder: Path) -> Path:
     return models[0]
 
 
-@contextmanager
-def open_weights(folder: Path) -> Iterator[NpzWeights]:
+def open_weights(folder: Path) -> AbstractContextManager[NpzWeights]:
     """Open the weights of a folder. Errors: ``RunError`` if they are damaged."""
-    with open_npz(_file(folder)) as file:
-        yield file
+    return open_npz(_file(folder))
 
 
 def languages_of(folder: Path) -> tuple[str, str] | None:

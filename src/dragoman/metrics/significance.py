@@ -178,11 +178,7 @@ class Significance:
                 comparison.metric: {
                     "signature": comparison.signature,
                     "systems": [
-                        {
-                            **asdict(score),
-                            "runs": list(score.runs),
-                            "deviation": score.deviation,
-                        }
+                        asdict(score) | {"deviation": score.deviation}
                         for score in comparison.scores
                     ],
                 }

@@ -252,7 +252,7 @@ class _AllAtOnce:
         layout, memory = self._layout, self._memory
         if self._by_kernels and probes.guide_of(layer.name) is None:
             places = layout.offsets, memory.layout.offsets
-            found = native.cross_attention(query, memory.rows, *places, heads=1, scale=1.0)
+            found = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
             return found * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
         probes.offer_weights(layer.name, weights[:, None])

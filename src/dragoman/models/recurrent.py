@@ -310,8 +310,8 @@ class Recurrent(EncoderDecoder):
         by_kernels = by_kernels and probes.guide_of(CROSS) is None
         if by_kernels and probe is None and memory.key_mask is None:
             places = layout.offsets, memory.layout.offsets
-            of_source = memory.rows, memory.rows
-            return native.attention(query, *of_source, *places, heads=1, scale=self._scale)
+            tensors = query, memory.rows, memory.rows
+            return native.attention(tensors, *places, heads=1, scale=self._scale)
         found, weights = self._attend(layout.pad(query), self._source(memory))
         probes.offer_weights(CROSS, weights[:, None])
         return layout.pack(found)

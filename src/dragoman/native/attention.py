@@ -1,13 +1,12 @@
 """Multi-head attention over packed rows, forward and backward (paper §3.2, equation 1).
 
-    attention         queries, keys and values as three tensors
-    self_attention    side by side in one tensor, as one product made them
-    cross_attention   queries in one, keys and values side by side in another
-    look              one head of a search, forward alone
+    attention    of packed sentences
+    look         one head of a search, forward alone
 
-There is no padding and no stored weight matrix: memory grows linearly with length. Rows are fp32
-or bf16; scores and sums are fp32. What a key may hide (masks other than causal) and what a probe
-wants to see is left to ``nn.attention``.
+Queries, keys and values are three tensors, or stand side by side as one product made them: all in
+one, or keys and values in one. There is no padding and no stored weight matrix: memory grows
+linearly with length. Rows are fp32 or bf16; scores and sums are fp32. What a key may hide (masks
+other than causal) and what a probe wants to see is left to ``nn.attention``.
 
 B sentences, Pq and Pk rows of queries and keys, H heads, K key width, Kv value width. Offsets are
 (B + 1,) int32: rows of sentence b are ``offsets[b]:offsets[b + 1]``.
@@ -17,7 +16,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,74 +29,27 @@ from dragoman.native.pointers import SUFFIXES, address, is_plain
 
 
 def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    tensors: Sequence[Tensor],
     query_offsets: Tensor,
     key_offsets: Tensor,
     *,
     heads: int,
+    scale: float,
+    key_width: int | None = None,
     causal: bool = False,
-    scale: float | None = None,
     drop: Drop = NO_DROP,
 ) -> Tensor:
     """query (Pq, H x K), key (Pk, H x K), value (Pk, H x Kv) -> (Pq, H x Kv).
 
-    ``causal``: query i of a sentence sees its keys 0..i. ``scale`` is 1 / √K if not given.
+    ``tensors`` are these three; query and (Pk, H x K + H x Kv); or one, which has all side by side,
+    for which ``key_width`` K is needed. ``causal``: query i of a sentence sees its keys 0..i.
     ``drop`` is on the weights, and its keys (Pq,) are those of the queries (``dropout.py``). A
     sentence without keys gives rows of zeros.
     """
-    widths = (query.shape[-1], key.shape[-1], value.shape[-1])
-    tensors = (query, key, value)
-    return _attend(tensors, widths, query_offsets, key_offsets, heads, causal, scale, drop)
-
-
-def self_attention(
-    joint: Tensor,
-    offsets: Tensor,
-    *,
-    heads: int,
-    key_width: int,
-    causal: bool = False,
-    scale: float | None = None,
-    drop: Drop = NO_DROP,
-) -> Tensor:
-    """joint (P, H x K + H x K + H x Kv): queries, keys, values -> (P, H x Kv)."""
-    keys = heads * key_width
-    widths = (keys, keys, joint.shape[-1] - 2 * keys)
-    return _attend((joint,), widths, offsets, offsets, heads, causal, scale, drop)
-
-
-def cross_attention(
-    query: Tensor,
-    joint: Tensor,
-    query_offsets: Tensor,
-    key_offsets: Tensor,
-    *,
-    heads: int,
-    scale: float | None = None,
-    drop: Drop = NO_DROP,
-) -> Tensor:
-    """query (Pq, H x K), joint (Pk, H x K + H x Kv): keys, values -> (Pq, H x Kv)."""
-    keys = query.shape[-1]
-    widths = (keys, keys, joint.shape[-1] - keys)
-    return _attend((query, joint), widths, query_offsets, key_offsets, heads, False, scale, drop)
-
-
-def _attend(
-    tensors: tuple[Tensor, ...],
-    widths: tuple[int, int, int],
-    query_offsets: Tensor,
-    key_offsets: Tensor,
-    heads: int,
-    causal: bool,
-    scale: float | None,
-    drop: Drop,
-) -> Tensor:
-    """Compute attention with the kernel if it takes the ``tensors``, whose views are queries, keys
-    and values (``_views``), and otherwise on plain torch."""
-    scale = 1.0 / math.sqrt(widths[0] // heads) if scale is None else scale
-    if not _takes(*tensors):
+    keys = tensors[0].shape[-1] if key_width is None else heads * key_width
+    widths = (keys, keys, tensors[-1].shape[-1] - (3 - len(tensors)) * keys)
+    same = len({tensor.dtype for tensor in tensors}) == 1
+    if not (same and is_plain(*tensors) and loader.trains()):
         query, key, value = _views(tensors, widths)
         return attention_plain(
             query, key, value, query_offsets, key_offsets,
@@ -144,11 +95,6 @@ def attention_plain(
     return torch.cat(outs)
 
 
-def _takes(*tensors: Tensor) -> bool:
-    same = len({tensor.dtype for tensor in tensors}) == 1
-    return same and is_plain(*tensors) and loader.trains()
-
-
 def _takes_pairs(query: Tensor, key: Tensor, value: Tensor, heads: int) -> bool:
     """True if there is a bf16 kernel, which takes numbers in pairs, and these widths fit it."""
     if query.dtype != torch.bfloat16 or loader.function("attention_pairs_forward_bf16") is None:
@@ -163,7 +109,7 @@ def _rows(tensor: Tensor) -> Tensor:
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
-def _views(tensors: tuple[Tensor, ...], widths: tuple[int, int, int]) -> list[Tensor]:
+def _views(tensors: Sequence[Tensor], widths: tuple[int, int, int]) -> list[Tensor]:
     """Queries, keys and values as views of one, two or three tensors."""
     if len(tensors) == 1:
         return list(tensors[0].split(widths, dim=-1))

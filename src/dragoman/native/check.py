@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from dragoman.native import additive, attention, dropout, embedding, linear, loss, lstm, norm
 from dragoman.native.dropout import Drop
@@ -58,8 +58,8 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
 
     yield (
         "residual_norm",
-        partial(norm.residual_norm, drop=drop(5)),
-        partial(norm.residual_norm_plain, drop=drop(5)),
+        lambda x, s, w, b: norm.layer_norm(x, w, b, added=s, drop=drop(5)),
+        lambda x, s, w, b: norm.layer_norm_plain(x, w, b, added=s, drop=drop(5)),
         [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
     )
     yield (
@@ -72,7 +72,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     of_attention: dict[str, Any] = {"heads": 2, "causal": True, "scale": 0.5, "drop": drop()}
     yield (
         "attention",
-        lambda q, k, v: attention.attention(q, k, v, at, at, **of_attention),
+        lambda *qkv: attention.attention(qkv, at, at, **of_attention),
         lambda q, k, v: attention.attention_plain(q, k, v, at, at, **of_attention),
         [rows(8, 8), rows(8, 8), rows(8, 20)],
     )
@@ -104,7 +104,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     yield (
         "linear",
         lambda x, w, b: linear.linear(x, [w], [b], PackedWeights([w], precision)),
-        lambda x, w, b: linear.linear_plain(x, [w], [b], x.dtype),
+        F.linear,
         [rows(7, 24), weight, bias],
     )
     yield (
@@ -116,7 +116,9 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             (PackedWeights([w], precision), PackedWeights([u], precision)),
             drop=drop(7),
         ),
-        lambda x, w, b, u, c: linear.feed_forward_plain(x, (w, b), (u, c), drop=drop(7)),
+        lambda x, w, b, u, c: F.linear(
+            dropout.dropout_plain(F.relu(F.linear(x, w, b)), drop(7)), u, c
+        ),
         [rows(7, 24), weight, bias, back / math.sqrt(70), torch.randn(24)],
     )
     targets = torch.tensor([3, 0, 69])
@@ -125,7 +127,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
         lambda x, w: loss.cross_entropy(
             x, w, targets, PackedWeights([w], precision), smoothing=0.1
         )[0],
-        lambda x, w: loss.cross_entropy_plain(x, w, targets, smoothing=0.1)[0],
+        lambda x, w: F.cross_entropy(x @ w.t(), targets, reduction="sum", label_smoothing=0.1),
         [rows(3, 24), weight],
     )
 

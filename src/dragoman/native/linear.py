@@ -18,11 +18,10 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE, Part
-from dragoman.native.dropout import NO_DROP, Drop, dropout_plain
+from dragoman.native.dropout import NO_DROP, Drop
 from dragoman.native.pointers import SUFFIXES, address, as_rows, sink
 
 Precision = Literal["fp32", "bf16"]
@@ -117,14 +116,6 @@ def linear(
     return out
 
 
-def linear_plain(
-    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], dtype: torch.dtype
-) -> Tensor:
-    """The reference for ``linear``, in plain torch."""
-    bias = torch.cat(list(biases)).to(dtype) if biases else None
-    return F.linear(x.to(dtype), torch.cat(list(weights)).to(dtype), bias)
-
-
 def feed_forward(
     x: Tensor,
     inner: tuple[Tensor, Tensor],
@@ -139,19 +130,6 @@ def feed_forward(
     """
     out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, drop)  # type: ignore[no-untyped-call]
     return out
-
-
-def feed_forward_plain(
-    x: Tensor,
-    inner: tuple[Tensor, Tensor],
-    outer: tuple[Tensor, Tensor],
-    *,
-    drop: Drop = NO_DROP,
-) -> Tensor:
-    """The twin of ``feed_forward``, in the type of ``x``."""
-    hidden = F.linear(x, inner[0].to(x.dtype), inner[1].to(x.dtype))
-    hidden = dropout_plain(F.relu(hidden), drop)
-    return F.linear(hidden, outer[0].to(x.dtype), outer[1].to(x.dtype))
 
 
 # ---- products on rows

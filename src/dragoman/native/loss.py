@@ -38,16 +38,6 @@ def cross_entropy(
     return out
 
 
-def cross_entropy_plain(
-    hidden: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
-    """The reference for the kernel, in plain torch, from stored logits."""
-    logs = torch.log_softmax(hidden @ weight.to(hidden.dtype).t(), dim=-1)
-    nll = -logs.gather(-1, targets[:, None]).sum()
-    uniform = -logs.mean(dim=-1).sum()
-    return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
-
-
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(

@@ -1,7 +1,5 @@
-"""A sub-layer's residual connection and layer norm in one pass.
-
-    residual_norm   LayerNorm(x + Dropout(sublayer))      post-norm, the paper's (§3.1)
-    layer_norm      LayerNorm(x)
+"""Layer norm, in one pass with a sub-layer's residual connection: LayerNorm(x + Dropout(sublayer)),
+the post-norm of the paper (§3.1).
 
 Gain and bias are fp32, rows fp32 or bf16; sums are fp32. P rows, D width.
 """
@@ -19,53 +17,39 @@ from dragoman.native.dropout import NO_DROP, Drop, dropout_plain
 from dragoman.native.pointers import SUFFIXES, address, as_rows, is_plain
 
 
-def residual_norm(
+def layer_norm(
     x: Tensor,
-    sublayer: Tensor,
     weight: Tensor,
     bias: Tensor,
     *,
+    added: Tensor | None = None,
     eps: float = 1e-5,
     drop: Drop = NO_DROP,
 ) -> Tensor:
-    """x, sublayer (..., D) of one type -> LayerNorm(x + Dropout(sublayer)), (..., D)."""
-    if not (_takes(x, sublayer, weight, bias) and x.dtype == sublayer.dtype):
-        return residual_norm_plain(x, sublayer, weight, bias, eps=eps, drop=drop)
-    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, drop)  # type: ignore[no-untyped-call]
+    """LayerNorm(x) or LayerNorm(x + Dropout(added)) over the last dimension: (..., D) of one type
+    -> (..., D)."""
+    same = added is None or added.dtype == x.dtype
+    if not (same and is_plain(x, added, weight, bias) and loader.trains()):
+        return layer_norm_plain(x, weight, bias, added=added, eps=eps, drop=drop)
+    out: Tensor = _LayerNorm.apply(x, added, weight, bias, eps, drop)  # type: ignore[no-untyped-call]
     return out
 
 
-def residual_norm_plain(
+def layer_norm_plain(
     x: Tensor,
-    sublayer: Tensor,
     weight: Tensor,
     bias: Tensor,
     *,
+    added: Tensor | None = None,
     eps: float = 1e-5,
     drop: Drop = NO_DROP,
 ) -> Tensor:
-    """The reference for ``residual_norm``, in plain torch."""
-    return layer_norm_plain(x + dropout_plain(sublayer, drop), weight, bias, eps=eps)
-
-
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
-    """Layer norm over the last dimension: (..., D) -> (..., D)."""
-    if not _takes(x, weight, bias):
-        return layer_norm_plain(x, weight, bias, eps=eps)
-    out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, NO_DROP)  # type: ignore[no-untyped-call]
-    return out
-
-
-def layer_norm_plain(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
     """The reference for ``layer_norm``, in plain torch."""
+    x = x if added is None else x + dropout_plain(added, drop)
     return F.layer_norm(x, weight.shape, weight.to(x.dtype), bias.to(x.dtype), eps)
 
 
-def _takes(*tensors: Tensor) -> bool:
-    return is_plain(*tensors) and loader.trains()
-
-
-class _ResidualNorm(torch.autograd.Function):
+class _LayerNorm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,

@@ -183,27 +183,20 @@ class MultiHeadAttention(Computing):
         assert self._joint is not None and len(parts) == 3
         drop = new_drop(self.rate if self.training else 0.0, query_layout.row_keys)
         if queries is keys:
-            joint = native_linear.linear(queries, *joint_parameters(*parts), self._joint[0])
-            out = native.self_attention(
-                joint,
-                query_layout.offsets,
-                heads=self.heads,
-                key_width=self.key_width,
-                causal=causal,
-                scale=self.scale,
-                drop=drop,
-            )
+            tensors = [native_linear.linear(queries, *joint_parameters(*parts), self._joint[0])]
         else:
             joint = native_linear.linear(keys, *joint_parameters(*parts[1:]), self._joint[1])
-            out = native.cross_attention(
-                self.query(queries),
-                joint,
-                query_layout.offsets,
-                key_layout.offsets,
-                heads=self.heads,
-                scale=self.scale,
-                drop=drop,
-            )
+            tensors = [self.query(queries), joint]
+        out = native.attention(
+            tensors,
+            query_layout.offsets,
+            key_layout.offsets,
+            heads=self.heads,
+            scale=self.scale,
+            key_width=self.key_width,
+            causal=causal,
+            drop=drop,
+        )
         return self.output(out)  # type: ignore[no-any-return]
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:

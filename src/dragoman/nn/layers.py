@@ -69,8 +69,8 @@ class LayerNorm(Computing):
         """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``row_keys``: dropout.py."""
         if self._by_kernels:
             drop = new_drop(rate if self.training else 0.0, row_keys)
-            return native_norm.residual_norm(
-                x, sublayer, self.weight, self.bias, eps=self.eps, drop=drop
+            return native_norm.layer_norm(
+                x, self.weight, self.bias, added=sublayer, eps=self.eps, drop=drop
             )
         return self.forward(dropout(sublayer, rate, self.training, row_keys, onto=x))
 

@@ -27,7 +27,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from dragoman.base.atomic import replacing_file, write_text
-from dragoman.base.errors import DragomanError, install
+from dragoman.base.errors import needing
 from dragoman.pictures.labels import escape
 from dragoman.pictures.theme import FONT_SIZE, LIGHT, classes, svg
 
@@ -171,14 +171,10 @@ def write_figure(folder: Path, figure: Figure) -> list[Path]:
 @contextmanager
 def drawing() -> Iterator[matplotlib.figure.Figure]:
     """A figure of our own: no global state, no window, nothing of the user's style."""
-    try:
+    with needing("plots", "PNG needs matplotlib", then=". SVG and HTML need nothing."):
         import matplotlib
         from matplotlib import font_manager
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DragomanError(
-            f"PNG needs matplotlib: {install('plots')}. SVG and HTML need nothing."
-        ) from error
     installed = {font.name for font in font_manager.fontManager.ttflist}
     # matplotlib's types name every key of its settings literally.
     settings: dict[Any, Any] = {

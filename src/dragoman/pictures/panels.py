@@ -66,19 +66,19 @@ class HeadGrid:
     """Every head of every layer as a small picture; weights from 0 to 1, or -1 to 1."""
 
     title: str
-    weights: Array
+    values: Array
     """(L, H, T, S), the weights of all heads."""
     down: str = "layer"
     across: str = "head"
 
     def _sides(self) -> tuple[float, float]:
         """The width and height of one small picture, in pixels."""
-        _, heads, rows, columns = self.weights.shape
+        _, heads, rows, columns = self.values.shape
         cell = min(12.0, 150.0 / max(rows, columns), 960.0 / (heads * columns))
         return cell * columns, cell * rows
 
     def svg(self) -> str:
-        layers, heads = self.weights.shape[:2]
+        layers, heads = self.values.shape[:2]
         width, height = self._sides()
         left, top, gap = 62.0, 44.0, 10.0
         parts = [f'<text x="4" y="15">{escape(self.title)}</text>']
@@ -93,19 +93,13 @@ class HeadGrid:
             parts.append(text_svg(name, left - 8, middle, "small muted", "end"))
             for head in range(heads):
                 x = left + (width + gap) * head
-                parts.append(ink(self.weights[layer, head], x, y, width, height, name="h"))
+                parts.append(ink(self.values[layer, head], x, y, width, height, name="h"))
         whole = max(left + (width + gap) * heads, drawn_width(self.title, 13) + 10)
         tall = top + (height + gap) * layers
         return svg("".join(parts), whole, tall, escape(self.title), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "heads",
-            "title": self.title,
-            "values": in_base64(self.weights),
-            "down": self.down,
-            "across": self.across,
-        }
+        return {"kind": "heads", **asdict(self), "values": in_base64(self.values)}
 
 
 @dataclass(frozen=True)
@@ -145,12 +139,8 @@ class TextPanel:
         return svg("".join(parts), whole, tall, escape(self.title), alone=False)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "table",
-            "title": self.title,
-            "header": list(self.header),
-            "rows": [[cell_text(cell) for cell in row] for row in self.rows],
-        }
+        rows = [[cell_text(cell) for cell in row] for row in self.rows]
+        return {"kind": "table", **asdict(self), "rows": rows}
 
 
 _ROW, _TOP, _BOTTOM, _RIGHT, _ACROSS = 20.0, 56.0, 36.0, 16.0, 330.0

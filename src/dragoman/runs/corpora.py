@@ -241,10 +241,9 @@ def sides_of_vocabularies(recipe: Recipe) -> dict[str, tuple[str, ...]]:
 
 def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
     """The training text of a recipe as a vocabulary is learned from it, some of its sides."""
-    for corpus in corpora_of(recipe, "train"):
-        for pair in corpus.pairs:
-            for side in sides:
-                yield from lines_of_text(getattr(pair, side))
+    for _, pair in named_examples(recipe):
+        for side in sides:
+            yield from lines_of_text(getattr(pair, side))
 
 
 def lines_of_text(text: str) -> Iterator[str]:

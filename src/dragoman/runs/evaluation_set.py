@@ -117,15 +117,22 @@ def _spoken_list(run: Run, files: Sequence[Path]) -> CorpusSettings | None:
 
 def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[str]]:
     """All references, line by line. Errors: ``DataError``."""
-    sets = [[pair.target for pair in pairs]]
-    for path in further:
-        sets.append(list(read_lines(path)))
-        if len(sets[-1]) != len(pairs):
-            raise DataError(
-                f"{path} has {plural(len(sets[-1]), 'line')} for "
-                f"{plural(len(pairs), 'sentence')}. A file of references needs one line for each"
-            )
-    return sets
+    first = [pair.target for pair in pairs]
+    return [first, *(read_line_for_each(pairs, path, "references") for path in further)]
+
+
+def read_line_for_each(pairs: Sequence[Pair], path: Path, what: str) -> list[str]:
+    """Read a file that has one line for each pair. ``what``: its content, in the plural.
+
+    Errors: ``DataError`` for a file with more lines or fewer.
+    """
+    lines = list(read_lines(path))
+    if len(lines) != len(pairs):
+        raise DataError(
+            f"{path} has {plural(len(lines), 'line')} for {plural(len(pairs), 'sentence')}. A file "
+            f"of {what} needs one line for each"
+        )
+    return lines
 
 
 def own_test_set(run: Run) -> tuple[list[Pair], str]:

@@ -334,8 +334,7 @@ class Run:
             return self
         tag = self.forms.tag_meant(given)
         named = {"tag": tag, "target": shortest_code(tag)}
-        languages = self.recipe.languages.model_copy(update=named)
-        run = type(self)(self.folder, self.recipe.model_copy(update={"languages": languages}))
+        run = type(self)(self.folder, self.recipe.updated(languages=named))
         run.forms = self.forms.tagged(tag)
         return run
 

@@ -458,7 +458,7 @@ def _count_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
     cleaner = Cleaner(data.cleaning, recipe.spec.texts)
     kept = cleaner.some_pairs(pair for corpus in data.train for pair in read_pairs(corpus))
     split = data.split.for_few(map(decided_by, kept))
-    return recipe.model_copy(update={"data": data.model_copy(update={"split": split})})
+    return recipe.updated(data={"split": split})
 
 
 def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict[str, Any]:

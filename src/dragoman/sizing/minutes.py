@@ -51,7 +51,7 @@ def with_updates(
         "snapshot_every": snapshots,
         "schedule": schedule,
     }
-    return recipe.model_copy(update={"training": training.model_copy(update=planned)})
+    return recipe.updated(training=planned)
 
 
 def for_minutes(
@@ -64,13 +64,11 @@ def for_minutes(
     """
     seconds = 60 * minutes
     if 2 * validation > SHARE * seconds:
-        evaluation = recipe.evaluation
-        part = max(SHARE * seconds / (2 * validation), 20 / max(1, evaluation.dev_sentences))
+        sentences = recipe.evaluation.dev_sentences
+        part = max(SHARE * seconds / (2 * validation), 20 / max(1, sentences))
         if part < 1:
             validation *= part
-            sentences = round(part * evaluation.dev_sentences)
-            evaluation = evaluation.model_copy(update={"dev_sentences": sentences})
-            recipe = recipe.model_copy(update={"evaluation": evaluation})
+            recipe = recipe.updated(evaluation={"dev_sentences": round(part * sentences)})
     if not recipe.training.validate_every:
         validation = 0.0
     updates, validations = updates_in(seconds, measured.seconds_per_update, validation)

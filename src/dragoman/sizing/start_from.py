@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dragoman.base.errors import RecipeError
 from dragoman.base.task import ModelPart
-from dragoman.data.plan import PlanSettings
 from dragoman.models.settings import (
     DecoderSettings,
     EncoderSettings,
@@ -43,18 +42,11 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = Fals
     if named.tag or languages.target == learned.languages.target:
         tag = named.tag or learned.languages.tag
         languages = languages.model_copy(update={"tag": tag})
-    return recipe.model_copy(
-        update={
-            "model": learned.model,
-            "text": learned.text,
-            "trees": learned.trees,
-            "plan": recipe.plan if own_context else with_context(recipe, learned.plan.context),
-            "languages": languages,
-            "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
-            "training": recipe.training.model_copy(
-                update={"ctc_weight": learned.training.ctc_weight}  # the CTC layer depends on it
-            ),
-        }
+    taken = {"model": learned.model, "text": learned.text, "trees": learned.trees}
+    return recipe.model_copy(update={**taken, "languages": languages}).updated(
+        plan={} if own_context else {"context": learned.plan.context},
+        data={"moses": learned.data.moses},
+        training={"ctc_weight": learned.training.ctc_weight},  # the CTC layer depends on it
     )
 
 
@@ -80,21 +72,14 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
             f"--init-part {take}: {learned.name} has a model of kind {model.kind}, whose only part "
             f"is its {part_of(model)}"
         )
-    languages = recipe.languages
-    if languages.source == "und":
+    known = recipe.languages.source
+    if known == "und":
         reads = "source" in learned.spec.sides
         known = learned.languages.source if reads else learned.languages.target
-        languages = languages.model_copy(update={"source": known})
-    text = learned.text
-    if recipe.spec.fixed_tokens:
-        text = text.model_copy(update={"sampling": 0.0})
-    return recipe.model_copy(
-        update={
-            "languages": languages,
-            "model": model,
-            "text": text,
-            "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
-        }
+    return recipe.model_copy(update={"model": model, "text": learned.text}).updated(
+        languages={"source": known},
+        text={"sampling": 0.0} if recipe.spec.fixed_tokens else {},
+        data={"moses": learned.data.moses},
     )
 
 
@@ -107,19 +92,14 @@ def around_part(recipe: Recipe, learned: Recipe, take: ModelPart, say: Say) -> R
     if isinstance(model, TransformerSettings) and isinstance(part, (TransformerSettings, *_STACKS)):
         layers = part.layers if isinstance(part, _STACKS) else getattr(part, f"{take}_layers")
         own = {name: getattr(part, name) for name in _OF_A_STACK} | {f"{take}_layers": layers}
-        recipe = recipe.model_copy(update={"model": model.model_copy(update=own)})
+        recipe = recipe.updated(model=own)
     if shares_with(recipe, learned):
         return recipe
     say(
         f"the {take} has its own vocabulary, so source and target get separate ones (text.shared "
         "= false, model.tie = target)"
     )
-    return recipe.model_copy(
-        update={
-            "text": recipe.text.model_copy(update={"shared": False}),
-            "model": recipe.model.model_copy(update={"tie": "target"}),
-        }
-    )
+    return recipe.updated(text={"shared": False}, model={"tie": "target"})
 
 
 def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> None:
@@ -163,7 +143,7 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
             f"{longest:,} tokens are read at once: the weights from {run} have no positions "
             "for more"
         )
-        return recipe.model_copy(update={"plan": with_context(recipe, longest)})
+        return recipe.updated(plan={"context": longest})
     if not learned.spec.translates and learned.plan.context < context:
         say(
             f"{context:,} tokens are read at once (plan.context); the weights from {run} were "
@@ -171,11 +151,6 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
             f"use the shorter ones: --set plan.context={learned.plan.context}"
         )
     return recipe
-
-
-def with_context(recipe: Recipe, context: int) -> PlanSettings:
-    """The section ``plan`` with another context."""
-    return recipe.plan.model_copy(update={"context": context})
 
 
 def part_to_take(task: str, learned: Recipe) -> ModelPart | None:

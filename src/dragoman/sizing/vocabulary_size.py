@@ -104,8 +104,7 @@ def _fit(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str
         )
     if size > settings.vocabulary or coverage < settings.character_coverage:
         say(_summary(size, coverage, settings, counts))
-    text = settings.model_copy(update={"vocabulary": size, "character_coverage": coverage})
-    return recipe.model_copy(update={"text": text})
+    return recipe.updated(text={"vocabulary": size, "character_coverage": coverage})
 
 
 def _summary(size: int, coverage: float, settings: TextSettings, counts: Sequence[_Counts]) -> str:

@@ -29,9 +29,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from dragoman.base.atomic import remove_folder, write_text
 from dragoman.base.errors import DragomanError, RunError, UntrainableError
 from dragoman.base.wording import plural
-from dragoman.runs.corpora import corpora_of
 from dragoman.runs.files import Model, read_stored
-from dragoman.runs.prepare import Say
+from dragoman.runs.prepare import Say, held_out
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import RECIPE, load_forms, refuse_run
 from dragoman.tasks import catalogue
@@ -211,8 +210,7 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
             f"{' and '.join(ends)} would end some training runs earlier and is ignored: each has "
             f"{plural(training.updates, 'update')}"
         )
-    same = {"patience": 0, "minutes": 0.0, "first_plan": None}
-    return recipe.model_copy(update={"training": training.model_copy(update=same)})
+    return recipe.updated(training={"patience": 0, "minutes": 0.0, "first_plan": None})
 
 
 def other_dev(changed: Recipe, recipe: Recipe) -> str:
@@ -307,8 +305,7 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
     found = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
     if found is None or found == base.training.way:
         return base
-    training = base.training.model_copy(update={"way": found})
-    base = base.model_copy(update={"training": training})
+    base = base.updated(training={"way": found})
     base.save(folder / BASE)
     return base
 
@@ -325,7 +322,6 @@ def _record_of(
     from dragoman.runs.model import hollow_model
 
     run = catalogue.Run.open(folder)
-    dev = [pair for corpus in corpora_of(run.recipe, "dev") for pair in corpus.pairs]
     lines = list(run.metrics())
     updates = [line for line in lines if line["kind"] == "update"]
     validations = [line for line in lines if line["kind"] == "validation"]
@@ -355,7 +351,7 @@ def _record_of(
             if line["weights"] != "average" and line["scores"].get(metric) is not None
         ],
         chance=catalogue.runtime_of(run.task).chance(
-            run.recipe, load_forms(run.recipe, folder, prepared=True), dev
+            run.recipe, load_forms(run.recipe, folder, prepared=True), held_out(run.recipe, "dev")
         ),
     )
 

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, DragomanError, RunError
 from dragoman.base.wording import plural, shortened
-from dragoman.data.files.corpora import read_lines
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
 from dragoman.metrics.translation import composed
-from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
+from dragoman.runs.evaluation_set import EvaluationSet, own_test_set, read_line_for_each
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run
 from dragoman.studies.seeds import runs_of
@@ -80,13 +79,7 @@ class System:
         applies the preparation of Moses; a run that was trained on prepared text returns its own
         tokens."""
         if not self.runs:
-            lines = list(read_lines(self.path))
-            if len(lines) != len(measured.pairs):
-                raise DataError(
-                    f"{self.path} has {plural(len(lines), 'line')} for "
-                    f"{plural(len(measured.pairs), 'sentence')}. A file of translations needs "
-                    "one line for each"
-                )
+            lines = read_line_for_each(measured.pairs, self.path, "translations")
             return [lines if prepare is None else list(map(prepare, lines))]
         found = []
         for run in self.runs:

@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dragoman.base.errors import TrainingError, install
+from dragoman.base.errors import TrainingError, needing
 from dragoman.base.wording import shortened
 
 if TYPE_CHECKING:
@@ -191,13 +191,10 @@ class TensorBoard(Listener):
 
     def __init__(self, folder: Path) -> None:
         """Raises TrainingError if TensorBoard is not installed."""
-        try:
+        why = "training.tensorboard is on, but TensorBoard is not installed"
+        then = ", or set training.tensorboard = false."
+        with needing("tensorboard", why, TrainingError, then):
             import tensorboard  # noqa: F401
-        except ImportError as error:
-            raise TrainingError(
-                "training.tensorboard is on, but TensorBoard is not installed: "
-                f"{install('tensorboard')}, or set training.tensorboard = false."
-            ) from error
         self._folder = folder
         self._writer: SummaryWriter | None = None
 

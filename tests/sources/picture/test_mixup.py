@@ -18,7 +18,7 @@ from dragoman.runs.prepare import prepare
 from dragoman.sources.picture.augment import mixing
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.examples import LabelledTexts
-from dragoman.training.losses.loss import mixed_cross_entropy, smoothed_cross_entropy
+from dragoman.training.losses.loss import smoothed_cross_entropy
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +82,12 @@ def test_the_loss_is_of_both_labels_in_their_shares() -> None:
     shares = torch.tensor([0.1, 0.5, 1.0, 0.0, 0.7])
     target = shares[:, None] * F.one_hot(one, 4) + (1 - shares)[:, None] * F.one_hot(other, 4)
     wanted = F.cross_entropy(logits, target.double(), label_smoothing=0.2, reduction="sum")
-    loss, nll = mixed_cross_entropy(logits, one, other, shares, 0.2)
+    loss, nll = smoothed_cross_entropy(logits, one, 0.2, other, shares)
     assert float(loss) == pytest.approx(float(wanted), abs=1e-5)
     assert float(nll) == pytest.approx(
         float(F.cross_entropy(logits, target.double(), reduction="sum")), abs=1e-5
     )
-    all_own = mixed_cross_entropy(logits, one, other, torch.ones(5), 0.2)
+    all_own = smoothed_cross_entropy(logits, one, 0.2, other, torch.ones(5))
     assert [float(v) for v in all_own] == pytest.approx(
         [float(v) for v in smoothed_cross_entropy(logits, one, 0.2)], abs=1e-5
     )

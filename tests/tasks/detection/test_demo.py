@@ -94,7 +94,7 @@ def test_no_scene_is_there_twice_and_shapes_lie_apart() -> None:
 def test_a_shape_touches_each_edge_of_its_box_and_nothing_else_is_bright(tmp_path: Path) -> None:
     for name in SHAPES:
         for side in (10, 20):
-            filled = coverage(name, side)
+            filled = coverage(SHAPES[name], side)
             edges = filled[0], filled[-1], filled[:, 0], filled[:, -1]
             assert all(edge.max() > 0.1 for edge in edges), (name, side)
     parts = drawn_demo({"test": 20})

@@ -116,18 +116,15 @@ def _with_placeholders(said: str, text: Joined, codes: list[Code]) -> None:
     end = 0
     for one in codes_in(said):
         text.add(said[end : one.begin])
-        if one.shows:
-            before, behind = said[one.begin - 1 : one.begin], said[one.end : one.end + 1]
-            codes.append(
-                Code(
-                    text.length,
-                    escaped(said[one.begin : one.end]),
-                    apart_before=not before.isalnum(),
-                    apart_behind=not behind.isalnum(),
-                )
+        before, behind = said[one.begin - 1 : one.begin], said[one.end : one.end + 1]
+        codes.append(
+            Code(
+                text.length,
+                escaped(said[one.begin : one.end]),
+                apart_before=one.shows and not before.isalnum(),
+                apart_behind=one.shows and not behind.isalnum(),
             )
-        else:
-            codes.append(Code(text.length, escaped(said[one.begin : one.end])))
+        )
         end = one.end
     rest = said[end:]
     follows = codes and codes[-1].place == text.length and codes[-1].apart_before

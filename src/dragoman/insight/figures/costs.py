@@ -8,6 +8,7 @@ as a GPU of 2018, and a CPU is many times slower. So only orders of magnitude ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from dragoman.base.errors import DragomanError
@@ -113,34 +114,26 @@ def length_figure() -> Drawn:
         ("attention = convolution, no projections", "n = kd/2", k * d // 2),
         ("n² part of attention = its projections", "n = 2d", 2 * d),
     ]
-    counted = Chart(
+    logarithmic = partial(Chart, x_label="length n, logarithmic", log_x=True, log_y=True)
+    counted = logarithmic(
         "Operations of one layer, d = 512",
         [
             Series(name, lengths, [count / 1e9 for count in counts])
             for name, counts in lines.items()
         ],
         y_label="10⁹, logarithmic",
-        x_label="length n, logarithmic",
-        log_x=True,
-        log_y=True,
         marked_x=4 * d,
         marked_as="n = 4d",
     )
-    timed_here = Chart(
+    timed_here = logarithmic(
         f"Seconds on this machine, d = {width}",
         [
-            Series(name, list(seconds[kind]), list(seconds[kind].values()))
-            for name, kind in (
-                ("attention", "self-attention core"),
-                ("with proj.", "self-attention whole"),
-                ("LSTM", "recurrence whole"),
-                ("conv.", "convolution"),
+            Series(name, list(measured), list(measured.values()))
+            for name, measured in zip(
+                ("attention", "with proj.", "LSTM", "conv."), seconds.values(), strict=True
             )
         ],
         y_label="seconds, logarithmic",
-        x_label="length n, logarithmic",
-        log_x=True,
-        log_y=True,
     )
     return Drawn(
         [

@@ -36,11 +36,10 @@ def _array(table: torch.Tensor) -> Array:
     return table.double().numpy()
 
 
-def _table(name: str, values: Array, row: str, column: str) -> DataTable:
-    """Return a matrix as a table with one line for each number. ``row`` and ``column``: the names
-    of the first two columns of the table."""
+def _alike(values: Array) -> DataTable:
+    """Return the similarities of all positions as a table of (position, other, value)."""
     cells = [(int(r), int(c), float(values[r, c])) for r, c in np.ndindex(*values.shape)]
-    return DataTable(name, (row, column, "value"), cells)
+    return DataTable("similarity", ("position", "other", "value"), cells)
 
 
 def _wide(values: Array) -> DataTable:
@@ -77,7 +76,7 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
             encoding,
             _map(similarity(table)),
         ],
-        [_wide(table), _table("similarity", similarity(table), "position", "other")],
+        [_wide(table), _alike(similarity(table))],
     )
 
 
@@ -112,7 +111,7 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
         ],
         [
             DataTable("", ("length", "position", "value"), rows),
-            _table("similarity", similarity(longest), "position", "other"),
+            _alike(similarity(longest)),
         ],
     )
 
@@ -130,7 +129,7 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
         ],
         [
             _wide(small),
-            _table("similarity", similarity(large), "position", "other"),
+            _alike(similarity(large)),
             DataTable(
                 "flips",
                 ("position", "digits that change to the next"),
@@ -159,7 +158,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
             _map(similarity(table)),
             LinePanel(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
         ],
-        [_wide(table), _table("similarity", similarity(table), "position", "other")],
+        [_wide(table), _alike(similarity(table))],
     )
 
 
@@ -259,7 +258,7 @@ def learned_figure(subject: Subject) -> Drawn:
             _map(cosines, "Similarity, cosine"),
             LinePanel(neighbours, 420, 220),
         ],
-        [_wide(shown), _table("similarity", cosines, "position", "other")],
+        [_wide(shown), _alike(cosines)],
         notes=[note, likeness],
         looks=looks,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.panels import sublayer_words
 from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
-from dragoman.pictures.figure import DataTable, Words
+from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
-from dragoman.training.schedule import ScheduleSettings, make_schedule
+from dragoman.training.schedule import Schedule, ScheduleSettings, make_schedule
 
 
 def _name(width: int, warmup: int) -> str:
@@ -44,31 +45,19 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
         )
         for kind in ("inverse_square_root", "cosine", "constant")
     }
-    rows = [
-        (step, *(rate(step) for rate in noam.values()), *(rate(step) for rate in others.values()))
-        for step in steps
-    ]
-    first = [Series(name, steps, [rate(s) for s in steps]) for name, rate in noam.items()]
-    second = [
-        Series(name.replace("_", " "), steps, [rate(s) for s in steps])
-        for name, rate in others.items()
-    ]
-    papers_own = Chart(
-        "The paper's schedule: d_model / warm-up",
-        first,
-        y_label="learning rate",
-        from_zero=True,
-    )
-    used_today = Chart(
-        "Used today, at the peak of the first",
-        second,
-        y_label="learning rate",
-        from_zero=True,
-    )
+    rows = [(step, *(rate(step) for rate in (noam | others).values())) for step in steps]
+
+    def chart(title: str, rates: Mapping[str, Schedule]) -> Panel:
+        series = [
+            Series(name.replace("_", " "), steps, [rate(step) for step in steps])
+            for name, rate in rates.items()
+        ]
+        return LinePanel(Chart(title, series, y_label="learning rate", from_zero=True), 520, 280)
+
     return Drawn(
         [
-            LinePanel(papers_own, 520, 280),
-            LinePanel(used_today, 520, 280),
+            chart("The paper's schedule: d_model / warm-up", noam),
+            chart("Used today, at the peak of the first", others),
         ],
         [DataTable("", ("update", *noam, *others), rows)],
     )
@@ -162,10 +151,9 @@ def layers_figure(subject: Subject) -> Drawn:
         for s in measured
     ]
     places = list(range(1, len(measured) + 1))
-    ratios = [s.added / s.stream for s in measured]
     biggest = max(measured, key=lambda s: s.added / s.stream)
     norm = _NORMS[subject.transformer.settings.norm]
-    most = max(ratios)
+    most = biggest.added / biggest.stream
     sizes = Chart(
         "Size along the stream",
         [

@@ -45,13 +45,9 @@ def card_markdown(
             (s.measure.called, s.measure.written(s.value), s.test, s.signature) for s in run.scores
         ]
         parts += _table(Table("", ("score", "value", "test", "signature"), rows))
-    if run.measured:
-        parts += ["## What it takes for what", ""]
-        for table in run.measured:
-            parts += [f"### {_inline(table.title)}", "", *_table(table)]
-    if run.data:
-        parts += ["## Data", ""]
-        for table in run.data:
+    for heading, tables in (("What it takes for what", run.measured), ("Data", run.data)):
+        parts += [f"## {heading}", ""] if tables else []
+        for table in tables:
             parts += [f"### {_inline(table.title)}", "", *_table(table)]
     if run.samples:
         parts += ["## Samples", "", *_samples(run.samples[:10])]

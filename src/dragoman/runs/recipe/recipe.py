@@ -91,6 +91,14 @@ class Recipe(Sections):
         """The specification of the task, with the source."""
         return self.tasks[self.task].of(self.source)
 
+    def updated(self, **sections: Mapping[str, Any]) -> Self:
+        """Return the recipe with other values of some settings, by section, which are not checked
+        again."""
+        changed = {
+            name: getattr(self, name).model_copy(update=values) for name, values in sections.items()
+        }
+        return self.model_copy(update=changed)
+
     @property
     def of_old_text(self) -> Self | None:
         """The recipe with the old text instead of the new; None if there is no old text. A corpus
@@ -102,9 +110,7 @@ class Recipe(Sections):
             corpus.model_copy(update={"weight": corpus.weight * old.weight}) for corpus in old.train
         )
         held = {name: getattr(old, name) for name in ("dev", "test", "split")}
-        data = self.data.model_copy(update={"train": train, "old": None, **held})
-        training = self.training.model_copy(update={"blend": False})
-        return self.model_copy(update={"data": data, "training": training})
+        return self.updated(data={"train": train, "old": None, **held}, training={"blend": False})
 
     @property
     def bounded_plan(self) -> PlanSettings:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dragoman.base.errors import DataError, install
+from dragoman.base.errors import DataError, needing
 from dragoman.sources.frames.sound_containers import check_length, check_pages, several
 from dragoman.sources.shared.files import FileKind, InMemory, conversion, unusable
 
@@ -67,10 +67,8 @@ _UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)
 
 def library() -> ModuleType:
     """Return the module soundfile. Errors: ``DataError`` if it is not installed."""
-    try:
+    with needing("sound", "reading recordings needs soundfile", DataError):
         import soundfile
-    except (ImportError, OSError) as error:
-        raise DataError(f"reading recordings needs soundfile: {install('sound')}") from error
     found: ModuleType = soundfile
     return found
 

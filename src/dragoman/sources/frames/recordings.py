@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.base.errors import DataError, install
+from dragoman.base.errors import DataError, needing
 from dragoman.sources.frames.recording_file import Recording, called, converting, library, opened
 
 Floats = npt.NDArray[np.float32]
@@ -25,13 +25,9 @@ def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Flo
     if given == wanted:
         yield from blocks
         return
-    try:
+    why = f"a recording of {given:,} samples per second can be read at {wanted:,} by soxr"
+    with needing("sound", why, DataError):
         import soxr
-    except ImportError as error:
-        raise DataError(
-            f"this recording has {given:,} samples per second; converting it to {wanted:,} "
-            f"needs soxr: {install('sound')}"
-        ) from error
     stream = soxr.ResampleStream(given, wanted, 1, dtype="float32", quality="HQ")
     for block in blocks:
         yield stream.resample_chunk(block)

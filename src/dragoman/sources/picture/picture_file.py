@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dragoman.base.errors import DataError, install
+from dragoman.base.errors import DataError, needing
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_parts import MOST_EXIF, check_parts
 from dragoman.sources.shared.files import File, FileKind, InMemory, conversion, names_in, reading
@@ -47,10 +47,8 @@ _DEEP = {"I;16": 257, "I;16B": 257, "I;16L": 257, "I": 257}
 
 def library() -> ModuleType:
     """Return Pillow's module of pictures. Errors: ``DataError`` if it is not installed."""
-    try:
+    with needing("images", "reading pictures needs Pillow", DataError):
         from PIL import Image, PngImagePlugin
-    except ImportError as error:
-        raise DataError(f"reading pictures needs Pillow: {install('images')}") from error
     Image.MAX_IMAGE_PIXELS = None  # MOST_PIXELS has our own message
     PngImagePlugin.MAX_TEXT_MEMORY = _MOST_TEXT
     return Image

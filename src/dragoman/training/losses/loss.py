@@ -62,25 +62,24 @@ class KernelCrossEntropy:
 
 
 def smoothed_cross_entropy(
-    logits: Tensor, targets: Tensor, smoothing: float
+    logits: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    others: Tensor | None = None,
+    shares: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the sum of the smoothed loss and the sum of the loss without smoothing (nll), computed
-    by the plain formula from logits (P, V)."""
-    log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
-    nll = -log_probabilities.gather(-1, targets[:, None]).sum()
-    uniform = -log_probabilities.mean(dim=-1).sum()
-    return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
+    by the plain formula from logits (P, V).
 
-
-def mixed_cross_entropy(
-    logits: Tensor, targets: Tensor, others: Tensor, shares: Tensor, smoothing: float
-) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of two values of ``smoothed_cross_entropy``: that of the targets,
-    weighted with ``shares`` (P,), and that of the other targets, weighted with 1 - ``shares``
-    (Zhang et al., 2018)."""
+    ``others``: other targets (P,), whose loss is mixed with that of ``targets``, which has
+    ``shares`` (P,) of the whole (Zhang et al., 2018).
+    """
     log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
-    own, other = (-log_probabilities.gather(-1, one[:, None])[:, 0] for one in (targets, others))
-    nll = (shares * own + (1 - shares) * other).sum()
+    each = -log_probabilities.gather(-1, targets[:, None])[:, 0]
+    if others is not None and shares is not None:
+        other = -log_probabilities.gather(-1, others[:, None])[:, 0]
+        each = shares * each + (1 - shares) * other
+    nll = each.sum()
     uniform = -log_probabilities.mean(dim=-1).sum()
     return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
 

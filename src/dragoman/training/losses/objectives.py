@@ -22,7 +22,6 @@ from dragoman.training.losses.loss import (
     CrossEntropy,
     KernelCrossEntropy,
     PiecewiseCrossEntropy,
-    mixed_cross_entropy,
     smoothed_cross_entropy,
 )
 
@@ -111,9 +110,7 @@ class LabelObjective:
 
     def __call__(self, model: Network, batch: LabelledBatch) -> Sums:
         logits = model.project(model.encode(batch.source).rows)  # (B, K)
-        if batch.others is None or batch.shares is None:
-            loss, nll = smoothed_cross_entropy(logits, batch.labels, self._smoothing)
-        else:
-            mixture = batch.labels, batch.others, batch.shares
-            loss, nll = mixed_cross_entropy(logits, *mixture, self._smoothing)
+        loss, nll = smoothed_cross_entropy(
+            logits, batch.labels, self._smoothing, batch.others, batch.shares
+        )
         return Sums(loss, nll, len(batch))
