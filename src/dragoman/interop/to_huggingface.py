@@ -74,7 +74,9 @@ def tokens_of(run: Run) -> list[list[str]]:
 
 def use(run: Run, folder: Path) -> str:
     """The lines of Python that translate with the exported model."""
-    epsilon = run.recipe.model.norm_epsilon
+    model = run.recipe.model
+    assert isinstance(model, TransformerSettings)
+    epsilon = model.norm_epsilon
     note = f"# Layer norms use the epsilon {EPSILON} here; the run uses {epsilon}.\n"
     return f"""\
 {note if epsilon != EPSILON else ""}from transformers import AutoModelForSeq2SeqLM, AutoTokenizer

@@ -14,6 +14,7 @@ import torch
 
 from dragoman.base.measure import perplexity
 from dragoman.data.batches import Batch, make_batch
+from dragoman.data.checks.block_sampler import spread
 from dragoman.engine.engine import Engine
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
@@ -80,11 +81,10 @@ class Validation(ABC, Generic[Measured]):
         whole set."""
         return [self.pairs[place] for place in self.spread(self.searched(len(self.pairs)))]
 
-    def spread(self, wanted: int) -> range:
-        """Return the indices of at most ``wanted`` pairs, at equal distances from the first pair
-        on."""
-        step = max(1, len(self.pairs) // max(1, wanted))
-        return range(0, len(self.pairs), step)[:wanted]
+    def spread(self, wanted: int) -> list[int]:
+        """Return the indices of at most ``wanted`` pairs, from the first to the last at equal
+        distances."""
+        return spread(range(len(self.pairs)), wanted)
 
     def search_settings(self) -> SearchSettings:
         """Search settings for one output for each pair, with beam ``evaluation.dev_beam``."""
