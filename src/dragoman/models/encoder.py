@@ -19,31 +19,22 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dragoman.models.encoding import (
-    ClassToken,
-    SourceInput,
-    embed_source,
-    front_end,
-    read,
-)
-from dragoman.models.interface import AttentionLayer, Memory, Network
+from dragoman.models.encoding import ClassToken, LayeredEncoder, SourceInput, front_end
+from dragoman.models.interface import AttentionLayer
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import Embedding, Positions
 from dragoman.nn.layers import Around, EncoderLayer, Stack
-from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Embedding, Linear
-from dragoman.nn.positions import Positions
+from dragoman.nn.linear import Linear
 
 
-class Encoder(Network):
+class Encoder(LayeredEncoder):
     """Embedding, layers, output. What is said of P rows is ``project(encode(source).rows)``.
 
     Its weights are called as those of a ``Transformer``'s encoder.
     """
 
     settings: EncoderSettings
-    source_embedding: Embedding
-    """The token embedding; a model that reads rows has none."""
 
     def __init__(
         self, settings: EncoderSettings, source_vocabulary: SourceInput, target_vocabulary: int
@@ -68,7 +59,7 @@ class Encoder(Network):
         self.encoder: Stack[EncoderLayer] = Stack(
             [EncoderLayer(settings, f"encoder.{number}") for number in range(settings.layers)]
         )
-        self.encoder_norm = Around(settings).last_norm(width)
+        self.encoder_norm = Around(settings).last_norm()
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -81,13 +72,6 @@ class Encoder(Network):
     @property
     def output_layer(self) -> Embedding | Linear:
         return self.source_embedding if self.output is None else self.output
-
-    def encode(self, source: Sequences) -> Memory:
-        settings = self.settings
-        before = self.front_end or self.source_embedding
-        scale = settings.embedding_scale
-        x = embed_source(source, before, self.source_positions, self.dropout, scale)
-        return read(x, self.encoder, self.encoder_norm, attend_unknown=settings.attend_unknown)
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         """The steps of the embedding by name, as ``Network.embedded`` describes. ``side`` is not

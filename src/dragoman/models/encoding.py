@@ -9,23 +9,26 @@ Shapes: P packed rows, D width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
-from dragoman.models.interface import Advancing, Memory
-from dragoman.models.settings import UNKNOWN, EncoderDecoderSettings
+from dragoman.models.interface import Advancing, Memory, Network
+from dragoman.models.settings import (
+    UNKNOWN,
+    EncoderDecoderSettings,
+    EncoderSettings,
+    TransformerSettings,
+)
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed, placed
-from dragoman.nn.layers import EncoderLayer, LayerNorm
+from dragoman.nn.embedding import Embedding, Positions, embed, placed
+from dragoman.nn.layers import EncoderLayer, LayerNorm, Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
-from dragoman.nn.positions import Positions
+from dragoman.nn.linear import Linear
 from dragoman.sources.shared.settings import RowsSource
 
 SourceInput = int | RowsSource
@@ -98,71 +101,62 @@ class EncoderDecoder(Advancing):
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
 
-class Embedded(NamedTuple):
-    """The input of the first layer, for a batch of sources."""
+class LayeredEncoder(Network):
+    """A network that encodes as a Transformer does: embeddings or a front end, with positions, and
+    then layers of self-attention."""
 
-    rows: Tensor
-    """(P, D), the embedded rows."""
-    layout: Layout
-    """The layout of ``rows``; it differs from that of the source if a front end shortened them."""
-    tokens: Tensor | None
-    """(P,) the ids that were read, where ids were."""
+    source_embedding: Embedding
+    """The token embedding; a model that reads rows has none."""
+    settings: TransformerSettings | EncoderSettings
+    source_positions: Positions
+    dropout: Dropout
+    encoder: Stack[EncoderLayer]
+    encoder_norm: LayerNorm | None
 
+    @cached_property
+    def embedding_scale(self) -> float:
+        """The factor of embeddings of tokens."""
+        return self.settings.embedding_scale
 
-def embed_source(
-    source: Sequences,
-    before: Embedding | FrontEnd,
-    encoding: Positions,
-    dropout: Dropout,
-    scale: float,
-) -> Embedded:
-    """``before``: what makes rows of the source. Embeddings of tokens are multiplied by ``scale``.
-    An open probe may switch positions off."""
-    if isinstance(before, FrontEnd):
-        source = before(source)
-    layout, lengths = source.layout, None
-    if encoding.settings.kind == "normalised":
-        lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
-    probe = probes.probe()
-    if probe is not None and probe.positions_off:
-        off = encoding.settings.model_copy(update={"kind": "none"})
-        encoding = Positions(off, encoding.width)
-    if isinstance(before, FrontEnd):
-        places = layout.positions, encoding, dropout
-        rows = placed(source.values, *places, lengths=lengths, row_keys=layout.row_keys)
-        return Embedded(rows, layout, None)
-    rows = embed(
-        source.values,
-        layout.positions,
-        before,
-        encoding,
-        dropout,
-        scale=scale,
-        lengths=lengths,
-        row_keys=layout.row_keys,
-    )
-    return Embedded(rows, layout, source.values)
-
-
-def read(
-    embedded: Embedded,
-    layers: Iterable[EncoderLayer],
-    norm: LayerNorm | None,
-    *,
-    attend_unknown: bool,
-) -> Memory:
-    """Layer by layer: embedded (P, D) -> the memory of the sources. ``norm`` stands at the end of a
-    pre-norm stack; an open probe may hide words."""
-    x, layout, tokens = embedded
-    key_mask = None if tokens is None else attended(tokens, attend_unknown)
-    probe = probes.probe()
-    if probe is not None:
-        key_mask = both_masks(key_mask, probe.source_key_mask(layout.positions))
-    for layer in layers:
-        x = layer(x, layout, key_mask)
-    return Memory(x if norm is None else norm(x), layout, key_mask, tokens)
-
-
-def attended(tokens: Tensor, attend_unknown: bool) -> Tensor | None:
-    """(P,) bool, which tokens may be attended to; None: all of them."""
-    return None if attend_unknown else tokens != UNKNOWN
+    def encode(self, source: Sequences) -> Memory:
+        """Layer by layer. An open probe may switch positions off, or hide words."""
+        settings, encoding, tokens = self.settings, self.source_positions, None
+        if self.front_end is None:
+            tokens = source.values
+        else:
+            source = self.front_end(source)
+        layout, lengths, key_mask = source.layout, None, None
+        if encoding.settings.kind == "normalised":
+            lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
+        row_keys = layout.row_keys if self.training else None
+        probe = probes.opened.get()
+        if probe is not None and probe.positions_off:
+            off = encoding.settings.model_copy(update={"kind": "none"})
+            encoding = Positions(off, encoding.width)
+        if tokens is None:
+            x = placed(
+                source.values,
+                self.dropout,
+                positions=layout.positions,
+                encoding=encoding,
+                lengths=lengths,
+                row_keys=row_keys,
+            )
+        else:
+            x = embed(
+                tokens,
+                self.source_embedding,
+                self.dropout,
+                scale=self.embedding_scale,
+                positions=layout.positions,
+                encoding=encoding,
+                lengths=lengths,
+                row_keys=row_keys,
+            )
+            key_mask = None if settings.attend_unknown else tokens != UNKNOWN
+        if probe is not None:
+            key_mask = both_masks(key_mask, probe.source_key_mask(layout.positions))
+        for layer in self.encoder:
+            x = layer(x, layout, key_mask)
+        x = x if self.encoder_norm is None else self.encoder_norm(x)
+        return Memory(x, layout, key_mask, tokens)

@@ -29,7 +29,7 @@ from dragoman.models.search_states import Carried, CarriedState, Source
 from dragoman.models.settings import RecurrentDecoderSettings
 from dragoman.native.dropout import numbers
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed_alone
+from dragoman.nn.embedding import embed
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.lstm import Lstm
@@ -95,7 +95,7 @@ class RecurrentDecoder(OnlyWriting):
         return tuple(carried), Source.of(memory, rows, rows)
 
     def _embed(self, tokens: Tensor, row_keys: Tensor | None = None) -> Tensor:
-        return embed_alone(tokens, self.embedding, self.embedding_dropout, row_keys)
+        return embed(tokens, self.embedding, self.embedding_dropout, row_keys=row_keys)
 
     def _row_keys(self, layout: Layout) -> Tensor | None:
         """(B,) what dropout knows sequences by, while it is on."""

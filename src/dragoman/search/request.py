@@ -9,7 +9,7 @@ import numpy as np
 from dragoman.base.errors import SearchError
 from dragoman.forms.form import Rules
 from dragoman.models.searched import Source
-from dragoman.search.hypothesis import Hypothesis, StepRecord, rank
+from dragoman.search.hypothesis import Hypothesis, StepRecord, hypothesis_of, ranked
 from dragoman.search.settings import SearchSettings
 
 
@@ -42,11 +42,6 @@ class Request:
         if longest is None:
             longest = self.source.shape[0] - 1 + self.settings.max_extra
         return max(longest, self.settings.min_length)
-
-    @property
-    def searches(self) -> int:
-        """The number of separate searches it begins with: one, or one per sample."""
-        return self.settings.n_best if self.settings.sampling is not None else 1
 
     def check(self, eos: int) -> None:
         """Raise SearchError if it cannot be met."""
@@ -104,13 +99,17 @@ class Pool:
     worst: float = -np.inf
     """The score of the last hypothesis, once there are ``keep``; -inf before."""
 
-    def offer(self, hypothesis: Hypothesis) -> None:
-        """Keep it if it is among the best."""
+    def offer(self, tokens: list[int], log_probabilities: list[float], end: float | None) -> None:
+        """Keep a hypothesis if it is among the best. ``end``: what the end symbol costs; None: it
+        was cut."""
+        if end is not None:
+            log_probabilities.append(end)
+        settings, is_end = self.job.request.settings, end is not None
+        hypothesis = hypothesis_of(tokens, log_probabilities, settings, finished=is_end)
         self.hypotheses.append(hypothesis)
         if self.keep > 1:
-            self.hypotheses.sort(key=lambda h: rank(h.finished, h.score))
-        elif len(self.hypotheses) > 1 and hypothesis.score > self.worst:
-            self.hypotheses.reverse()
-        del self.hypotheses[self.keep :]
+            self.hypotheses = ranked(self.hypotheses, self.keep)
+        elif len(self.hypotheses) > 1:
+            del self.hypotheses[0 if hypothesis.score > self.worst else 1]
         if len(self.hypotheses) == self.keep:
             self.worst = self.hypotheses[-1].score

@@ -109,7 +109,9 @@ class Scheduler:
         """Hands in a request that has been checked, and returns its ticket."""
         self._tickets += 1
         length = len(request.source)
-        job = SearchJob(self._tickets, request, request.searches, request.settings.rows, length)
+        settings = request.settings
+        searches = 1 if settings.sampling is None else settings.n_best  # one per sample
+        job = SearchJob(self._tickets, request, searches, settings.rows, length)
         if length:
             self._waiting.append(job)
             self._waiting_rows += job.rows
@@ -165,7 +167,7 @@ class Scheduler:
                 self._state = self._model.begin(sources)
             else:
                 self._state.admit(sources)
-            copies = [1] * self._live.rows + [job.request.searches for job in jobs]
+            copies = [1] * self._live.rows + [job.open for job in jobs]
             self._live.add(jobs, self._running_rows)
             if max(copies) > 1:
                 self._state.select(np.arange(len(copies)).repeat(copies))
@@ -200,7 +202,7 @@ class Scheduler:
             return False
         # It comes back when so many rows more are free.
         enough = max(free, self._refill_rows) - (self._capacity_rows - self._running_rows)
-        steps = min(steps, live.free_places)
+        steps = min(steps, live.all_tokens.shape[1] - live.longest)  # for which there is room
         ran = self._beam.run(step, wanted, self._eos, self._forbidden, steps, max(1, enough))
         if ran is None or ran.steps == 0:
             return False  # what was wrong is said by the step that Python takes
@@ -228,7 +230,8 @@ class Scheduler:
         constrain: Constrain | None = None
         if is_forced is not None or live.draws or live.ruled:
             constrain = only_tokens(live, is_forced, forbidden)
-        log_probabilities, ids = state.best(live.last, wanted, constrain)  # (N, k)
+        last = live.all_last[: live.rows, None]
+        log_probabilities, ids = state.best(last, wanted, constrain)  # (N, k)
         ended = self._beam.expand(
             log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
         )
@@ -262,7 +265,7 @@ class Scheduler:
         if not self._live.rows:
             self._state = None
         elif self._state is not None:
-            self._state.select(self._live.parents)
+            self._state.select(self._live.all_parents[: self._live.rows])
 
     def _close_done(self, ended: int) -> None:
         """Take the results of the groups that are done."""
