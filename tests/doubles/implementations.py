@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
-from dragoman.models.encoder import Encoder
+from dragoman.models.encoding import Encoder
 from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import (
     Advancing,

@@ -10,12 +10,13 @@ Shapes: P packed rows, D width.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
-from dragoman.models.interface import Advancing, Memory, Network
+from dragoman.models.interface import Advancing, AttentionLayer, Memory, Network
 from dragoman.models.settings import (
     UNKNOWN,
     EncoderDecoderSettings,
@@ -26,7 +27,7 @@ from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding, Positions, embed, placed
-from dragoman.nn.layers import EncoderLayer, LayerNorm, Stack
+from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear
 from dragoman.sources.shared.settings import RowsSource
@@ -160,3 +161,66 @@ class LayeredEncoder(Network):
             x = layer(x, layout, key_mask)
         x = x if self.encoder_norm is None else self.encoder_norm(x)
         return Memory(x, layout, key_mask, tokens)
+
+
+class Encoder(LayeredEncoder):
+    """A Transformer's encoder by itself (Devlin et al., 2019: BERT's shape): of each row that comes
+    out something is said, ``project(encode(source).rows)``.
+
+        x = x + SelfAttention(LayerNorm(x));  x = x + FFN(LayerNorm(x))          (pre-norm)
+        logits = x Wᵀ
+
+    What is said is the task's: which token stands where one is masked, W being the embedding with
+    ``tie``, or one of some labels. Departures from BERT: no segments, no first symbol of its own,
+    ReLU (the paper's) unless the setting ``activation`` says GELU, and no layer between the last
+    one and W.
+
+    Its weights are called as those of a ``Transformer``'s encoder.
+    """
+
+    settings: EncoderSettings
+
+    def __init__(
+        self, settings: EncoderSettings, source_vocabulary: SourceInput, target_vocabulary: int
+    ) -> None:
+        """``target_vocabulary``: V, the tokens or labels that a row can be given; with ``tie`` the
+        tokens that are read. One that reads rows has no matrix to tie, and without another output
+        layer none at all: a head stands over it."""
+        super().__init__()
+        self.settings = settings
+        width = settings.model_dim
+        made = front_end(source_vocabulary, width)
+        self.front_end = ClassToken(made, width) if settings.class_token and made else made
+        if isinstance(source_vocabulary, int):
+            if settings.tie:
+                assert source_vocabulary == target_vocabulary, "one matrix needs one vocabulary"
+            self.source_embedding = Embedding(source_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        across = self.front_end.across if self.front_end else 0
+        skipped = int(settings.class_token)
+        self.source_positions = Positions(settings.positions, width, across, skipped)
+        self.dropout = Dropout(settings.dropout)
+        self.encoder: Stack[EncoderLayer] = Stack(
+            [EncoderLayer(settings, f"encoder.{number}") for number in range(settings.layers)]
+        )
+        self.encoder_norm = Around(settings).last_norm()
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        attentions = [layer.attention for layer in self.encoder]
+        return tuple(
+            AttentionLayer("encoder", number, one.heads, one.scale, one.name)
+            for number, one in enumerate(attentions)
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.source_embedding if self.output is None else self.output
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        """The steps of the embedding by name, as ``Network.embedded`` describes. ``side`` is not
+        used, since an encoder has one side."""
+        lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
+        word = self.source_embedding(tokens) * self.settings.embedding_scale
+        place = self.source_positions(places, lengths, word.dtype)
+        return {"embedding": word, "position": place, "sum": word + place}

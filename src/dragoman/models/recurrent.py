@@ -34,7 +34,6 @@ from dragoman.models.search_states import CarriedState, Looking, Source, look, s
 from dragoman.models.settings import RecurrentSettings
 from dragoman.native import attention as native
 from dragoman.native.additive import additive_scores
-from dragoman.native.dropout import numbers
 from dragoman.nn import probes
 from dragoman.nn.attention import softmax
 from dragoman.nn.dropout import Dropout
@@ -323,12 +322,7 @@ class Recurrent(EncoderDecoder):
         be the same at every step."""
         if self.settings.dropout_kind == "plain":
             return layout.row_keys
-        return self._sentence_keys(layout)[layout.sequence]
-
-    def _sentence_keys(self, layout: Layout) -> Tensor:
-        """(B,) the first of each sentence's."""
-        keys = layout.first_row_keys
-        return (numbers(layout.batch) if keys is None else keys).to(layout.device)
+        return layout.sequence_keys[layout.sequence]
 
     def _drop(self, x: Tensor, layout: Layout) -> Tensor:
         return self.dropout.forward(x, self._row_keys(layout) if self.training else None)
@@ -339,7 +333,7 @@ class Recurrent(EncoderDecoder):
         if plain or not self.training or not self.dropout.rate:
             return None
         ones = torch.ones(layout.batch, self.settings.model_dim, device=layout.device)
-        return self.dropout.forward(ones, self._sentence_keys(layout))
+        return self.dropout.forward(ones, layout.sequence_keys)
 
 
 class _Looking:

@@ -219,9 +219,10 @@ class MultiHeadAttention(Computing):
     def look_over(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
         """``new`` further positions of each row look at its source, whose keys and values ``cache``
         holds: (N x new, D) -> same."""
-        queries = cache.queries_by_source(new)
+        queries = cache.shared.queries_by_source(new)
         query = self.split(queries.pad(self.query(x)))  # (B, H, rows x t, K)
-        out = self.attend(query, cache.source_key, cache.source_value, cache.source_mask)
+        mask = cache.shared.source_mask
+        out = self.attend(query, cache.source_key, cache.source_value, mask)
         return self.output(queries.pack(self.join(out)))  # type: ignore[no-any-return]
 
     def split(self, grid: Tensor) -> Tensor:
