@@ -39,9 +39,7 @@ class Source(NamedTuple):
     def of(cls, memory: Memory, keys: Tensor, values: Tensor) -> Source:
         """``keys`` (P, K) and ``values`` (P, Kv): what was made of the rows of ``memory``."""
         layout = memory.layout
-        allowed = layout.mask
-        if memory.key_mask is not None:
-            allowed = allowed & layout.pad(memory.key_mask)
+        allowed = layout.mask if memory.key_mask is None else layout.pad(memory.key_mask)
         lengths = torch.tensor(layout.lengths, dtype=torch.int64, device=layout.device)
         grid = layout.pad(values)
         return cls(grid if keys is values else layout.pad(keys), grid, allowed, lengths)

@@ -270,8 +270,9 @@ class MultiHeadAttention(Computing):
 def mask_of_keys(keys: Layout, key_mask: Tensor | None) -> Tensor | None:
     """(B, 1, 1, S): no query attends to an empty cell, nor to a key that ``key_mask`` (P,) switches
     off, such as an unknown token. None where each may be attended to."""
-    full = None if keys.is_even else keys.mask[:, None, None, :]
-    return both_masks(full, None if key_mask is None else keys.pad(key_mask)[:, None, None, :])
+    if key_mask is not None:
+        return keys.pad(key_mask)[:, None, None, :]  # empty cells get False
+    return None if keys.is_even else keys.mask[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | str = "cpu") -> Tensor:

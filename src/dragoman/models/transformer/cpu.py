@@ -122,9 +122,7 @@ class PreparedTransformer(PreparedNetwork):
     def _sources_of(self, memory: Memory) -> Sources:
         """Keys and values of the sources, in every layer."""
         layout, heads = memory.layout, self._heads
-        allowed = layout.mask
-        if memory.key_mask is not None:
-            allowed = allowed & layout.pad(memory.key_mask)
+        allowed = layout.mask if memory.key_mask is None else layout.pad(memory.key_mask)
         spare = columns(layout.longest) - layout.longest
         keys, values = [], []
         for layer in self._layers:

@@ -34,7 +34,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, Shown
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.engine.streaming import parts
+from dragoman.engine.predictor import parts
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
