@@ -139,7 +139,8 @@ class BeamState:
                 records.append(np.frombuffer(bytes(_group(request, branch, keep)), GROUP))
                 self.pools.append(Pool(job, branch, keep))
         new = len(records)
-        self._make_room(rows)
+        if rows > len(self.all_totals):
+            self._make_room(rows)
         self.all_groups[len(self.pools) - new : len(self.pools)] = np.concatenate(records)
         self.all_last[self.rows : self.rows + new] = self._bos
         self.all_totals[self.rows : self.rows + new] = 0.0
@@ -271,10 +272,8 @@ class BeamState:
         self.recorded = special and bool(groups["recorded"].any())
 
     def _make_room(self, rows: int) -> None:
-        """See to it that there is room for so many rows, each of which may be a group."""
+        """Make room for so many rows, each of which may be a group."""
         more = rows - len(self.all_totals)
-        if more <= 0:
-            return
         spare = (0, more)
         self.all_groups = np.concatenate([self.all_groups, np.zeros(more, GROUP)])
         self.all_looked = np.zeros((rows, self.all_looked.shape[1]), LOOKED)

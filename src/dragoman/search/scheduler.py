@@ -150,7 +150,9 @@ class Scheduler:
         An exception of the model comes through; the scheduler is then no longer of use.
         """
         self._admit()
-        if self._state is not None and not self._run(self._state, steps, free):
+        if self._state is not None and not (
+            self._live.plain and self._run(self._state, steps, free)
+        ):
             self._step(self._state)
         answers, self._answers = self._answers, []
         return answers
@@ -192,10 +194,9 @@ class Scheduler:
         return jobs
 
     def _run(self, state: SearchSession, steps: int, free: int) -> bool:
-        """Steps in native code, model and all; False if these searches or this model need more."""
+        """Steps of ``plain`` searches in native code, model and all; False if this model needs
+        more."""
         live = self._live
-        if not live.plain:
-            return False
         wanted = live.candidates + len(self._forbidden)
         step = state.native(wanted, live.longest + 1)
         if step is None:
