@@ -206,7 +206,8 @@ class Convolutional(EncoderDecoder):
             dtype = embedding.packed.dtype
             x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
         else:
-            x = embedding(tokens).to(embedding.dtype)
+            x = embedding(tokens)
+            x = x if embedding.cast is None else x.to(embedding.cast)
         return self._add_positions(x, positions, side, row_keys)
 
     def _add_positions(

@@ -67,7 +67,8 @@ class OnlyWriting(Advancing):
         """A memory of B sources in which nothing stands."""
         layout, table = source.layout, self.embedding
         # What a search keeps is of the precision that the layers compute in.
-        none = torch.empty(0, table.weight.shape[1], dtype=table.dtype, device=layout.device)
+        dtype, width = table.cast or table.weight.dtype, table.weight.shape[1]
+        none = torch.empty(0, width, dtype=dtype, device=layout.device)
         return Memory(none, Layout([0] * layout.batch, layout.device))
 
 

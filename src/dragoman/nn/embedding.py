@@ -29,7 +29,7 @@ from dragoman.native.dropout import new_drop
 from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import probes
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.linear import Computing, Matrix
+from dragoman.nn.linear import Computing, Matrix, Precision
 from dragoman.nn.settings import PositionSettings
 
 
@@ -38,24 +38,20 @@ class Embedding(Matrix):
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__(vocabulary, width)
-        self._prepared_for: torch.dtype | None = None
+        self.cast: torch.dtype | None = None
+        """The type to which its rows are cast on their way into the layers; None: they stay."""
         # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
         # they give logits of unit variance.
         nn.init.normal_(self.weight, std=width**-0.5)
 
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        super().choose(precision, by_kernels)
+        self.cast = torch.bfloat16 if precision == "bf16" else None
+
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        # Kernels of int8 products read and give fp32.
-        self._prepared_for = torch.float32 if dtype == torch.int8 else dtype
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type to which its rows are cast on their way into the layers."""
-        if self._prepared_for is not None:
-            return self._prepared_for
-        if self.packed is not None:
-            return self.packed.dtype
-        return self.weight.dtype if self.low is None else self.low.dtype
+        if dtype != torch.int8:  # whose kernels read and give fp32
+            self.cast = dtype
 
     def forward(self, ids: Tensor) -> Tensor:
         """(...) -> (..., D), in fp32."""
@@ -222,7 +218,7 @@ def embed(
         encoding=encoding,
         lengths=lengths,
         row_keys=row_keys,
-        dtype=embedding.dtype,
+        dtype=embedding.cast,
     )
 
 
