@@ -25,7 +25,7 @@ from dragoman.console.lines import (
     write_lines,
 )
 from dragoman.console.options import RunFolder, Tag, argument, arguments
-from dragoman.engine.predictor import parts
+from dragoman.engine.streaming import parts
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run

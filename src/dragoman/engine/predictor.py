@@ -11,14 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
 from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.engine.streaming import WINDOW
+from dragoman.engine.streaming import parts
 from dragoman.forms.form import Values
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -65,7 +64,6 @@ NO_ENCODER = "reads a text from left to right and has no encoder to look into"
 
 Answer = TypeVar("Answer", covariant=True)
 """The answer of a predictor to one source."""
-Given = TypeVar("Given")
 Found = TypeVar("Found")
 """The result of one search for a source, with all its hypotheses."""
 
@@ -250,23 +248,6 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
         before it are answered."""
         for part in parts(given, self.together):
             yield from self.answers(part, (self.ask(one, settings) for one in part))
-
-
-def parts(items: Iterable[Given], size: int = WINDOW) -> Iterator[list[Given]]:
-    """Lists of ``size`` items, the last of fewer. An error of reading comes up behind those that
-    were read before it."""
-    waiting = iter(items)
-    while True:
-        part: list[Given] = []
-        try:
-            part.extend(islice(waiting, size))
-        except DragomanError:
-            if part:
-                yield part
-            raise
-        if not part:
-            return
-        yield part
 
 
 def named(given: Iterable[object]) -> Iterator[str]:
