@@ -108,8 +108,7 @@ class Scheduler:
     def take(self, request: Request) -> int:
         """Hands in a request that has been checked, and returns its ticket."""
         self._tickets += 1
-        length = len(request.source)
-        settings = request.settings
+        settings, length = request.settings, len(request.source)
         searches = 1 if settings.sampling is None else settings.n_best  # one per sample
         job = SearchJob(self._tickets, request, searches, settings.rows, length)
         if length:
@@ -150,10 +149,9 @@ class Scheduler:
         An exception of the model comes through; the scheduler is then no longer of use.
         """
         self._admit()
-        if self._state is not None and not (
-            self._live.plain and self._run(self._state, steps, free)
-        ):
-            self._step(self._state)
+        state = self._state
+        if state is not None and not (self._live.plain and self._run(state, steps, free)):
+            self._step(state)
         answers, self._answers = self._answers, []
         return answers
 
@@ -194,8 +192,7 @@ class Scheduler:
         return jobs
 
     def _run(self, state: SearchSession, steps: int, free: int) -> bool:
-        """Steps of ``plain`` searches in native code, model and all; False if this model needs
-        more."""
+        """Steps of ``plain`` searches in native code; False if this model needs more."""
         live = self._live
         wanted = live.candidates + len(self._forbidden)
         step = state.native(wanted, live.longest + 1)
@@ -231,8 +228,7 @@ class Scheduler:
         constrain: Constrain | None = None
         if is_forced is not None or live.draws or live.ruled:
             constrain = only_tokens(live, is_forced, forbidden)
-        last = live.all_last[: live.rows, None]
-        log_probabilities, ids = state.best(last, wanted, constrain)  # (N, k)
+        log_probabilities, ids = state.best(live.all_last[: live.rows, None], wanted, constrain)
         ended = self._beam.expand(
             log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
         )
