@@ -51,8 +51,8 @@ from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
+from dragoman.nn.embedding import sinusoidal
 from dragoman.nn.linear import InferenceLinear
-from dragoman.nn.positions import sinusoidal
 
 RESULTS = Path(__file__).resolve().parent / "results" / "train.json"
 KEY = ("work", "system", "kind", "precision")

@@ -54,7 +54,7 @@ FOREIGN = {
 
 # How many places outside sources/ ask which kind of source or form they have, by isinstance, kind,
 # is_text or "width is None"; ``slices.py`` prints them.
-QUESTIONS = 7
+QUESTIONS = 5
 _ROOTS = {"SourceSettings", "Form", "FrontEnd"}
 _KINDS = {"frames", "line", "picture", "text"}
 

@@ -17,7 +17,7 @@ from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import Writing, writing
 from dragoman.models.prepared import PreparedNetwork
 from dragoman.models.settings import KINDS, EncoderSettings
-from dragoman.models.transformer.cpu import CpuSteps
+from dragoman.models.transformer.cpu import PreparedTransformer
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
@@ -97,7 +97,7 @@ WAYS: dict[str, Way] = {
     **{
         f"transformer on prepared torch, {of}": Way(
             source,
-            lambda s=source: PreparedNetwork(network("transformer", s), torch.float32, CpuSteps),  # type: ignore[misc]
+            lambda s=source: PreparedTransformer(network("transformer", s), torch.float32),  # type: ignore[misc]
             torch.float32, 1e-4, 1e-4,
         )
         for of, source in SOURCES.items()

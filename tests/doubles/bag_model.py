@@ -13,8 +13,8 @@ from torch import Tensor
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn import probes
+from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Embedding
 
 OWED = 6.0
 """Nats by which a token of the source is more probable than another."""
@@ -64,7 +64,7 @@ class BagModel(Writing):
                 same = (source == token).float()
                 weights[row, 0, place, : len(source)] = same / same.sum().clamp(min=1)
             every.append(logits)
-        if (probe := probes.probe()) is not None:
+        if (probe := probes.opened.get()) is not None:
             probe.take_attention("bag", weights)
         return torch.cat(every)
 

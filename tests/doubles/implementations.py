@@ -16,10 +16,9 @@ from torch import Tensor
 
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
-from dragoman.models.encoder import Encoder
+from dragoman.models.encoding import Encoder
 from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import (
-    Adjust,
     Advancing,
     DecodeState,
     Memory,
@@ -30,6 +29,7 @@ from dragoman.models.interface import (
 from dragoman.models.prepared import PreparedNetwork, why_not_int8
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.recurrent_decoder import RecurrentDecoder
+from dragoman.models.searched import Constrain
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
@@ -39,7 +39,7 @@ from dragoman.models.settings import (
     RecurrentSettings,
     TransformerSettings,
 )
-from dragoman.models.transformer.cpu import CpuSteps
+from dragoman.models.transformer.cpu import PreparedTransformer
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import library
@@ -66,7 +66,7 @@ class Path(Protocol):
     def step(self, tokens: Tensor, state: DecodeState, /) -> Tensor: ...
 
     def best(
-        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None, /
+        self, tokens: Tensor, state: DecodeState, k: int, constrain: Constrain | None = None, /
     ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -157,7 +157,7 @@ def int8(**changes: Any) -> Int8Transformer:
 
 
 def prepared(dtype: torch.dtype, **changes: Any) -> PreparedNetwork:
-    return PreparedNetwork(transformer(**changes), dtype, CpuSteps)
+    return PreparedTransformer(transformer(**changes), dtype)
 
 
 def prepared_in_int8(network: Advancing) -> PreparedNetwork:

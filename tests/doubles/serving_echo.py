@@ -32,8 +32,8 @@ from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writi
 from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn import probes
+from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Embedding
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.server import app as application
@@ -159,7 +159,7 @@ class EchoModel(Writing):
         for row, (target, source) in enumerate(zip(lengths, sources, strict=True)):
             # The start symbol in front of a target and the end symbol of a source are no tokens.
             weights[row, 0, : target - 1, : source - 1] = in_step(source - 1, target - 1)
-        if (probe := probes.probe()) is not None:
+        if (probe := probes.opened.get()) is not None:
             probe.take_attention("echo", weights)
         read = torch.split(memory.rows[:, 0].long(), list(sources))
         places = [(one, place) for one, n in zip(read, lengths, strict=True) for place in range(n)]

@@ -100,9 +100,9 @@ class TableModel(Model):
         state.taken = state.taken + 1
         return self.logits[state.hashes]
 
-    def best(self, tokens, state, k, adjust=None):  # type: ignore[no-untyped-def]
-        self.wanted.append((k, adjust is not None))
-        return super().best(tokens, state, k, adjust)
+    def best(self, tokens, state, k, constrain=None):  # type: ignore[no-untyped-def]
+        self.wanted.append((k, constrain is not None))
+        return super().best(tokens, state, k, constrain)
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         hidden = []

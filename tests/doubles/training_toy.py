@@ -30,8 +30,9 @@ from dragoman.data.batches import Batch, make_batch
 from dragoman.models.interface import Memory
 from dragoman.nn import dropout
 from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.linear import Linear
 from dragoman.runs.lock import locked
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks

@@ -15,7 +15,7 @@ from dragoman.insight.figures.catalogue import make_figure, missing
 from dragoman.insight.figures.patches import rollout
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
-from dragoman.models.encoder import Encoder
+from dragoman.models.encoding import Encoder
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.sources.picture.idx import read_idx
 from dragoman.tasks.catalogue import Run

@@ -19,6 +19,7 @@ from dragoman.base.errors import SearchError
 from dragoman.models.catalogue.fastest import fastest, summary
 from dragoman.models.interface import Memory
 from dragoman.models.prepared import PreparedNetwork
+from dragoman.models.searched import Floats32
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.fast_paths import UNITS
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
@@ -185,7 +186,7 @@ def test_neighbours_change_nothing(seed: int) -> None:
                 state.admit(fast.encode(Sequences.of([sources[i] for i in waiting[:count]])))
                 under_way += [(i, []) for i in waiting[:count]]
                 del waiting[:count]
-        assert state.rows == len(under_way)
+        assert len(state.lengths) == len(under_way)
 
 
 @pytest.mark.system
@@ -260,7 +261,10 @@ def test_an_empty_state_is_filled_again() -> None:
     state = fast.start(memory)
     expected = fast.step(tokens, state)
     state.select(torch.zeros(0, dtype=torch.int64))
-    assert state.rows == 0 and fast.step(torch.zeros(0, 1, dtype=torch.int64), state).shape[0] == 0
+    assert (
+        not len(state.lengths)
+        and fast.step(torch.zeros(0, 1, dtype=torch.int64), state).shape[0] == 0
+    )
     state.admit(memory)
     assert torch.equal(fast.step(tokens, state), expected)
 
@@ -425,11 +429,11 @@ def test_constraints_on_a_shortlist() -> None:
     free = short.best(tokens, short.start(memory), 5)
     missing = next(t for t in range(300) if t not in shortlist.allowed(sources[1].numpy()))
 
-    def only(log_probabilities: Tensor) -> Tensor:
-        value = log_probabilities[1, missing].clone()
+    def only(log_probabilities: Floats32) -> Floats32:
+        value = log_probabilities[1, missing].copy()
         log_probabilities[1] = -torch.inf
         log_probabilities[1, missing] = value
-        log_probabilities[2, free[1][2, 0]] = -torch.inf
+        log_probabilities[2, int(free[1][2, 0])] = -torch.inf
         return log_probabilities
 
     scores, ids = short.best(tokens, short.start(memory), 5, only)

@@ -54,7 +54,8 @@ def test_a_search_is_told_the_same_whatever_becomes_of_its_rows(
     next_word: NextWord, memory: Memory
 ) -> None:
     rows = memory.rows @ next_word.row.weight.t()
-    following = Following(next_word, some_sources(memory, [1]))
+    following = Following(next_word)
+    following.admit(some_sources(memory, [1]))
     # A product of three rows and one of eight may add in another order: equal to fp64's rounding.
     assert torch.allclose(following.next_word_rows(torch.tensor([[BOS, NOUN]])), rows[[5, 6]])
     following.admit(some_sources(memory, [0]))

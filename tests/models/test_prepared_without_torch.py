@@ -9,13 +9,13 @@ import pytest
 import torch
 from random_transformer import distance, random_sources, random_transformer
 from searching import search
-from torch import Tensor
 
 from dragoman.models.catalogue.fastest import Path, beside_ctc
 from dragoman.models.interface import Memory
 from dragoman.models.on_torch import OnTorch
-from dragoman.models.prepared import COLUMNS, PreparedNetwork, best_of
-from dragoman.models.transformer.cpu import CpuSteps
+from dragoman.models.prepared import COLUMNS, best_of
+from dragoman.models.searched import Floats32
+from dragoman.models.transformer.cpu import PreparedTransformer
 from dragoman.nn import linear as nn_linear
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import InferenceLinear, Linear, has_onednn, rounded
@@ -43,7 +43,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 def test_a_search_that_does_everything(name: str) -> None:
     """Steps of one token and of several, rows that move, double, go and come: as the plain one."""
     model = random_transformer(**SHAPES[name])
-    fast = PreparedNetwork(model, torch.float32, CpuSteps)
+    fast = PreparedTransformer(model, torch.float32)
     generator = torch.Generator().manual_seed(1)
     source, more = (
         Sequences.of(random_sources((7, 1, 23, 4, 11))),
@@ -55,7 +55,7 @@ def test_a_search_that_does_everything(name: str) -> None:
     states = [model.start(memories[0][0]), fast.start(memories[1][0])]
 
     def same(new: int) -> None:
-        tokens = torch.randint(0, 50, (states[0].rows, new), generator=generator)
+        tokens = torch.randint(0, 50, (len(states[0].lengths), new), generator=generator)
         expected, found = model.step(tokens, states[0]), fast.step(tokens, states[1])
         assert distance(found, expected) < 1e-5
         assert torch.equal(states[0].lengths, states[1].lengths)
@@ -85,16 +85,16 @@ def test_a_search_that_does_everything(name: str) -> None:
 
 
 @torch.no_grad()
-def test_adjust_sees_every_token() -> None:
+def test_constraints_see_every_token() -> None:
     model = random_transformer(vocabulary=300)
     fast, source = (
-        PreparedNetwork(model, torch.float32, CpuSteps),
+        PreparedTransformer(model, torch.float32),
         Sequences.of(random_sources((4, 9), 300)),
     )
 
-    def only(log_probabilities: Tensor) -> Tensor:
+    def only(log_probabilities: Floats32) -> Floats32:
         assert log_probabilities.shape == (2, 300)
-        out = torch.full_like(log_probabilities, -torch.inf)
+        out = np.full_like(log_probabilities, -np.inf)
         out[:, 77] = log_probabilities[:, 77]
         return out
 
@@ -110,7 +110,7 @@ def test_searches_are_the_same(beam: int) -> None:
     """Natural ends, a small batch that is refilled: every hypothesis as the plain model finds it,
     whatever stood beside it."""
     model = random_transformer(vocabulary=40)
-    fast = PreparedNetwork(model, torch.float32, CpuSteps)
+    fast = PreparedTransformer(model, torch.float32)
     generator = torch.Generator().manual_seed(5)
     settings = SearchSettings(beam=beam, n_best=min(beam, 2), max_length=20)
     lengths = torch.randint(1, 30, (30,), generator=generator).tolist()
@@ -126,7 +126,7 @@ def test_searches_are_the_same(beam: int) -> None:
 def test_bf16_is_as_near_as_bf16_is() -> None:
     model = random_transformer()
     fast, source = (
-        PreparedNetwork(model, torch.bfloat16, CpuSteps),
+        PreparedTransformer(model, torch.bfloat16),
         Sequences.of(random_sources((7, 1, 23))),
     )
     memory = fast.encode(source)
@@ -139,7 +139,7 @@ def test_bf16_is_as_near_as_bf16_is() -> None:
 @torch.no_grad()
 def test_ctc_beside_a_decoder_hears_rows_of_low_precision() -> None:
     model = random_transformer()
-    fast = PreparedNetwork(model, torch.bfloat16, CpuSteps)
+    fast = PreparedTransformer(model, torch.bfloat16)
     head = Linear(model.settings.model_dim, 51)
     path = Path("bf16", "", OnTorch(fast), fast)
     heard = beside_ctc(path, head, 0.3, eos=EOS, device="cpu").searched
@@ -150,7 +150,7 @@ def test_ctc_beside_a_decoder_hears_rows_of_low_precision() -> None:
 @torch.no_grad()
 def test_a_source_of_which_nothing_may_be_seen() -> None:
     model = random_transformer(attend_unknown=False)
-    fast = PreparedNetwork(model, torch.float32, CpuSteps)
+    fast = PreparedTransformer(model, torch.float32)
     source = Sequences.of([torch.zeros(3, dtype=torch.int64), torch.tensor([4, 0, 6])])
     plain, ours = model.encode(source), fast.encode(source)
     assert distance(ours.rows, plain.rows) < 1e-5

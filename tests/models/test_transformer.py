@@ -14,10 +14,10 @@ from torch.nn import functional as F
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.dropout import drawing
+from dragoman.nn.embedding import marian as marian_table
+from dragoman.nn.embedding import sinusoidal
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import kernels_fit, refresh, use_precision
-from dragoman.nn.positions import marian as marian_table
-from dragoman.nn.positions import sinusoidal
 from dragoman.nn.probes import Probe
 from dragoman.nn.settings import AttentionSettings, PositionSettings
 

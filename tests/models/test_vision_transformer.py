@@ -15,8 +15,8 @@ from dragoman.base.errors import RecipeError
 from dragoman.models.catalogue.classifier import Classifier, new_classifier
 from dragoman.models.encoding import ClassToken
 from dragoman.models.settings import EncoderSettings
+from dragoman.nn.embedding import Positions, sinusoidal
 from dragoman.nn.layout import Sequences
-from dragoman.nn.positions import Positions, sinusoidal
 from dragoman.nn.settings import PositionSettings
 from dragoman.sources.picture.form import PicturesForm, patches_of
 from dragoman.sources.picture.settings import PictureSource

@@ -98,13 +98,14 @@ def test_each_part_of_a_step(seed: int) -> None:
     for live in (one, other):
         live.grew()
     assert other.rows == one.rows
-    for name in ("parents", "last"):
-        assert np.array_equal(getattr(other, name), getattr(one, name))
+    rows = slice(one.rows)
+    for name in ("all_parents", "all_last"):
+        assert np.array_equal(getattr(other, name)[rows], getattr(one, name)[rows])
     assert np.array_equal(other.totals, one.totals)
     lengths = one.groups["length"].repeat(one.groups["rows"])
-    used = np.arange(one.tokens.shape[1]) < lengths[:, None]
-    for name in ("tokens", "log_probabilities"):
-        assert np.array_equal(getattr(other, name)[used], getattr(one, name)[used])
+    used = np.arange(one.all_tokens.shape[1]) < lengths[:, None]
+    for name in ("all_tokens", "all_log_probabilities"):
+        assert np.array_equal(getattr(other, name)[rows][used], getattr(one, name)[rows][used])
 
 
 def test_whole_searches(monkeypatch: pytest.MonkeyPatch) -> None:

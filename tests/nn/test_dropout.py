@@ -16,11 +16,11 @@ def test_masks_of_an_update_end_with_it() -> None:
 
     def outside() -> Tensor:
         torch.manual_seed(3)
-        return dropout.dropout(rows, 0.5, True, row_keys)
+        return dropout.Dropout(0.5)(rows, row_keys)
 
     before = outside()
     with dropout.drawing(1):
-        assert not torch.equal(dropout.dropout(rows, 0.5, True, row_keys), before)
+        assert not torch.equal(dropout.Dropout(0.5)(rows, row_keys), before)
     assert torch.equal(outside(), before)
 
 
@@ -28,7 +28,7 @@ def test_masks_of_an_update_end_with_it() -> None:
 def test_the_pool_drops_at_the_rate_and_keeps_the_mean(rate: float) -> None:
     row_keys = torch.arange(2000, dtype=torch.int32)
     with dropout.drawing(5):
-        found = dropout.dropout(torch.ones(2000, 100), rate, True, row_keys)
+        found = dropout.Dropout(rate)(torch.ones(2000, 100), row_keys)
     assert float((found == 0).float().mean()) == pytest.approx(rate, abs=0.01)
     assert float(found.mean()) == pytest.approx(1, abs=0.02)
     # Neither rows nor columns are dropped together.
@@ -42,7 +42,7 @@ def test_a_mask_follows_a_row_s_name(by_kernels: bool) -> None:
 
     def dropped(which: Tensor, seed: int = 3) -> Tensor:
         with dropout.drawing(seed, by_kernels=by_kernels):
-            return dropout.dropout(rows[which], 0.4, True, row_keys[which], onto=rows[which])
+            return dropout.Dropout(0.4)(rows[which], row_keys[which], onto=rows[which])
 
     whole, some = dropped(torch.arange(40)), torch.tensor([7, 3, 31])
     assert torch.equal(dropped(some), whole[some])
@@ -56,9 +56,9 @@ def test_masks_of_kernels_are_not_those_of_the_pool() -> None:
     """And they are the twin's, to the bit."""
     row_keys = torch.arange(9, dtype=torch.int32).view(3, 3)
     with dropout.drawing(8):
-        pooled = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, row_keys)
+        pooled = dropout.Dropout(0.5)(torch.ones(3, 3, 64), row_keys)
     with dropout.drawing(8, by_kernels=True):
-        found = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, row_keys)
+        found = dropout.Dropout(0.5)(torch.ones(3, 3, 64), row_keys)
     torch.manual_seed(8)
     twin = native.factors(row_keys.flatten(), 64, 0.5, native.new_seed())
     assert torch.equal(found, twin.view(3, 3, 64)) and not torch.equal(found, pooled)

@@ -127,9 +127,7 @@ def test_masks_are_those_of_a_cpu(rate: float, seed: int) -> None:
     found = []
     for device in ("cpu", "cuda"):
         with dropout.drawing(seed):
-            twice = [
-                dropout.dropout(ones.to(device), rate, True, keys.to(device)) for _ in range(2)
-            ]
+            twice = [dropout.Dropout(rate)(ones.to(device), keys.to(device)) for _ in range(2)]
         found.append(torch.stack(twice).cpu())
     assert torch.equal(*found)
 

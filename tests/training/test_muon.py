@@ -10,8 +10,9 @@ from implementations import EVERY_NETWORK
 from torch import Tensor, nn
 from training_toy import Toy
 
+from dragoman.nn.embedding import Embedding
 from dragoman.nn.layers import LayerNorm
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.linear import Linear
 from dragoman.training.distributed import Ranks
 from dragoman.training.layer_rates import within
 from dragoman.training.muon import Muon, hidden_matrices, orthogonal

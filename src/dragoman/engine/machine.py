@@ -31,11 +31,12 @@ def machine_facts() -> list[tuple[str, str]]:
 
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     status = library.status()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return [
         ("processor", processor()),
         ("cores to use", str(cores())),
         ("threads of torch", str(torch.get_num_threads())),
-        ("memory", f"{_memory_gib():.0f} GiB"),
+        ("memory", f"{memory:.0f} GiB"),
         ("vector and matrix units", ", ".join(vector_units())),
         ("GPU", f"{', '.join(gpus)} (for training alone)" if gpus else "none"),
         ("training", "by the way that is measured to be the fastest: dragoman doctor --measure"),
@@ -52,10 +53,6 @@ def vector_units() -> list[str]:
     """The instruction sets that matter here, best first."""
     flags = cpu_flags()
     return [name for flag, name in _UNITS if flag in flags] or ["none that is known"]
-
-
-def _memory_gib() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
 def _version(name: str) -> str:

@@ -7,6 +7,7 @@ In a corpus, a tree is one line of brackets (``forms/tree.py``). Its tokens are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -156,7 +157,7 @@ class TreeRules(Rules):
         those of the flat tree; default ``usual_longest``."""
         assert words > 0, "a tree has words"
         self._symbols = symbols
-        self._words = words
+        self._begin = _State(words, None, _NOTHING, False)
         self._chain = symbols.chain
         usual = usual_longest(words, symbols.chain)
         self.longest = max(words + 2, usual if longest is None else min(longest, usual))
@@ -169,7 +170,11 @@ class TreeRules(Rules):
         states: dict[bytes, _State] = {}
         rows = np.ascontiguousarray(tokens, np.int32)
         for number, row in enumerate(rows):
-            state = self._state(row)
+            before = self._known.get(row[:-1].tobytes()) if len(row) else None
+            if before is None:
+                state = reduce(self._after, row.tolist(), self._begin)
+            else:
+                state = self._after(before, int(row[-1]))
             states[row.tobytes()] = state
             word, opens, closes, ends = self._may(state, len(row))
             if word:
@@ -181,14 +186,6 @@ class TreeRules(Rules):
             found[number, symbols.eos] = ends
         self._known = states
         return found
-
-    def _state(self, row: npt.NDArray[np.int32]) -> _State:
-        if len(row) and (before := self._known.get(row[:-1].tobytes())) is not None:
-            return self._after(before, int(row[-1]))
-        state = _State(self._words, None, _NOTHING, False)
-        for symbol in row.tolist():
-            state = self._after(state, symbol)
-        return state
 
     def _may(self, state: _State, length: int) -> tuple[bool, bool, bool, bool]:
         """Return whether a word, an opening bracket, a closing one, and the end may follow."""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from dragoman.base.errors import DragomanError
 from dragoman.models.catalogue.classifier import Classifier
-from dragoman.models.encoder import Encoder
+from dragoman.models.encoding import Encoder
 from dragoman.models.front_ends import BAND_WEIGHTS
 from dragoman.models.interface import Network
 from dragoman.models.transformer.model import Transformer

@@ -53,7 +53,7 @@ from dragoman.interop.vocabulary import (
     from_table_alone,
     read_table,
 )
-from dragoman.nn.positions import marian
+from dragoman.nn.embedding import marian
 
 PROGRAM = "CTranslate2"
 _OLDEST, NEWEST = 2, 6

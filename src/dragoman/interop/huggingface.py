@@ -36,7 +36,7 @@ from dragoman.interop.model import (
 )
 from dragoman.interop.pickled import open_pickled
 from dragoman.interop.vocabulary import BEGIN, END, UNKNOWN, from_sentencepiece, read_table
-from dragoman.nn.positions import marian, sinusoidal
+from dragoman.nn.embedding import marian, sinusoidal
 
 PROGRAM = "Hugging Face"
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}

@@ -23,7 +23,7 @@ from dragoman.interop.ctranslate2 import (
 from dragoman.interop.model import put_back
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.nn.positions import Positions
+from dragoman.nn.embedding import Positions
 from dragoman.runs.run import SHORTLIST, load_shortlist
 from dragoman.tasks.catalogue import Run
 

@@ -28,7 +28,7 @@ from dragoman.interop.huggingface import (
 )
 from dragoman.interop.model import put_back
 from dragoman.models.settings import BEGIN, TransformerSettings
-from dragoman.nn.positions import marian
+from dragoman.nn.embedding import marian
 from dragoman.tasks.catalogue import Run
 from dragoman.training.weights import save_weights
 

@@ -43,10 +43,9 @@ from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import probes
 from dragoman.nn.convolution import ConvolutionWindows, NormedLinear, unfold
 from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import Embedding, Positions
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding
-from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
 
 HALF = math.sqrt(0.5)
@@ -143,7 +142,7 @@ class Convolutional(EncoderDecoder):
 
     def encode(self, source: Sequences) -> Memory:
         """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
-        probe = probes.probe()
+        probe = probes.opened.get()
         if self.front_end is None:
             layout = source.layout
             embedded = self._embed(source.values, layout.positions, "source", layout.row_keys)
@@ -207,14 +206,15 @@ class Convolutional(EncoderDecoder):
             dtype = embedding.packed.dtype
             x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
         else:
-            x = embedding(tokens).to(embedding.dtype)
+            x = embedding(tokens)
+            x = x if embedding.cast is None else x.to(embedding.cast)
         return self._add_positions(x, positions, side, row_keys)
 
     def _add_positions(
         self, x: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
         """Rows (P, D) with their positions (P,); ``row_keys`` (P,) of the rows, for dropout."""
-        probe = probes.probe()
+        probe = probes.opened.get()
         if probe is None or not probe.positions_off or side == "target":
             x = x + self._places(side)(positions, None, x.dtype)
         return self.dropout.forward(x, row_keys)
@@ -239,7 +239,7 @@ class _AllAtOnce:
     def __init__(self, layout: Layout, memory: Memory, by_kernels: bool) -> None:
         self._layout = layout
         self._memory = memory
-        probe = probes.probe()
+        probe = probes.opened.get()
         self._by_kernels = by_kernels and probe is None and memory.key_mask is None
         lengths = torch.tensor(memory.layout.lengths, device=layout.device)
         self._factor = lengths.to(memory.rows.dtype).sqrt()[layout.sequence, None]  # (P, 1)
@@ -250,7 +250,7 @@ class _AllAtOnce:
 
     def __call__(self, layer: ConvolutionalDecoderLayer, query: Tensor) -> Tensor:
         layout, memory = self._layout, self._memory
-        if self._by_kernels and probes.guide_of(layer.name) is None:
+        if self._by_kernels and probes.guiding.get().name != layer.name:
             places = layout.offsets, memory.layout.offsets
             found = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
             return found * self._factor

@@ -20,11 +20,10 @@ from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Me
 from dragoman.models.search_states import CachedState
 from dragoman.models.settings import DecoderSettings, RecurrentDecoderSettings
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed
+from dragoman.nn.embedding import Embedding, Positions, embed
 from dragoman.nn.layers import Around, EncoderLayer, Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
-from dragoman.nn.positions import Positions
+from dragoman.nn.linear import Linear
 
 
 class DecoderState(CachedState):
@@ -68,7 +67,8 @@ class OnlyWriting(Advancing):
         """A memory of B sources in which nothing stands."""
         layout, table = source.layout, self.embedding
         # What a search keeps is of the precision that the layers compute in.
-        none = torch.empty(0, table.weight.shape[1], dtype=table.dtype, device=layout.device)
+        dtype, width = table.cast or table.weight.dtype, table.weight.shape[1]
+        none = torch.empty(0, width, dtype=dtype, device=layout.device)
         return Memory(none, Layout([0] * layout.batch, layout.device))
 
 
@@ -88,7 +88,7 @@ class Decoder(OnlyWriting):
         self.layers: Stack[EncoderLayer] = Stack(
             [EncoderLayer(settings, f"layers.{number}") for number in range(settings.layers)]
         )
-        self.norm = Around(settings).last_norm(width)
+        self.norm = Around(settings).last_norm()
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -126,6 +126,6 @@ class Decoder(OnlyWriting):
 
     def _embed(self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None) -> Tensor:
         return embed(
-            tokens, positions, self.embedding, self.positions, self.dropout,
-            scale=self.settings.embedding_scale, row_keys=row_keys,
+            tokens, self.embedding, self.dropout, scale=self.settings.embedding_scale,
+            positions=positions, encoding=self.positions, row_keys=row_keys,
         )  # fmt: skip

@@ -9,23 +9,27 @@ Shapes: P packed rows, D width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from functools import cached_property
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.models.front_ends import FRONT_ENDS, FrontEnd
-from dragoman.models.interface import Advancing, Memory
-from dragoman.models.settings import UNKNOWN, EncoderDecoderSettings
+from dragoman.models.interface import Advancing, AttentionLayer, Memory, Network
+from dragoman.models.settings import (
+    UNKNOWN,
+    EncoderDecoderSettings,
+    EncoderSettings,
+    TransformerSettings,
+)
 from dragoman.nn import probes
 from dragoman.nn.attention import both_masks
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed, placed
-from dragoman.nn.layers import EncoderLayer, LayerNorm
+from dragoman.nn.embedding import Embedding, Positions, embed, placed
+from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
-from dragoman.nn.positions import Positions
+from dragoman.nn.linear import Linear
 from dragoman.sources.shared.settings import RowsSource
 
 SourceInput = int | RowsSource
@@ -98,71 +102,125 @@ class EncoderDecoder(Advancing):
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
 
-class Embedded(NamedTuple):
-    """The input of the first layer, for a batch of sources."""
+class LayeredEncoder(Network):
+    """A network that encodes as a Transformer does: embeddings or a front end, with positions, and
+    then layers of self-attention."""
 
-    rows: Tensor
-    """(P, D), the embedded rows."""
-    layout: Layout
-    """The layout of ``rows``; it differs from that of the source if a front end shortened them."""
-    tokens: Tensor | None
-    """(P,) the ids that were read, where ids were."""
+    source_embedding: Embedding
+    """The token embedding; a model that reads rows has none."""
+    settings: TransformerSettings | EncoderSettings
+    source_positions: Positions
+    dropout: Dropout
+    encoder: Stack[EncoderLayer]
+    encoder_norm: LayerNorm | None
 
+    @cached_property
+    def embedding_scale(self) -> float:
+        """The factor of embeddings of tokens."""
+        return self.settings.embedding_scale
 
-def embed_source(
-    source: Sequences,
-    before: Embedding | FrontEnd,
-    encoding: Positions,
-    dropout: Dropout,
-    scale: float,
-) -> Embedded:
-    """``before``: what makes rows of the source. Embeddings of tokens are multiplied by ``scale``.
-    An open probe may switch positions off."""
-    if isinstance(before, FrontEnd):
-        source = before(source)
-    layout, lengths = source.layout, None
-    if encoding.settings.kind == "normalised":
-        lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
-    probe = probes.probe()
-    if probe is not None and probe.positions_off:
-        off = encoding.settings.model_copy(update={"kind": "none"})
-        encoding = Positions(off, encoding.width)
-    if isinstance(before, FrontEnd):
-        places = layout.positions, encoding, dropout
-        rows = placed(source.values, *places, lengths=lengths, row_keys=layout.row_keys)
-        return Embedded(rows, layout, None)
-    rows = embed(
-        source.values,
-        layout.positions,
-        before,
-        encoding,
-        dropout,
-        scale=scale,
-        lengths=lengths,
-        row_keys=layout.row_keys,
-    )
-    return Embedded(rows, layout, source.values)
-
-
-def read(
-    embedded: Embedded,
-    layers: Iterable[EncoderLayer],
-    norm: LayerNorm | None,
-    *,
-    attend_unknown: bool,
-) -> Memory:
-    """Layer by layer: embedded (P, D) -> the memory of the sources. ``norm`` stands at the end of a
-    pre-norm stack; an open probe may hide words."""
-    x, layout, tokens = embedded
-    key_mask = None if tokens is None else attended(tokens, attend_unknown)
-    probe = probes.probe()
-    if probe is not None:
-        key_mask = both_masks(key_mask, probe.source_key_mask(layout.positions))
-    for layer in layers:
-        x = layer(x, layout, key_mask)
-    return Memory(x if norm is None else norm(x), layout, key_mask, tokens)
+    def encode(self, source: Sequences) -> Memory:
+        """Layer by layer. An open probe may switch positions off, or hide words."""
+        settings, encoding, tokens = self.settings, self.source_positions, None
+        if self.front_end is None:
+            tokens = source.values
+        else:
+            source = self.front_end(source)
+        layout, lengths, key_mask = source.layout, None, None
+        if encoding.settings.kind == "normalised":
+            lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
+        row_keys = layout.row_keys if self.training else None
+        probe = probes.opened.get()
+        if probe is not None and probe.positions_off:
+            off = encoding.settings.model_copy(update={"kind": "none"})
+            encoding = Positions(off, encoding.width)
+        if tokens is None:
+            x = placed(
+                source.values,
+                self.dropout,
+                positions=layout.positions,
+                encoding=encoding,
+                lengths=lengths,
+                row_keys=row_keys,
+            )
+        else:
+            x = embed(
+                tokens,
+                self.source_embedding,
+                self.dropout,
+                scale=self.embedding_scale,
+                positions=layout.positions,
+                encoding=encoding,
+                lengths=lengths,
+                row_keys=row_keys,
+            )
+            key_mask = None if settings.attend_unknown else tokens != UNKNOWN
+        if probe is not None:
+            key_mask = both_masks(key_mask, probe.source_key_mask(layout.positions))
+        for layer in self.encoder:
+            x = layer(x, layout, key_mask)
+        x = x if self.encoder_norm is None else self.encoder_norm(x)
+        return Memory(x, layout, key_mask, tokens)
 
 
-def attended(tokens: Tensor, attend_unknown: bool) -> Tensor | None:
-    """(P,) bool, which tokens may be attended to; None: all of them."""
-    return None if attend_unknown else tokens != UNKNOWN
+class Encoder(LayeredEncoder):
+    """A Transformer's encoder by itself (Devlin et al., 2019: BERT's shape): of each row that comes
+    out something is said, ``project(encode(source).rows)``.
+
+        x = x + SelfAttention(LayerNorm(x));  x = x + FFN(LayerNorm(x))          (pre-norm)
+        logits = x Wᵀ
+
+    What is said is the task's: which token stands where one is masked, W being the embedding with
+    ``tie``, or one of some labels. Departures from BERT: no segments, no first symbol of its own,
+    ReLU (the paper's) unless the setting ``activation`` says GELU, and no layer between the last
+    one and W.
+
+    Its weights are called as those of a ``Transformer``'s encoder.
+    """
+
+    settings: EncoderSettings
+
+    def __init__(
+        self, settings: EncoderSettings, source_vocabulary: SourceInput, target_vocabulary: int
+    ) -> None:
+        """``target_vocabulary``: V, the tokens or labels that a row can be given; with ``tie`` the
+        tokens that are read. One that reads rows has no matrix to tie, and without another output
+        layer none at all: a head stands over it."""
+        super().__init__()
+        self.settings = settings
+        width = settings.model_dim
+        made = front_end(source_vocabulary, width)
+        self.front_end = ClassToken(made, width) if settings.class_token and made else made
+        if isinstance(source_vocabulary, int):
+            if settings.tie:
+                assert source_vocabulary == target_vocabulary, "one matrix needs one vocabulary"
+            self.source_embedding = Embedding(source_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        across = self.front_end.across if self.front_end else 0
+        skipped = int(settings.class_token)
+        self.source_positions = Positions(settings.positions, width, across, skipped)
+        self.dropout = Dropout(settings.dropout)
+        self.encoder: Stack[EncoderLayer] = Stack(
+            [EncoderLayer(settings, f"encoder.{number}") for number in range(settings.layers)]
+        )
+        self.encoder_norm = Around(settings).last_norm()
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        attentions = [layer.attention for layer in self.encoder]
+        return tuple(
+            AttentionLayer("encoder", number, one.heads, one.scale, one.name)
+            for number, one in enumerate(attentions)
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.source_embedding if self.output is None else self.output
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        """The steps of the embedding by name, as ``Network.embedded`` describes. ``side`` is not
+        used, since an encoder has one side."""
+        lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
+        word = self.source_embedding(tokens) * self.settings.embedding_scale
+        place = self.source_positions(places, lengths, word.dtype)
+        return {"embedding": word, "position": place, "sum": word + place}

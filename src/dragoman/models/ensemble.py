@@ -34,10 +34,6 @@ class EnsembleState(DecodeState):
         self.states = tuple(states)
 
     @property
-    def rows(self) -> int:
-        return self.states[0].rows
-
-    @property
     def lengths(self) -> Tensor:
         return self.states[0].lengths
 

@@ -16,28 +16,21 @@ N live rows of a search (sentences x beam), t new tokens per row, k candidates p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
+from dragoman.models.searched import Constrain
 from dragoman.models.settings import ModelSettings
 from dragoman.native.abi import Step
+from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.linear import Linear
 
 if TYPE_CHECKING:
     from dragoman.models.front_ends import FrontEnd
-
-Adjust = Callable[[Tensor], Tensor]
-"""Constraints of a search: log-probabilities (N, V) in and out; -inf forbids a token.
-
-It works on log-probabilities, after the softmax, so that the score of a forced or constrained
-hypothesis stays what the model itself gives it.
-"""
-
 
 Part = Literal["encoder", "decoder", "cross"]
 """Which attention: source tokens look at the source (encoder), target tokens at those before them
@@ -78,11 +71,6 @@ class DecodeState(ABC):
 
     Row n continues one hypothesis of source ``sources[n]``. Rows of one source are together.
     """
-
-    @property
-    @abstractmethod
-    def rows(self) -> int:
-        """N, the number of hypotheses under way."""
 
     @property
     @abstractmethod
@@ -141,6 +129,9 @@ class Scores(Encodes, Projects):
 class Generates(Encodes):
     """A model that writes, as a search uses it: its outputs are made, token by token."""
 
+    normalises: ClassVar[bool] = True
+    """Whether ``best`` makes log-probabilities of what ``step`` gives."""
+
     @abstractmethod
     def start(self, memory: Memory) -> DecodeState:
         """A state with one row per source, at position 0."""
@@ -153,16 +144,18 @@ class Generates(Encodes):
         """
 
     def best(
-        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+        self, tokens: Tensor, state: DecodeState, k: int, constrain: Constrain | None = None
     ) -> tuple[Tensor, Tensor]:
         """Step, then the k best continuations: log-probabilities (N, k) fp32 and ids (N, k).
 
         Best first; equal scores in any order. Fast paths fuse what this spells out.
         """
-        log_probabilities = torch.log_softmax(self.step(tokens, state).float(), dim=-1)
-        if adjust is not None:
-            log_probabilities = adjust(log_probabilities)
-        return torch.topk(log_probabilities, min(k, log_probabilities.shape[-1]), dim=-1)
+        scores = self.step(tokens, state).float()
+        if self.normalises:
+            scores = torch.log_softmax(scores, dim=-1)
+        if constrain is not None:  # which works on the host
+            scores = torch.from_numpy(constrain(scores.cpu().numpy())).to(scores.device)
+        return torch.topk(scores, min(k, scores.shape[-1]), dim=-1)
 
 
 class Model(Scores, Generates):

@@ -6,11 +6,9 @@ On the host they are the same memory; a model on another device has its share mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from dragoman.models.interface import DecodeState, Generates, Memory
 from dragoman.models.searched import (
@@ -37,22 +35,18 @@ class OnTorch(SearchModel):
         return _SearchingOnTorch(self, self.model.start(self.encode(sources)))
 
     def encode(self, sources: Sequence[Source]) -> Memory:
-        values = np.concatenate([np.asarray(source) for source in sources])
-        layout = Layout([len(source) for source in sources])
-        batch = Sequences(torch.from_numpy(values), layout)
-        return self.model.encode(batch.to(self.device))
+        values = torch.from_numpy(np.concatenate([np.asarray(source) for source in sources]))
+        layout = Layout([len(source) for source in sources], self.device)
+        return self.model.encode(Sequences(values.to(self.device), layout))
 
 
 class _SearchingOnTorch(SearchSession):
     def __init__(self, searched: OnTorch, state: DecodeState) -> None:
         self._searched, self._state = searched, state
-        self._model, self._device = searched.model, searched.device
-        # A move from host to host costs microseconds too.
-        self._on_host = self._device.type == "cpu"
 
     @torch.no_grad()
     def select(self, rows: Integers) -> None:
-        self._state.select(self._to_device(rows))
+        self._state.select(torch.from_numpy(rows).to(self._searched.device))
 
     @torch.no_grad()
     def admit(self, sources: Sequence[Source]) -> None:
@@ -62,20 +56,9 @@ class _SearchingOnTorch(SearchSession):
     def best(
         self, tokens: Integers, k: int, constrain: Constrain | None = None
     ) -> tuple[Floats32, Integers]:
-        adjust = None if constrain is None else partial(_adjust, constrain)
-        found = self._model.best(self._to_device(tokens), self._state, k, adjust)
-        log_probabilities, ids = found if self._on_host else (each.cpu() for each in found)
-        return log_probabilities.numpy(), ids.numpy()
+        given = torch.from_numpy(tokens).to(self._searched.device)
+        log_probabilities, ids = self._searched.model.best(given, self._state, k, constrain)
+        return log_probabilities.cpu().numpy(), ids.cpu().numpy()
 
     def native(self, k: int, length: int) -> Step | None:
         return self._state.native(k, length)
-
-    def _to_device(self, array: Integers) -> Tensor:
-        tensor = torch.from_numpy(array)
-        return tensor if self._on_host else tensor.to(self._device)
-
-
-def _adjust(constrain: Constrain, log_probabilities: Tensor) -> Tensor:
-    """Applies a ``Constrain``, which works on the host, to a tensor of any device."""
-    host = torch.from_numpy(constrain(log_probabilities.cpu().numpy()))
-    return host.to(log_probabilities.device)

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +22,9 @@ from torch.nn import functional as F
 
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch, trial
-from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
+from dragoman.models.interface import Advancing, DecodeState, Memory, Model
 from dragoman.models.recurrent import Recurrent
+from dragoman.models.searched import Constrain
 from dragoman.models.settings import ConvolutionalSettings, RecurrentSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import int8 as native
@@ -35,14 +34,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import InferenceLinear, prepare
 
 
-class Steps(Protocol):
-    """The steps of a search, as ``Advancing`` implements them."""
-
-    def start(self, memory: Memory, /) -> DecodeState: ...
-
-    def advance(self, tokens: Tensor, state: DecodeState, /) -> Tensor: ...
-
-
 class PreparedNetwork(Model):
     """``network`` in ``dtype``. Its matrices are laid out now, so it is to be made anew after a
     change of weights. Teacher forcing (``decode``, ``project``) is done by ``network`` itself.
@@ -50,24 +41,20 @@ class PreparedNetwork(Model):
     Safe to share between threads as long as each state stays with one of them.
     """
 
-    def __init__(
-        self,
-        network: Advancing,
-        dtype: torch.dtype,
-        steps_of: Callable[[Any, torch.dtype], Steps] | None = None,
-    ) -> None:
-        """``dtype``: torch.int8 is by kernels, for which ``why_not_int8`` is to be asked first.
-        ``steps_of``: faster steps of the prepared network; left out, its own."""
+    def __init__(self, network: Advancing, dtype: torch.dtype) -> None:
+        """``dtype``: torch.int8 is by kernels, for which ``why_not_int8`` is to be asked first."""
         self._plain = network
         self._network: Advancing = twin(network)
         with torch.no_grad():
             prepare(self._network, dtype)
-            self._steps = self._network if steps_of is None else steps_of(self._network, dtype)
-            self._output: _Output = (
-                _Int8Output(network.output_layer.weight, network.output_bias)
-                if dtype == torch.int8
-                else _PlainOutput(network.output_layer.weight, network.output_bias, dtype)
-            )
+            weight, bias = network.output_layer.weight, network.output_bias
+            self._vocabulary = len(weight)
+            if dtype == torch.int8:
+                self._output: InferenceLinear | native.Int8Map = native.Int8Map(weight, bias)
+                self._most = min(native.MAX_BEST, len(weight))
+            else:
+                self._output = _in_columns(weight, bias, dtype)
+                self._most = min(COLUMNS, len(weight))
 
     @torch.no_grad()
     def encode(self, source: Sequences) -> Memory:
@@ -83,64 +70,36 @@ class PreparedNetwork(Model):
 
     @torch.no_grad()
     def start(self, memory: Memory) -> DecodeState:
-        return self._steps.start(memory)
+        return self._network.start(memory)
+
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        """As ``Advancing.advance``."""
+        return self._network.advance(tokens, state)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        return self._output.logits(self._steps.advance(tokens, state))
+        return self._output.any_rows(self.advance(tokens, state))[:, : self._vocabulary]
 
     @torch.no_grad()
     def best(
-        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+        self, tokens: Tensor, state: DecodeState, k: int, constrain: Constrain | None = None
     ) -> tuple[Tensor, Tensor]:
-        if adjust is not None or k > self._output.most:
-            return super().best(tokens, state, k, adjust)
-        return self._output.best(self._steps.advance(tokens, state), k)
+        if constrain is not None or k > self._most:
+            return super().best(tokens, state, k, constrain)
+        hidden = self.advance(tokens, state)
+        if isinstance(self._output, native.Int8Map):
+            return self._output.best(hidden, k)
+        return best_of(self._output.any_rows(hidden), k)
 
 
-class _Output(ABC):
-    """The output layer of a prepared network."""
-
-    most: int
-    """The greatest k that ``best`` supports."""
-
-    @abstractmethod
-    def logits(self, hidden: Tensor) -> Tensor:
-        """Logits of hidden rows: (N, D) -> (N, V)."""
-
-    @abstractmethod
-    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """(N, D) -> the k best tokens: log-probabilities (N, k) fp32 and ids (N, k), best first."""
-
-
-class _PlainOutput(_Output):
-    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        self._vocabulary = len(weight)
-        self.most = min(COLUMNS, self._vocabulary)
-        spare = -len(weight) % COLUMNS
-        whole = torch.zeros(len(weight) + spare)
-        if bias is not None:
-            whole[: len(weight)] = bias
-        whole[len(weight) :] = NEVER
-        self._map = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), whole, dtype)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return self._map.any_rows(hidden)[:, : self._vocabulary]
-
-    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        return best_of(self._map.any_rows(hidden), k)
-
-
-class _Int8Output(_Output):
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self._map = native.Int8Map(weight, bias)
-        self.most = min(native.MAX_BEST, len(weight))
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return self._map.any_rows(hidden)
-
-    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        return self._map.best(hidden, k)
+def _in_columns(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear:
+    """The output layer with whole columns of outputs: those behind V stand for no token."""
+    spare = -len(weight) % COLUMNS
+    whole = torch.zeros(len(weight) + spare)
+    if bias is not None:
+        whole[: len(weight)] = bias
+    whole[len(weight) :] = NEVER
+    return InferenceLinear(F.pad(weight, (0, 0, 0, spare)), whole, dtype)
 
 
 def twin(module: Any) -> Any:

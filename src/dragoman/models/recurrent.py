@@ -34,14 +34,13 @@ from dragoman.models.search_states import CarriedState, Looking, Source, look, s
 from dragoman.models.settings import RecurrentSettings
 from dragoman.native import attention as native
 from dragoman.native.additive import additive_scores
-from dragoman.native.dropout import numbers
 from dragoman.nn import probes
 from dragoman.nn.attention import softmax
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed_alone
+from dragoman.nn.embedding import Embedding, embed
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import Computing, Embedding, Linear
+from dragoman.nn.linear import Computing, Linear
 from dragoman.nn.lstm import Lstm
 from dragoman.nn.recurrence import Steps
 
@@ -115,7 +114,7 @@ class Recurrent(EncoderDecoder):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        probe = probes.probe()
+        probe = probes.opened.get()
         if self.front_end is None:
             layout = source.layout
             x = self._embed(self.source_embedding, source.values, layout)
@@ -190,7 +189,7 @@ class Recurrent(EncoderDecoder):
         """(P,) -> (P, D), of unit variance as the embeddings of a Transformer. ``layout`` of the
         rows, for dropout."""
         row_keys = None if layout is None else self._row_keys(layout)
-        return embed_alone(tokens, embedding, self.dropout, row_keys)
+        return embed(tokens, embedding, self.dropout, row_keys=row_keys)
 
     # Decoder
 
@@ -275,7 +274,7 @@ class Recurrent(EncoderDecoder):
             )
             outs.append(out)
             seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
-        if probes.probe() is not None or probes.guide_of(CROSS) is not None:
+        if probes.opened.get() is not None or probes.guiding.get().name == CROSS:
             # (B, 1, T, S)
             probes.offer_weights(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
         return torch.cat(outs)[steps.places]
@@ -305,9 +304,9 @@ class Recurrent(EncoderDecoder):
 
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
         """The attention over the sources for all rows (P, D) of the decoder -> (P, D)."""
-        query, probe = self._query(rows), probes.probe()
+        query, probe = self._query(rows), probes.opened.get()
         by_kernels = self.written_embedding.packed is not None and self.energy is None
-        by_kernels = by_kernels and probes.guide_of(CROSS) is None
+        by_kernels = by_kernels and probes.guiding.get().name != CROSS
         if by_kernels and probe is None and memory.key_mask is None:
             places = layout.offsets, memory.layout.offsets
             tensors = query, memory.rows, memory.rows
@@ -323,12 +322,7 @@ class Recurrent(EncoderDecoder):
         be the same at every step."""
         if self.settings.dropout_kind == "plain":
             return layout.row_keys
-        return self._sentence_keys(layout)[layout.sequence]
-
-    def _sentence_keys(self, layout: Layout) -> Tensor:
-        """(B,) the first of each sentence's."""
-        keys = layout.first_row_keys
-        return (numbers(layout.batch) if keys is None else keys).to(layout.device)
+        return layout.sequence_keys[layout.sequence]
 
     def _drop(self, x: Tensor, layout: Layout) -> Tensor:
         return self.dropout.forward(x, self._row_keys(layout) if self.training else None)
@@ -339,7 +333,7 @@ class Recurrent(EncoderDecoder):
         if plain or not self.training or not self.dropout.rate:
             return None
         ones = torch.ones(layout.batch, self.settings.model_dim, device=layout.device)
-        return self.dropout.forward(ones, self._sentence_keys(layout))
+        return self.dropout.forward(ones, layout.sequence_keys)
 
 
 class _Looking:

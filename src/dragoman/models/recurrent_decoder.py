@@ -27,11 +27,10 @@ from dragoman.models.decoder import OnlyWriting
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory
 from dragoman.models.search_states import Carried, CarriedState, Source
 from dragoman.models.settings import RecurrentDecoderSettings
-from dragoman.native.dropout import numbers
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed_alone
+from dragoman.nn.embedding import embed
 from dragoman.nn.layers import Stack
-from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.layout import Sequences
 from dragoman.nn.lstm import Lstm
 
 
@@ -59,7 +58,7 @@ class RecurrentDecoder(OnlyWriting):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        sequences = self._row_keys(layout)
+        sequences = layout.sequence_keys if self.training else None
         rows = None if sequences is None else sequences[layout.sequence]
         x = self._embed(target_in.values, rows)
         for layer in self.layers:
@@ -95,14 +94,7 @@ class RecurrentDecoder(OnlyWriting):
         return tuple(carried), Source.of(memory, rows, rows)
 
     def _embed(self, tokens: Tensor, row_keys: Tensor | None = None) -> Tensor:
-        return embed_alone(tokens, self.embedding, self.embedding_dropout, row_keys)
-
-    def _row_keys(self, layout: Layout) -> Tensor | None:
-        """(B,) what dropout knows sequences by, while it is on."""
-        if not self.training:
-            return None
-        row_keys = layout.first_row_keys
-        return (numbers(layout.batch) if row_keys is None else row_keys).to(layout.device)
+        return embed(tokens, self.embedding, self.embedding_dropout, row_keys=row_keys)
 
     def _recurrent_mask(self, width: int, row_keys: Tensor | None) -> Tensor | None:
         """(B, H) what hidden vectors are multiplied by from step to step, if by anything."""

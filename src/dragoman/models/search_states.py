@@ -39,9 +39,7 @@ class Source(NamedTuple):
     def of(cls, memory: Memory, keys: Tensor, values: Tensor) -> Source:
         """``keys`` (P, K) and ``values`` (P, Kv): what was made of the rows of ``memory``."""
         layout = memory.layout
-        allowed = layout.mask
-        if memory.key_mask is not None:
-            allowed = allowed & layout.pad(memory.key_mask)
+        allowed = layout.mask if memory.key_mask is None else layout.pad(memory.key_mask)
         lengths = torch.tensor(layout.lengths, dtype=torch.int64, device=layout.device)
         grid = layout.pad(values)
         return cls(grid if keys is values else layout.pad(keys), grid, allowed, lengths)
@@ -71,7 +69,7 @@ def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
 
 def seen_by_probe(name: str, found: Tensor) -> Tensor:
     """The output of one head; zeros if an open probe has switched it off."""
-    probe = probes.probe()
+    probe = probes.opened.get()
     head = None if probe is None else probe.head_mask(name, 1, found.device)
     return found if head is None else found * head.to(found.dtype)
 
@@ -102,7 +100,7 @@ class Looking(Computing):
     ) -> Tensor | None:
         """Attends from the rows (N, K) of ``queries`` as ``native.look`` does; None if that cannot
         be used: if a probe is open, or the model is not prepared for it."""
-        if not self._in_one_pass or probes.probe() is not None:
+        if not self._in_one_pass or probes.opened.get() is not None:
             return None
         return native.look(
             rows, source.keys, source.values, source.allowed, queries.lengths,
@@ -117,10 +115,6 @@ class CachedState(DecodeState):
     def __init__(self, memory: Memory) -> None:
         self.cache = Cache(memory.rows.device)
         self.admit(memory)
-
-    @property
-    def rows(self) -> int:
-        return self.cache.rows
 
     @property
     def lengths(self) -> Tensor:
@@ -145,10 +139,6 @@ class CarriedState(DecodeState):
         self.carried, self.source = prepare(memory)
         self._lengths = torch.zeros(memory.layout.batch, dtype=torch.int64)
         self._counts = [1] * memory.layout.batch
-
-    @property
-    def rows(self) -> int:
-        return len(self._lengths)
 
     @property
     def lengths(self) -> Tensor:

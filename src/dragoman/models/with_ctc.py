@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import Adjust, DecodeState, Generates, Memory
+from dragoman.models.interface import DecodeState, Generates, Memory
 from dragoman.nn.layout import Sequences
 
 IMPOSSIBLE = -1e3
@@ -180,10 +180,6 @@ class CtcState(DecodeState):
         self._head = head
 
     @property
-    def rows(self) -> int:
-        return self.state.rows
-
-    @property
     def lengths(self) -> Tensor:
         return self.state.lengths
 
@@ -204,6 +200,8 @@ class CtcState(DecodeState):
 class WithCtc(Generates):
     """A decoder and CTC, under the contract of the decoder alone. Its logits are the scores of
     both, which are not normalised: ``best`` keeps them as they are."""
+
+    normalises = False
 
     def __init__(self, model: Generates, head: Head, weight: float, *, eos: int) -> None:
         """``head``: CTC of the rows that ``model`` encodes. ``weight``: λ."""
@@ -229,11 +227,3 @@ class WithCtc(Generates):
             state.prefixes.extend(column, taken + place > 0)  # nobody says the begin symbol
         ctc = state.prefixes.following().to(decoder.dtype)
         return (1 - self._weight) * decoder + self._weight * ctc
-
-    def best(
-        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
-    ) -> tuple[Tensor, Tensor]:
-        scores = self.step(tokens, state)
-        if adjust is not None:
-            scores = adjust(scores)
-        return torch.topk(scores, min(k, scores.shape[-1]), dim=-1)

@@ -130,21 +130,23 @@ class MultiHeadAttention(Computing):
         self,
         queries: Tensor,
         query_layout: Layout,
-        keys: Tensor,
-        key_layout: Layout,
+        keys: Tensor | None = None,
+        key_layout: Layout | None = None,
         *,
         key_mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """(Pq, D) attend to (Pk, D) of the same B sequences -> (Pq, D).
+        """(Pq, D) attend to (Pk, D) of the same B sequences, left out: to themselves -> (Pq, D).
 
         ``key_mask`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
         """
-        if (guide := probes.guide_of(self.name)) is not None:
+        if keys is None or key_layout is None:
+            keys, key_layout = queries, query_layout
+        if (guide := probes.guiding.get()).name == self.name:
             guide.weights = self._weights_of(
                 guide.head, queries, query_layout, keys, key_layout, key_mask
             )
-        if self._joint is not None and key_mask is None and probes.probe() is None:
+        if self._joint is not None and key_mask is None and probes.opened.get() is None:
             return self._by_kernels(queries, query_layout, keys, key_layout, causal)
         query, key, value = self.query(queries), self.key(keys), self.value(keys)
         mask = mask_of_keys(key_layout, key_mask)
@@ -207,6 +209,15 @@ class MultiHeadAttention(Computing):
         out = self.join(self.attend(self.split(self.query(grid)), key, value, mask))
         return self.output(out.flatten(0, 1))  # type: ignore[no-any-return]
 
+    def look_over(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
+        """``new`` further positions of each row look at its source, whose keys and values ``cache``
+        holds: (N x new, D) -> same."""
+        queries = cache.shared.queries_by_source(new)
+        query = self.split(queries.pad(self.query(x)))  # (B, H, rows x t, K)
+        mask = cache.shared.source_mask
+        out = self.attend(query, cache.source_key, cache.source_value, mask)
+        return self.output(queries.pack(self.join(out)))  # type: ignore[no-any-return]
+
     def split(self, grid: Tensor) -> Tensor:
         """(B, L, H x K) -> (B, H, L, K)."""
         heads: Tensor = grid.unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -230,7 +241,7 @@ class MultiHeadAttention(Computing):
         """
         rate = self.rate if self.training else 0.0
         row_keys = layout.row_keys if layout is not None and rate > 0.0 else None
-        probe = probes.probe()
+        probe = probes.opened.get()
         # Measured on CPUs: for narrow heads the fused kernel is slower than the plain formula,
         # and ten times slower in bf16 with a mask. On a GPU it is the one to use.
         plain = self.path == "plain" or (self.path == "auto" and query.device.type == "cpu")
@@ -252,8 +263,9 @@ class MultiHeadAttention(Computing):
 def mask_of_keys(keys: Layout, key_mask: Tensor | None) -> Tensor | None:
     """(B, 1, 1, S): no query attends to an empty cell, nor to a key that ``key_mask`` (P,) switches
     off, such as an unknown token. None where each may be attended to."""
-    full = None if keys.is_even else keys.mask[:, None, None, :]
-    return both_masks(full, None if key_mask is None else keys.pad(key_mask)[:, None, None, :])
+    if key_mask is not None:
+        return keys.pad(key_mask)[:, None, None, :]  # empty cells get False
+    return None if keys.is_even else keys.mask[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | str = "cpu") -> Tensor:

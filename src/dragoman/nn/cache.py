@@ -35,15 +35,6 @@ class LayerCache:
     source_value: Tensor
     """(B, H, S, Kv), the values of each source."""
 
-    @property
-    def source_mask(self) -> Tensor | None:
-        """(B, 1, 1, S), True where a position of the source may be attended to."""
-        return self.shared.source_mask
-
-    def queries_by_source(self, new: int) -> Layout:
-        """The layout of N x t query rows in sequences, one for the rows of each source."""
-        return self.shared.queries_by_source(new)
-
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Write (N, H, t, K) behind each row's past; return all of it and who may see what.
 
@@ -81,6 +72,7 @@ class Cache:
         self.layers: list[LayerCache] = []
         self.mask: Tensor | None = None
         self.source_mask: Tensor | None = None
+        """(B, 1, 1, S), True where a position of the source may be attended to."""
         self._key_mask = torch.zeros(0, 0, dtype=torch.bool, device=device)
         """(N, T) past tokens that may be attended to; unknown tokens may not, if so wished."""
         self._queries: dict[int, Layout] = {}

@@ -88,33 +88,6 @@ def drawing(seed: int, *, by_kernels: bool = False) -> Iterator[None]:
         _open.reset(token)
 
 
-def dropout(
-    x: Tensor,
-    rate: float,
-    training: bool,
-    row_keys: Tensor | None = None,
-    *,
-    onto: Tensor | None = None,
-) -> Tensor:
-    """x (..., D) with elements set to 0 at ``rate`` and the others scaled by 1 / (1 - rate), added
-    to ``onto`` (..., D) if there is one.
-
-    ``row_keys`` (...) int32: what the rows are known by; left out, their numbers.
-    """
-    pool = _open.get()
-    if training and rate:
-        if pool is None:
-            x = F.dropout(x, rate)
-        elif pool.by_kernels:
-            rows = None if row_keys is None else row_keys.flatten()
-            return native.dropout(x, native.new_drop(rate, rows), onto=onto)
-        else:
-            if row_keys is None:
-                row_keys = native.numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
-            x = x * pool.factors(row_keys, x.shape[-1], rate, native.new_seed(), x.dtype)
-    return x if onto is None else onto + x
-
-
 def attention_factors(
     row_keys: Tensor, heads: int, keys: int, rate: float, dtype: torch.dtype
 ) -> Tensor | None:
@@ -128,7 +101,7 @@ def attention_factors(
 
 
 class Dropout(nn.Module):
-    """``dropout`` as a module, which knows whether it is training."""
+    """Dropout of one rate, which knows whether it is training."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -139,5 +112,23 @@ class Dropout(nn.Module):
         """The rate where it is training, else 0."""
         return self.rate if self.training else 0.0
 
-    def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
-        return dropout(x, self.rate, self.training, row_keys)
+    def forward(
+        self, x: Tensor, row_keys: Tensor | None = None, *, onto: Tensor | None = None
+    ) -> Tensor:
+        """x (..., D) with elements set to 0 at the rate and the others scaled by 1 / (1 - rate),
+        added to ``onto`` (..., D) if there is one.
+
+        ``row_keys`` (...) int32: what the rows are known by; left out, their numbers.
+        """
+        pool, rate = _open.get(), self.rate
+        if self.training and rate:
+            if pool is None:
+                x = F.dropout(x, rate)
+            elif pool.by_kernels:
+                rows = None if row_keys is None else row_keys.flatten()
+                return native.dropout(x, native.new_drop(rate, rows), onto=onto)
+            else:
+                if row_keys is None:
+                    row_keys = native.numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
+                x = x * pool.factors(row_keys, x.shape[-1], rate, native.new_seed(), x.dtype)
+        return x if onto is None else onto + x

@@ -1,95 +1,244 @@
-"""The input of a stack's first layer: an embedding and its position (paper §3.4, §3.5)."""
+"""The input of a stack's first layer (paper §3.4, §3.5): what a token is, and where it stands.
+
+Six fixed encodings and a learned one, each a function of the position (and, for one, of the
+sequence's length) to a vector:
+
+- ``index``: the position itself, in every dimension. Unbounded.
+- ``normalised``: position / length. Bounded, but the same place means different values at
+  different lengths. Where the length is not known yet, on the target side, a fixed maximum serves.
+- ``binary``: the binary digits of the position, lowest first. Bounded and unique, but not smooth.
+- ``sinusoidal``: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same).
+- ``marian``: PE(pos, i) = sin(pos f_i), PE(pos, D/2 + i) = cos(pos f_i) for i < D/2, with
+  f_i = 10000^(-i / (D/2 - 1)): Marian's ``sinusoidalPositionEmbeddings``.
+- ``learned``: a table trained with the rest.
+- ``sinusoidal-2d``: for the patches of a picture, the sines of the row beside those of the column.
+
+Each is added to the embedding or concatenated with it.
+"""
 
 from __future__ import annotations
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
+from dragoman.base.errors import SearchError
 from dragoman.native.dropout import new_drop
 from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import probes
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.linear import Embedding
-from dragoman.nn.positions import Positions
+from dragoman.nn.linear import Computing, Matrix, Precision
+from dragoman.nn.settings import PositionSettings
+
+
+class Embedding(Matrix):
+    """A row per token, V x D, which may also serve as the output projection (paper §3.4)."""
+
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__(vocabulary, width)
+        self.cast: torch.dtype | None = None
+        """The type to which its rows are cast on their way into the layers; None: they stay."""
+        # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
+        # they give logits of unit variance.
+        nn.init.normal_(self.weight, std=width**-0.5)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        super().choose(precision, by_kernels)
+        self.cast = torch.bfloat16 if precision == "bf16" else None
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        super().prepare(dtype)
+        if dtype != torch.int8:  # whose kernels read and give fp32
+            self.cast = dtype
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) -> (..., D), in fp32."""
+        return F.embedding(ids, self.weight)
+
+
+def sinusoidal(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width) fp64: paper §3.5, sine in the even dimensions, cosine in the odd ones."""
+    even = torch.arange(0, width, 2, device=positions.device, dtype=torch.float64)
+    angles = positions.double()[:, None] * torch.exp(even * (-math.log(10000.0) / width))
+    table = torch.zeros(len(positions), width, dtype=torch.float64, device=positions.device)
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()[:, : width // 2]
+    return table
+
+
+def marian(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width) fp64: all sines before all cosines. The last of an odd width is zero."""
+    half = width // 2
+    number = torch.arange(half, device=positions.device, dtype=torch.float64)
+    angles = positions.double()[:, None] * torch.exp(number * (-math.log(1e4) / max(half - 1, 1)))
+    table = torch.zeros(len(positions), width, dtype=torch.float64, device=positions.device)
+    table[:, :half] = angles.sin()
+    table[:, half : 2 * half] = angles.cos()
+    return table
+
+
+def index(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width): the position itself in every dimension."""
+    return positions.float()[:, None].expand(-1, width)
+
+
+def normalised(positions: Tensor, lengths: Tensor, width: int) -> Tensor:
+    """(P,), (P,) -> (P, width): position / length in every dimension."""
+    return (positions / lengths).float()[:, None].expand(-1, width)
+
+
+def binary(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width): binary digits, lowest first; width digits, zeros beyond the 63rd."""
+    digits = torch.arange(min(width, 63), device=positions.device)
+    table = torch.zeros(len(positions), width, device=positions.device)
+    table[:, : len(digits)] = ((positions[:, None] >> digits) & 1).float()
+    return table
+
+
+def sinusoidal_2d(positions: Tensor, width: int, across: int) -> Tensor:
+    """(P,) places on a grid of ``across`` columns, row by row -> (P, width) fp64: ``sinusoidal`` of
+    the row in the first half, and of the column in the second."""
+    half = width // 2
+    rows = sinusoidal(positions // across, half)
+    return torch.cat([rows, sinusoidal(positions % across, width - half)], dim=1)
+
+
+_FIXED = {"sinusoidal": sinusoidal, "marian": marian, "binary": binary}
+"""A row per position, whatever the sequence; ``models/transformer/int8_weights.py`` makes them
+without torch."""
+
+
+class Positions(Computing):
+    """One side's position encoding. ``settings.kind`` says which."""
+
+    def __init__(
+        self, settings: PositionSettings, width: int, across: int = 0, skipped: int = 0
+    ) -> None:
+        """For positions on a grid, ``across`` is the number of its columns, and the first
+        ``skipped`` rows of a sequence stand outside of it: they get zeros."""
+        super().__init__()
+        self.settings = settings
+        self.width = width
+        self.across = across
+        self.skipped = skipped
+        self.table: nn.Parameter | None = None
+        if settings.kind == "learned":
+            self.table = nn.Parameter(torch.empty(settings.maximum, width))
+            nn.init.normal_(self.table, std=width**-0.5)
+        # Rows 0..n-1 of a fixed encoding, grown when first needed. Not part of the state dict.
+        self._rows = torch.empty(0, width)
+
+    def forward(self, positions: Tensor, lengths: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """(P,) positions -> (P, width) of type ``dtype``.
+
+        ``lengths`` (P,) is the length of each row's own sequence, None where it is not known.
+        Errors: ``SearchError`` for a position beyond a learned table.
+        """
+        kind = self.settings.kind
+        if kind == "none":
+            return torch.zeros(len(positions), self.width, device=positions.device, dtype=dtype)
+        if kind == "index":
+            return index(positions, self.width).to(dtype)
+        if kind == "normalised":
+            known = torch.full_like(positions, self.settings.maximum)
+            divisor = known if lengths is None else lengths
+            return normalised(positions, divisor, self.width).to(dtype)
+        longest = int(positions.max()) + 1 if len(positions) else 0
+        if self.table is None:
+            return self.rows(longest, positions.device, dtype)[positions]
+        if longest > self.settings.maximum:
+            raise SearchError(
+                f"position {longest} is beyond this model's learned table of "
+                f"{self.settings.maximum} positions. Shorten the sequence, or train with a "
+                "larger model.positions.maximum"
+            )
+        return F.embedding(positions, self.table).to(dtype)
+
+    @property
+    def is_added_table(self) -> bool:
+        """Whether it adds a row per position, not trained, whatever the sequence: see ``rows``."""
+        kind, combine = self.settings.kind, self.settings.combine
+        return combine == "add" and kind in {*_FIXED, "sinusoidal-2d"}
+
+    def rows(self, longest: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+        """(at least ``longest``, width): the rows of a fixed table, made once and kept."""
+        made = self._rows
+        if longest > len(made) or made.device != device or made.dtype != dtype:
+            every = torch.arange(max(256, 2 * longest), device=device)
+            self._rows = self._fixed(every).to(dtype)
+        return self._rows
+
+    def _fixed(self, positions: Tensor) -> Tensor:
+        if self.settings.kind != "sinusoidal-2d":
+            return _FIXED[self.settings.kind](positions, self.width)
+        assert self.across, "a grid has columns"
+        placed = sinusoidal_2d(positions - self.skipped, self.width, self.across)
+        return placed * (positions >= self.skipped)[:, None]
 
 
 def embed(
     tokens: Tensor,
-    positions: Tensor,
     embedding: Embedding,
-    encoding: Positions,
     dropout: Dropout,
     *,
-    scale: float,
+    scale: float | None = None,
+    positions: Tensor | None = None,
+    encoding: Positions | None = None,
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
 ) -> Tensor:
     """Embedding times ``scale``, plus (or beside) its position, then dropout: (P,), (P,) -> (P, D).
 
-    ``lengths`` (P,) of the sequences that the rows are of, where positions go by them; ``row_keys``
-    (P,) of the rows, for dropout.
+    ``scale``: left out, √width, for rows of unit variance. ``positions`` (P,) and their
+    ``encoding``: left out where they are told by the order of reading. ``lengths`` (P,) of the
+    sequences that the rows are of, where positions go by them; ``row_keys`` (P,) of the rows, for
+    dropout.
     """
-    added = encoding.settings.combine == "add"
-    if embedding.packed is not None and added and encoding.is_fixed_table:
-        longest = int(positions.max()) + 1 if len(positions) else 0
+    scale = math.sqrt(embedding.weight.shape[1]) if scale is None else scale
+    if embedding.packed is not None and (encoding is None or encoding.is_added_table):
+        table = None
+        if encoding is not None and positions is not None:
+            longest = int(positions.max()) + 1 if len(positions) else 0
+            table = encoding.rows(longest, positions.device, torch.float32)
         return embed_natively(
             tokens,
             embedding.weight,
-            encoding.rows(longest, positions.device, torch.float32),
+            table,
             positions,
             scale=scale,
             dtype=embedding.packed.dtype,
             drop=new_drop(dropout.rate_now, row_keys),
         )
-    x = embedding(tokens) * scale
-    x = _with_place(x, positions, encoding, lengths)
-    return _seen(dropout.forward(x.to(embedding.dtype), row_keys))
+    return placed(
+        embedding(tokens) * scale,
+        dropout,
+        positions=positions,
+        encoding=encoding,
+        lengths=lengths,
+        row_keys=row_keys,
+        dtype=embedding.cast,
+    )
 
 
 def placed(
     rows: Tensor,
-    positions: Tensor,
-    encoding: Positions,
     dropout: Dropout,
     *,
+    positions: Tensor | None,
+    encoding: Positions | None,
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Adds (or appends) positions to rows (P, D) of a front end, then applies dropout; the other
-    arguments are those of ``embed``."""
-    return _seen(dropout.forward(_with_place(rows, positions, encoding, lengths), row_keys))
-
-
-def embed_alone(
-    tokens: Tensor, embedding: Embedding, dropout: Dropout, row_keys: Tensor | None = None
-) -> Tensor:
-    """Embedding times √width, then dropout, where positions are told by the order of reading: (P,)
-    -> (P, D), of unit variance as in ``embed``. ``row_keys`` (P,) of the rows, for dropout."""
-    scale = math.sqrt(embedding.weight.shape[1])
-    if embedding.packed is None:
-        x = embedding(tokens) * scale
-        return _seen(dropout.forward(x.to(embedding.dtype), row_keys))
-    return embed_natively(
-        tokens,
-        embedding.weight,
-        None,
-        None,
-        scale=scale,
-        dtype=embedding.packed.dtype,
-        drop=new_drop(dropout.rate_now, row_keys),
-    )
-
-
-def _with_place(
-    x: Tensor, positions: Tensor, encoding: Positions, lengths: Tensor | None
-) -> Tensor:
-    place = encoding(positions, lengths, x.dtype)
-    return x + place if encoding.settings.combine == "add" else torch.cat([x, place], dim=-1)
-
-
-def _seen(rows: Tensor) -> Tensor:
-    """Shows the rows to an open probe, which may change them. Kernels do not come here."""
-    probe = probes.probe()
+    """Adds (or appends) positions to rows (P, D), then applies dropout in ``dtype`` (left out: that
+    of the rows). The other arguments are those of ``embed``. An open probe may change the rows;
+    kernels do not come here."""
+    if encoding is not None and positions is not None:
+        place = encoding(positions, lengths, rows.dtype)
+        added = encoding.settings.combine == "add"
+        rows = rows + place if added else torch.cat([rows, place], dim=-1)
+    rows = dropout.forward(rows.to(dtype or rows.dtype), row_keys)
+    probe = probes.opened.get()
     return rows if probe is None else probe.take_embedded(rows)

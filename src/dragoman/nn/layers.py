@@ -15,9 +15,8 @@ Rows are packed, (P, D); see ``layout.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +28,7 @@ from dragoman.native.dropout import new_drop
 from dragoman.nn import probes
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
-from dragoman.nn.dropout import Dropout, dropout
+from dragoman.nn.dropout import Dropout
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import ACTIVATIONS, Computing, Linear, Precision
 from dragoman.nn.settings import NORM_EPSILON, Activation, LayerSettings
@@ -65,14 +64,16 @@ class LayerNorm(Computing):
             return native_norm.layer_norm_plain(x, self.weight, self.bias, eps=self.eps)
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
-    def after(self, x: Tensor, sublayer: Tensor, rate: float, row_keys: Tensor | None) -> Tensor:
+    def after(
+        self, x: Tensor, sublayer: Tensor, dropout: Dropout, row_keys: Tensor | None
+    ) -> Tensor:
         """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``row_keys``: dropout.py."""
         if self._by_kernels:
-            drop = new_drop(rate if self.training else 0.0, row_keys)
+            drop = new_drop(dropout.rate_now, row_keys)
             return native_norm.layer_norm(
                 x, self.weight, self.bias, added=sublayer, eps=self.eps, drop=drop
             )
-        return self.forward(dropout(sublayer, rate, self.training, row_keys, onto=x))
+        return self.forward(dropout.forward(sublayer, row_keys, onto=x))
 
 
 class NoNorm(nn.Module):
@@ -88,46 +89,57 @@ class NoNorm(nn.Module):
         return x
 
 
-@dataclass(frozen=True)
-class Around:
-    """What stands around each sub-layer: dropout, its residual connection, its norm."""
+Sublayer = tuple[Callable[[Tensor], Tensor], LayerNorm | NoNorm]
+"""What a sub-layer computes, (P, D) -> (P, D), and its norm."""
 
-    settings: LayerSettings
 
-    def new_norm(self, width: int, sublayer: str) -> LayerNorm | NoNorm:
+class Around(nn.Module):
+    """What stands around each sub-layer of a layer: dropout, its residual connection, its norm.
+
+    ``name`` is what probes know the layer by.
+    """
+
+    def __init__(self, settings: LayerSettings, name: str = "") -> None:
+        super().__init__()
+        self.settings = settings
+        self.name = name
+        self.dropout = Dropout(settings.dropout)
+
+    def new_norm(self, sublayer: str) -> LayerNorm | NoNorm:
         """The norm of one sub-layer."""
-        if self.settings.norm == "none":
+        settings = self.settings
+        if settings.norm == "none":
             return NoNorm(sublayer)
-        return LayerNorm(width, sublayer, self.settings.norm_epsilon)
+        return LayerNorm(settings.model_dim, sublayer, settings.norm_epsilon)
 
-    def last_norm(self, width: int) -> LayerNorm | None:
+    def last_norm(self) -> LayerNorm | None:
         """The norm at the end of a stack."""
         settings = self.settings
-        return LayerNorm(width, eps=settings.norm_epsilon) if settings.norm == "pre" else None
+        if settings.norm != "pre":
+            return None
+        return LayerNorm(settings.model_dim, eps=settings.norm_epsilon)
 
-    def __call__(
-        self,
-        x: Tensor,
-        sublayer: Callable[[Tensor], Tensor],
-        norm: LayerNorm | NoNorm,
-        row_keys: Tensor | None,
-    ) -> Tensor:
-        """(P, D) -> (P, D). ``norm`` is that of the sub-layer, ``row_keys`` as in dropout.py."""
-        settings = self.settings
-        given = norm(x) if settings.norm == "pre" else x
-        added = sublayer(given)
-        if settings.norm == "post" and settings.residual:
-            assert isinstance(norm, LayerNorm)
-            after = norm.after(x, added, settings.dropout, row_keys)
-        else:
-            onto = x if settings.residual else None
-            after = dropout(added, settings.dropout, norm.training, row_keys, onto=onto)
-            if settings.norm == "post":
-                after = norm(after)
-        probe = probes.probe()
+    def forward(self, x: Tensor, row_keys: Tensor | None, *sublayers: Sublayer) -> Tensor:
+        """(P, D) -> (P, D), through sub-layers in their order. ``row_keys``: see dropout.py."""
+        settings, probe = self.settings, probes.opened.get()
+        for sublayer, norm in sublayers:
+            given = norm(x) if settings.norm == "pre" else x
+            added = sublayer(given)
+            if settings.norm == "post" and settings.residual:
+                assert isinstance(norm, LayerNorm)
+                after = norm.after(x, added, self.dropout, row_keys)
+            else:
+                onto = x if settings.residual else None
+                after = self.dropout.forward(added, row_keys, onto=onto)
+                if settings.norm == "post":
+                    after = norm(after)
+            if probe is not None:
+                points: dict[probes.Point, Tensor] = {"stream": x, "input": given}
+                probe.take(norm.sublayer, {**points, "added": added, "after": after})
+            x = after
         if probe is not None:
-            probe.take(norm.sublayer, {"stream": x, "input": given, "added": added, "after": after})
-        return after
+            probe.take_activation(self.name, x)
+        return x
 
 
 class FeedForward(nn.Module):
@@ -157,18 +169,12 @@ class FeedForward(nn.Module):
         return outer(self.dropout(hidden, row_keys))  # type: ignore[no-any-return]
 
 
-def show(name: str, x: Tensor) -> None:
-    """Let an open probe have the rows (P, D) that leave a layer."""
-    probe = probes.probe()
-    if probe is not None:
-        probe.take_activation(name, x)
-
-
 class Stack(nn.ModuleList, Generic[Layer]):
     """A ``ModuleList`` that knows what its layers are."""
 
-    def __iter__(self) -> Iterator[Layer]:
-        return super().__iter__()  # type: ignore[return-value]
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Layer]: ...
 
 
 class EncoderLayer(nn.Module):
@@ -176,36 +182,35 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, settings: LayerSettings, name: str) -> None:
         super().__init__()
-        self.name = name
-        self.around = Around(settings)
-        width = settings.model_dim
-        self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
-        self.attention_norm = self.around.new_norm(width, f"{name}.attention")
+        self.around = Around(settings, name)
+        self.attention = MultiHeadAttention(
+            settings.attention, settings.model_dim, f"{name}.attention"
+        )
+        self.attention_norm = self.around.new_norm(f"{name}.attention")
         self.feed_forward = FeedForward(settings)
-        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
+        self.feed_forward_norm = self.around.new_norm(f"{name}.feed_forward")
 
     def forward(
         self, x: Tensor, layout: Layout, key_mask: Tensor | None = None, *, causal: bool = False
     ) -> Tensor:
         """(P, D) -> (P, D). ``causal``: no position attends to later ones."""
-
-        def attend(y: Tensor) -> Tensor:
-            return self.attention(y, layout, y, layout, key_mask=key_mask, causal=causal)  # type: ignore[no-any-return]
-
-        return self._wrap(x, attend, layout.row_keys if self.training else None)
+        row_keys = layout.row_keys if self.training else None
+        attend = partial(self.attention, query_layout=layout, key_mask=key_mask, causal=causal)
+        return self.around.forward(
+            x,
+            row_keys,
+            (attend, self.attention_norm),
+            (partial(self.feed_forward, row_keys=row_keys), self.feed_forward_norm),
+        )
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
         """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
-        return self._wrap(x, lambda y: self.attention.step(y, new, cache), None)
-
-    def _wrap(
-        self, x: Tensor, attend: Callable[[Tensor], Tensor], row_keys: Tensor | None
-    ) -> Tensor:
-        feed = partial(self.feed_forward, row_keys=row_keys)
-        x = self.around(x, attend, self.attention_norm, row_keys)
-        x = self.around(x, feed, self.feed_forward_norm, row_keys)
-        show(self.name, x)
-        return x
+        return self.around.forward(
+            x,
+            None,
+            (partial(self.attention.step, new=new, cache=cache), self.attention_norm),
+            (self.feed_forward, self.feed_forward_norm),
+        )
 
 
 class DecoderLayer(nn.Module):
@@ -213,19 +218,14 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, settings: LayerSettings, name: str) -> None:
         super().__init__()
-        self.name = name
-        self.around = Around(settings)
-        width = settings.model_dim
-        self.self_attention = MultiHeadAttention(
-            settings.attention, width, f"{name}.self_attention"
-        )
-        self.self_attention_norm = self.around.new_norm(width, f"{name}.self_attention")
-        self.cross_attention = MultiHeadAttention(
-            settings.attention, width, f"{name}.cross_attention"
-        )
-        self.cross_attention_norm = self.around.new_norm(width, f"{name}.cross_attention")
+        self.around = Around(settings, name)
+        width, attention = settings.model_dim, settings.attention
+        self.self_attention = MultiHeadAttention(attention, width, f"{name}.self_attention")
+        self.self_attention_norm = self.around.new_norm(f"{name}.self_attention")
+        self.cross_attention = MultiHeadAttention(attention, width, f"{name}.cross_attention")
+        self.cross_attention_norm = self.around.new_norm(f"{name}.cross_attention")
         self.feed_forward = FeedForward(settings)
-        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
+        self.feed_forward_norm = self.around.new_norm(f"{name}.feed_forward")
 
     def forward(
         self,
@@ -240,41 +240,34 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """All positions at once: (P, D) over a memory (Ps, D) -> (P, D). ``causal``: whether each
         looks at those before it alone."""
-
-        def look_back(y: Tensor) -> Tensor:
-            return self.self_attention(y, layout, y, layout, key_mask=key_mask, causal=causal)  # type: ignore[no-any-return]
-
-        def look_over(y: Tensor) -> Tensor:
-            return self.cross_attention(y, layout, memory, memory_layout, key_mask=memory_key_mask)  # type: ignore[no-any-return]
-
-        return self._wrap(x, look_back, look_over, layout.row_keys if self.training else None)
+        row_keys = layout.row_keys if self.training else None
+        look_back = partial(
+            self.self_attention, query_layout=layout, key_mask=key_mask, causal=causal
+        )
+        look_over = partial(
+            self.cross_attention,
+            query_layout=layout,
+            keys=memory,
+            key_layout=memory_layout,
+            key_mask=memory_key_mask,
+        )
+        return self.around.forward(
+            x,
+            row_keys,
+            (look_back, self.self_attention_norm),
+            (look_over, self.cross_attention_norm),
+            (partial(self.feed_forward, row_keys=row_keys), self.feed_forward_norm),
+        )
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
         """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
-
-        def look_back(y: Tensor) -> Tensor:
-            return self.self_attention.step(y, new, cache)
-
-        def look_over(y: Tensor) -> Tensor:
-            attention = self.cross_attention
-            queries = cache.queries_by_source(new)
-            query = attention.split(queries.pad(attention.query(y)))  # (B, H, rows x t, K)
-            out = attention.attend(query, cache.source_key, cache.source_value, cache.source_mask)
-            return attention.output(queries.pack(attention.join(out)))  # type: ignore[no-any-return]
-
-        return self._wrap(x, look_back, look_over, None)
-
-    def _wrap(
-        self,
-        x: Tensor,
-        look_back: Callable[[Tensor], Tensor],
-        look_over: Callable[[Tensor], Tensor],
-        row_keys: Tensor | None,
-    ) -> Tensor:
-        """The three sub-layers in their order, each within its residual connection."""
-        feed = partial(self.feed_forward, row_keys=row_keys)
-        x = self.around(x, look_back, self.self_attention_norm, row_keys)
-        x = self.around(x, look_over, self.cross_attention_norm, row_keys)
-        x = self.around(x, feed, self.feed_forward_norm, row_keys)
-        show(self.name, x)
-        return x
+        return self.around.forward(
+            x,
+            None,
+            (partial(self.self_attention.step, new=new, cache=cache), self.self_attention_norm),
+            (
+                partial(self.cross_attention.look_over, new=new, cache=cache),
+                self.cross_attention_norm,
+            ),
+            (self.feed_forward, self.feed_forward_norm),
+        )

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.native.dropout import numbers
+
 
 class Layout:
     """The place of each of P packed rows in a (B, L) grid.
@@ -67,6 +69,12 @@ class Layout:
             return None
         first = self.first_row_keys.to(self.device)[self.sequence]
         return first + self.positions.to(torch.int32)  # may wrap around
+
+    @property
+    def sequence_keys(self) -> Tensor:
+        """(B,) what dropout knows each sequence by, where its rows share a mask."""
+        keys = self.first_row_keys
+        return (numbers(self.batch) if keys is None else keys).to(self.device)
 
     @cached_property
     def cells(self) -> Tensor:

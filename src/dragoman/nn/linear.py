@@ -248,35 +248,6 @@ def refresh(model: nn.Module) -> None:
         torch._foreach_copy_([low for low, _ in pairs], [weight.detach() for _, weight in pairs])
 
 
-class Embedding(Matrix):
-    """A row per token, V x D, which may also serve as the output projection (paper §3.4)."""
-
-    def __init__(self, vocabulary: int, width: int) -> None:
-        super().__init__(vocabulary, width)
-        self._prepared_for: torch.dtype | None = None
-        # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
-        # they give logits of unit variance.
-        nn.init.normal_(self.weight, std=width**-0.5)
-
-    def prepare(self, dtype: torch.dtype) -> None:
-        super().prepare(dtype)
-        # Kernels of int8 products read and give fp32.
-        self._prepared_for = torch.float32 if dtype == torch.int8 else dtype
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type to which its rows are cast on their way into the layers."""
-        if self._prepared_for is not None:
-            return self._prepared_for
-        if self.packed is not None:
-            return self.packed.dtype
-        return self.weight.dtype if self.low is None else self.low.dtype
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """(...) -> (..., D), in fp32."""
-        return F.embedding(ids, self.weight)
-
-
 def laid_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
     """y = x Wᵀ + b in fp32 or bf16, or of weights in int8 by kernels, which are there."""
     if dtype == torch.int8:

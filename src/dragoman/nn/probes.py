@@ -18,7 +18,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-_open: ContextVar[Probe | None] = ContextVar("probe", default=None)
+opened: ContextVar[Probe | None] = ContextVar("probe", default=None)
+"""The probe that is open here, if any."""
 
 Point = Literal["query", "key", "value", "heads", "stream", "input", "added", "after"]
 """A place in an equation whose value can be kept.
@@ -65,12 +66,12 @@ class Probe:
         self._token: Token[Probe | None] | None = None
 
     def __enter__(self) -> Probe:
-        self._token = _open.set(self)
+        self._token = opened.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
-        _open.reset(self._token)
+        opened.reset(self._token)
 
     def take_embedded(self, rows: Tensor) -> Tensor:
         """Called with what a first layer is to read, (P, D), while this probe is open -> what it
@@ -115,14 +116,6 @@ class Probe:
         return ~torch.isin(positions, hidden)
 
 
-def probe() -> Probe | None:
-    """The probe that is open here, if any."""
-    return _open.get()
-
-
-_guide: ContextVar[Guide | None] = ContextVar("guide", default=None)
-
-
 class Guide:
     """Asks one head for its attention weights, to be differentiated: what guided alignment trains.
 
@@ -139,28 +132,25 @@ class Guide:
         self.head = head
         self.weights: Tensor | None = None
         """(B, T, S), without dropout; None before the attention was called."""
-        self._token: Token[Guide | None] | None = None
+        self._token: Token[Guide] | None = None
 
     def __enter__(self) -> Guide:
-        self._token = _guide.set(self)
+        self._token = guiding.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
-        _guide.reset(self._token)
+        guiding.reset(self._token)
 
 
-def guide_of(name: str) -> Guide | None:
-    """The guide that asks for this attention, if one is open here."""
-    guide = _guide.get()
-    return guide if guide is not None and guide.name == name else None
+guiding: ContextVar[Guide] = ContextVar("guide", default=Guide("", 0))  # noqa: B039 (never written to)
+"""The guide that is open here; else one that asks for no attention."""
 
 
 def offer_weights(name: str, weights: Tensor) -> None:
     """Give weights (B, H, T, S) to the guide and the probe that are open here: called by an
     attention that has them at hand anyway."""
-    guide, opened = guide_of(name), probe()
-    if guide is not None:
+    if (guide := guiding.get()).name == name:
         guide.weights = weights[:, guide.head]
-    if opened is not None:
-        opened.take_attention(name, weights)
+    if (probe := opened.get()) is not None:
+        probe.take_attention(name, weights)

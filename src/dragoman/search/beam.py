@@ -120,8 +120,9 @@ class PlainBeam:
         live.all_log_probabilities[:count] = live.all_log_probabilities[parents]
         live.rows = count
         rows = np.arange(count)
-        live.tokens[rows, place] = chosen["token"]
-        live.log_probabilities[rows, place] = self._log_probabilities.ravel()[chosen["candidate"]]
+        live.all_tokens[rows, place] = chosen["token"]
+        costs = self._log_probabilities.ravel()[chosen["candidate"]]
+        live.all_log_probabilities[rows, place] = costs
         live.totals[:] = chosen["total"]
         live.all_last[:count] = chosen["token"]
         live.all_parents[:count] = parents

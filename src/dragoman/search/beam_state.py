@@ -102,10 +102,14 @@ class BeamState:
         self.found_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
         self.found_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
         self.all_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
+        """Of each row, filled up to the length of its group."""
         self.all_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
+        """Of each token alone."""
         self.all_totals: Floats = np.zeros(0)
         self.all_last: Integers = np.zeros(0, np.int64)
+        """The token that each row takes in next."""
         self.all_parents: Integers = np.zeros(0, np.int64)
+        """The row of the last step that each row continues."""
         self.groups: Records = self.all_groups
         """(G,) GROUP: the groups under way."""
         self.looked: Records = self.all_looked
@@ -117,29 +121,9 @@ class BeamState:
         self._note()
 
     @property
-    def last(self) -> Integers:
-        """(N, 1) the token that each row takes in next."""
-        return self.all_last[: self.rows, None]
-
-    @property
-    def parents(self) -> Integers:
-        """(N,) which row of the last step each row continues."""
-        return self.all_parents[: self.rows]
-
-    @property
     def totals(self) -> Floats:
         """(N,) log-probability of each row, in nats."""
         return self.all_totals[: self.rows]
-
-    @property
-    def tokens(self) -> npt.NDArray[np.int32]:
-        """(N, L) filled up to the length of the row's group."""
-        return self.all_tokens[: self.rows]
-
-    @property
-    def log_probabilities(self) -> Floats32:
-        """(N, L) of each token alone."""
-        return self.all_log_probabilities[: self.rows]
 
     def add(self, jobs: Sequence[SearchJob], rows: int) -> None:
         """Begin the searches of new requests behind those under way, one row each.
@@ -149,32 +133,27 @@ class BeamState:
         records = []
         for job in jobs:
             request = job.request
-            single = request.searches == 1 and not request.settings.alternatives
+            single = job.open == 1 and not request.settings.alternatives
             keep = request.settings.n_best if single else 1
-            for branch in range(request.searches):
+            for branch in range(job.open):
                 records.append(np.frombuffer(bytes(_group(request, branch, keep)), GROUP))
                 self.pools.append(Pool(job, branch, keep))
         new = len(records)
-        self._make_room(rows)
+        if rows > len(self.all_totals):
+            self._make_room(rows)
         self.all_groups[len(self.pools) - new : len(self.pools)] = np.concatenate(records)
         self.all_last[self.rows : self.rows + new] = self._bos
         self.all_totals[self.rows : self.rows + new] = 0.0
         self.rows += new
         self._note()
 
-    @property
-    def free_places(self) -> int:
-        """The number of further steps that there is room for."""
-        places: int = self.all_tokens.shape[1]
-        return places - self.longest
-
     def grew(self, steps: int = 1) -> None:
         """To be called after ``steps`` steps: makes a place for one more token."""
         self.longest += steps
-        if self.free_places:
+        if self.longest < self.all_tokens.shape[1]:
             return
         self.longest = int(self.groups["length"].max(initial=0))
-        if not self.free_places:
+        if self.longest == self.all_tokens.shape[1]:
             spare = ((0, 0), (0, SPARE_PLACES))
             self.all_tokens = np.pad(self.all_tokens, spare)
             self.all_log_probabilities = np.pad(self.all_log_probabilities, spare)
@@ -197,8 +176,8 @@ class BeamState:
         """Take some groups (G,) out between two steps; ``parents`` are the rows that are left."""
         left = np.flatnonzero(~groups.repeat(self.groups["rows"]))
         self.groups["rows"][groups] = 0
-        self.all_tokens[: len(left)] = self.tokens[left]
-        self.all_log_probabilities[: len(left)] = self.log_probabilities[left]
+        self.all_tokens[: len(left)] = self.all_tokens[left]
+        self.all_log_probabilities[: len(left)] = self.all_log_probabilities[left]
         self.all_last[: len(left)] = self.all_last[left]
         self.all_totals[: len(left)] = self.all_totals[left]
         self.all_parents[: len(left)] = left
@@ -253,8 +232,8 @@ class BeamState:
         row = int(self.groups["rows"][:group].sum())
         length = int(self.groups["length"][group])
         return hypothesis_of(
-            self.tokens[row, :length].tolist(),
-            self.log_probabilities[row, :length].tolist(),
+            self.all_tokens[row, :length].tolist(),
+            self.all_log_probabilities[row, :length].tolist(),
             self.pools[group].job.request.settings,
             finished=False,
         )
@@ -291,10 +270,8 @@ class BeamState:
         self.recorded = special and bool(groups["recorded"].any())
 
     def _make_room(self, rows: int) -> None:
-        """See to it that there is room for so many rows, each of which may be a group."""
+        """Make room for so many rows, each of which may be a group."""
         more = rows - len(self.all_totals)
-        if more <= 0:
-            return
         spare = (0, more)
         self.all_groups = np.concatenate([self.all_groups, np.zeros(more, GROUP)])
         self.all_looked = np.zeros((rows, self.all_looked.shape[1]), LOOKED)

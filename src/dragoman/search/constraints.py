@@ -109,7 +109,7 @@ def forbidden_tokens(live: BeamState, is_forced: Booleans, always: Integers, eos
         parts.append(np.where(too_short, eos, NOTHING).repeat(rows)[:, None])
     for ngram in live.ngrams:
         length = np.where(groups["ngram"] == ngram, groups["length"], 0).repeat(rows)
-        tokens = live.tokens[:, : int(length.max())]
+        tokens = live.all_tokens[: live.rows, : int(length.max())]
         parts.append(repeating_tokens(tokens, length, ngram))
     ids = np.ascontiguousarray(np.concatenate(parts, axis=1))
     ids[is_forced.repeat(rows)] = NOTHING
@@ -153,5 +153,5 @@ def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
         rules = pool.job.request.rules
         if rules is not None:
             rows = slice(begin, end)
-            found.append((rows, rules.allowed(live.tokens[rows, :length])))
+            found.append((rows, rules.allowed(live.all_tokens[rows, :length])))
     return found

@@ -43,11 +43,6 @@ class Request:
             longest = self.source.shape[0] - 1 + self.settings.max_extra
         return max(longest, self.settings.min_length)
 
-    @property
-    def searches(self) -> int:
-        """The number of separate searches it begins with: one, or one per sample."""
-        return self.settings.n_best if self.settings.sampling is not None else 1
-
     def check(self, eos: int) -> None:
         """Raise SearchError if it cannot be met."""
         if self.rules is not None and (self.settings.min_length or self.settings.no_repeat_ngram):

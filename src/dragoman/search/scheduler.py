@@ -103,8 +103,9 @@ class Scheduler:
     def take(self, request: Request) -> int:
         """Hands in a request that has been checked, and returns its ticket."""
         self._tickets += 1
-        length = len(request.source)
-        job = SearchJob(self._tickets, request, request.searches, request.settings.rows, length)
+        settings, length = request.settings, len(request.source)
+        searches = 1 if settings.sampling is None else settings.n_best  # one per sample
+        job = SearchJob(self._tickets, request, searches, settings.rows, length)
         if length:
             self._waiting.append(job)
             self._waiting_rows += job.rows
@@ -143,8 +144,9 @@ class Scheduler:
         An exception of the model comes through; the scheduler is then no longer of use.
         """
         self._admit()
-        if self._state is not None and not self._run(self._state, steps, free):
-            self._step(self._state)
+        state = self._state
+        if state is not None and not (self._live.plain and self._run(state, steps, free)):
+            self._step(state)
         answers, self._answers = self._answers, []
         return answers
 
@@ -160,7 +162,7 @@ class Scheduler:
                 self._state = self._model.begin(sources)
             else:
                 self._state.admit(sources)
-            copies = [1] * self._live.rows + [job.request.searches for job in jobs]
+            copies = [1] * self._live.rows + [job.open for job in jobs]
             self._live.add(jobs, self._running_rows)
             if max(copies) > 1:
                 self._state.select(np.arange(len(copies)).repeat(copies))
@@ -185,17 +187,15 @@ class Scheduler:
         return jobs
 
     def _run(self, state: SearchSession, steps: int, free: int) -> bool:
-        """Steps in native code, model and all; False if these searches or this model need more."""
+        """Steps of ``plain`` searches in native code; False if this model needs more."""
         live = self._live
-        if not live.plain:
-            return False
         wanted = live.candidates + len(self._forbidden)
         step = state.native(wanted, live.longest + 1)
         if step is None:
             return False
         # It comes back when so many rows more are free.
         enough = max(free, self._refill_rows) - (self._capacity_rows - self._running_rows)
-        steps = min(steps, live.free_places)
+        steps = min(steps, live.all_tokens.shape[1] - live.longest)  # for which there is room
         taken, any_done = self._beam.run(
             step, wanted, self._eos, self._forbidden, steps, max(1, enough)
         )
@@ -220,7 +220,9 @@ class Scheduler:
         constrain: Constrain | None = None
         if live.draws or live.ruled or is_forced.any():
             constrain = only_tokens(live, is_forced, forbidden)
-        log_probabilities, ids = state.best(live.last, wanted, constrain)  # (N, k)
+        log_probabilities, ids = state.best(
+            live.all_last[: live.rows, None], wanted, constrain
+        )  # (N, k)
         ended = self._beam.expand(log_probabilities, ids, self._eos, forbidden)
         for group, row, length, end in live.all_ended[:ended].tolist():
             live.end(group, row, length, end)
@@ -252,7 +254,7 @@ class Scheduler:
         if not self._live.rows:
             self._state = None
         elif self._state is not None:
-            self._state.select(self._live.parents)
+            self._state.select(self._live.all_parents[: self._live.rows])
 
     def _close_done(self, ended: int) -> None:
         """Take the results of the groups that are done."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torch import nn
 
+from dragoman.nn.embedding import Embedding, Positions
 from dragoman.nn.layers import Stack
-from dragoman.nn.linear import Embedding
-from dragoman.nn.positions import Positions
 from dragoman.training.optimizer import FlatParameters
 from dragoman.training.settings import LayerSettings
 

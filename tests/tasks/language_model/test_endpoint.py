@@ -159,9 +159,9 @@ class Counting(EchoModel):
 
     def step(self, tokens: Any, state: Any) -> Any:
         super().step(tokens, state)
-        probabilities = torch.full((state.rows, TEXT.size), 1e-6)
+        probabilities = torch.full((len(state.lengths), TEXT.size), 1e-6)
         following = (tokens[:, -1] + 1) % TEXT.size
-        probabilities[torch.arange(state.rows), following.clamp(min=10)] = 1.0
+        probabilities[torch.arange(len(state.lengths)), following.clamp(min=10)] = 1.0
         return probabilities.log()
 
 

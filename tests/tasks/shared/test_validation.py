@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from dragoman.tasks.classification.evaluation import ClassificationValidation
@@ -16,5 +18,5 @@ def test_they_are_spread_from_the_first_to_the_last(count: int, wanted: int) -> 
     assert places == sorted(places)
     if wanted:
         assert (places[0], places[-1]) == (0, count - 1)
-        steps = [b - a for a, b in zip(places, places[1:], strict=False)]
+        steps = [b - a for a, b in pairwise(places)]
         assert max(steps) - min(steps) <= 1

@@ -20,7 +20,7 @@ from torch import Tensor
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
 from dragoman.models.catalogue.classifier import Classifier
-from dragoman.models.encoder import Encoder
+from dragoman.models.encoding import Encoder
 from dragoman.models.interface import Network
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe

@@ -15,7 +15,7 @@ from dragoman.insight.needs import transformer_of
 from dragoman.insight.panels import matrix_table
 from dragoman.insight.subject import Subject
 from dragoman.models.transformer.model import Transformer
-from dragoman.nn.positions import binary, index, normalised, sinusoidal
+from dragoman.nn.embedding import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel

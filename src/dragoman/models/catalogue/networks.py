@@ -26,7 +26,7 @@ def new_network(
     its outputs, where it writes nothing."""
     from dragoman.models.convolutional import Convolutional
     from dragoman.models.decoder import Decoder
-    from dragoman.models.encoder import Encoder
+    from dragoman.models.encoding import Encoder
     from dragoman.models.picture_codes import PictureCodes
     from dragoman.models.recurrent import Recurrent
     from dragoman.models.recurrent_decoder import RecurrentDecoder

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.models.encoding import attended
 from dragoman.models.interface import DecodeState, Memory
-from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns
+from dragoman.models.prepared import PreparedNetwork
+from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns, taken
 from dragoman.models.transformer.model import Transformer
-from dragoman.nn.layers import DecoderLayer, LayerNorm, NoNorm
+from dragoman.nn.layers import DecoderLayer
 from dragoman.nn.linear import InferenceLinear, Linear, SlicedLinear
 
 MOST_IDLE = 8
@@ -54,14 +54,15 @@ class _CpuLayer:
         return self._outer(self._inner(x, then=self._activation))
 
 
-class CpuSteps:
-    """``start`` and ``advance`` of ``network``, which is prepared in ``dtype``.
+class PreparedTransformer(PreparedNetwork):
+    """A prepared Transformer with steps of its own."""
 
-    Safe to share between threads as long as each state stays with one of them.
-    """
+    _network: Transformer
 
+    @torch.no_grad()
     def __init__(self, network: Transformer, dtype: torch.dtype) -> None:
-        self._network = network
+        super().__init__(network, dtype)
+        network = self._network
         self._dtype = dtype
         self._pre, self._residual = network.settings.norm == "pre", network.settings.residual
         attention = next(iter(network.decoder)).cross_attention
@@ -71,8 +72,8 @@ class CpuSteps:
         self._layers = [_CpuLayer(layer, dtype) for layer in network.decoder]
         self._idle: deque[History] = deque(maxlen=MOST_IDLE)
 
+    @torch.no_grad()
     def start(self, memory: Memory) -> CpuState:
-        """As ``Generates.start``."""
         try:
             history = self._idle.pop()
         except IndexError:
@@ -84,15 +85,13 @@ class CpuSteps:
         return state
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        """As ``Advancing.advance``."""
         assert isinstance(state, CpuState)  # a state comes back to the model that made it
         network, new = self._network, tokens.shape[1]
         told = None if state.following is None else state.following.next_word_rows(tokens)
         tokens = state.spread(tokens)
-        x = network.embed_target(tokens.flatten(), state.positions(new).flatten())  # (n x t, D)
+        x = network.embed_target(tokens.flatten(), state.begin(tokens).flatten())  # (n x t, D)
         if told is not None:
             x = x + state.spread(told.unflatten(0, (-1, new))).flatten(0, 1)
-        state.begin(new, attended(tokens, network.settings.attend_unknown))
         for i, layer in enumerate(self._layers):
             sublayers: tuple[Callable[[Tensor], Tensor], ...] = (
                 partial(self._look_back, i, layer, state),
@@ -100,39 +99,30 @@ class CpuSteps:
                 layer.feed,
             )
             for sublayer, norm in zip(sublayers, layer.norms, strict=True):
-                x = self._around(x, sublayer, norm)
-        state.end(new)
-        x = state.collect(x.unflatten(0, (-1, new))[:, -1])  # (N, D)
+                added = sublayer(norm.forward(x) if self._pre else x)
+                x = x + added if self._residual else added
+                x = x if self._pre else norm.forward(x)
+        x = taken(x.unflatten(0, (-1, new))[:, -1], state.standing)  # (N, D)
         return x if network.decoder_norm is None else network.decoder_norm.forward(x)
-
-    def _around(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: LayerNorm | NoNorm
-    ) -> Tensor:
-        """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
-        added = sublayer(norm.forward(x) if self._pre else x)
-        after = x + added if self._residual else added
-        return after if self._pre else norm.forward(after)
 
     def _look_back(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
         heads = self._heads
         query, key, value = layer.joint(x).split((self._widths[0], *self._widths), dim=1)
         keys, values = state.append(i, key, value)
-        found = heads.attend(heads.split(query, state.slots), keys, values, state.mask)
+        found = heads.attend(heads.split(query, len(state.starts)), keys, values, state.mask)
         return layer.self_output(heads.join(found, self._dtype))
 
     def _look_over(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
         heads, sources = self._heads, state.sources
         assert sources is not None
-        query = heads.split(state.by_source(layer.query(x)), len(sources.allowed))
+        query = heads.split(taken(layer.query(x), state.cells, state.new), len(sources.allowed))
         found = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
-        return layer.cross_output(state.by_slot(heads.join(found, self._dtype)))
+        return layer.cross_output(taken(heads.join(found, self._dtype), state.places, state.new))
 
     def _sources_of(self, memory: Memory) -> Sources:
         """Keys and values of the sources, in every layer."""
         layout, heads = memory.layout, self._heads
-        allowed = layout.mask
-        if memory.key_mask is not None:
-            allowed = allowed & layout.pad(memory.key_mask)
+        allowed = layout.mask if memory.key_mask is None else layout.pad(memory.key_mask)
         spare = columns(layout.longest) - layout.longest
         keys, values = [], []
         for layer in self._layers:

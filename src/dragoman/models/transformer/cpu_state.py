@@ -22,7 +22,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
-from dragoman.models.transformer.next_word import Following, NextWord, followed
+from dragoman.models.settings import UNKNOWN
+from dragoman.models.transformer.next_word import Following, NextWord
 from dragoman.nn.layout import joined
 from dragoman.nn.linear import rounded
 
@@ -160,8 +161,9 @@ class Sources:
 class CpuState(DecodeState):
     """A search under way on plain torch. One thread at a time.
 
-    Between ``begin`` and ``end`` of a step the layers ``append`` and read ``mask``, ``sources`` and
-    ``source_mask``.
+    After the ``begin`` of a step the layers ``append`` and read ``mask``, ``sources`` and
+    ``source_mask``; what they compute of slots is ``taken`` by ``cells``, so that queries of one
+    source stand together, put back by ``places``, and in the end by rows, which are ``standing``.
     """
 
     def __init__(
@@ -180,12 +182,11 @@ class CpuState(DecodeState):
         self._heads = heads
         self._history = history
         self._read = read
-        self._next_word = next_word
-        self.following: Following | None = None
+        self.following = None if next_word is None else Following(next_word)
         """The words of the sources, where the decoder is told of the next one."""
         history.slots = 1
         self._row_slots = torch.zeros(0, dtype=torch.int64)  # (N,)
-        self._starts = torch.zeros(1, dtype=torch.int64)
+        self.starts = torch.zeros(1, dtype=torch.int64)
         """(n,) the column of each slot's position 0."""
         self._owners = torch.zeros(1, dtype=torch.int64)
         """(n,) which source each slot continues."""
@@ -193,13 +194,15 @@ class CpuState(DecodeState):
         """Where the next token is written."""
         self._key_mask = torch.ones(0, 1, dtype=torch.bool) if hides else None
         """(T, n), False for tokens that may not be attended to."""
-        self._in_place = False
-        """Whether row i is slot i and no slot is empty."""
+        self.standing: Tensor | None = self._row_slots
+        """(N,) the slot of each row; None: row i is slot i and no slot is empty."""
+        self.new = 1
+        """t of the step under way."""
         self._is_even = True
         """Whether all slots began at the same column."""
-        self._cells: Tensor | None = None
+        self.cells: Tensor | None = None
         """(B x R,) slots by source, some twice where one has fewer; None: as they stand."""
-        self._places: Tensor | None = None
+        self.places: Tensor | None = None
         """(n,) the cell of each slot; None: as they stand."""
         self.mask = Mask(torch.zeros(1, 1, 0))
         self.sources: Sources | None = None
@@ -208,38 +211,30 @@ class CpuState(DecodeState):
     # ---- the contract
 
     @property
-    def rows(self) -> int:
-        return self._row_slots.shape[0]
-
-    @property
     def lengths(self) -> Tensor:
-        return self._column - self._starts[self._row_slots]
-
-    @property
-    def slots(self) -> int:
-        """n, the number of slots that a step works on."""
-        return self._starts.shape[0]
+        return self._column - self.starts[self._row_slots]
 
     def select(self, rows: Tensor) -> None:
         if self.following is not None:
             self.following.select(rows)
         kept = self._row_slots[rows]
-        if len(set(kept.tolist())) < len(kept) or rounded(len(kept)) < self.slots:
+        if len(set(kept.tolist())) < len(kept) or rounded(len(kept)) < len(self.starts):
             self._gather(kept, len(kept))
         else:
-            self._row_slots = kept
-            self._in_place = len(kept) == self.slots and torch.equal(kept, torch.arange(len(kept)))
+            whole = len(kept) == len(self.starts) and torch.equal(kept, torch.arange(len(kept)))
+            self._row_slots, self.standing = kept, None if whole else kept
 
     def admit(self, memory: Memory) -> None:
-        self.following = followed(self.following, self._next_word, memory)
+        if self.following is not None:
+            self.following.admit(memory)
         sources = self._read(memory)
-        before, new = self.rows, len(sources.allowed)
+        before, new = len(self._row_slots), len(sources.allowed)
         self._gather(self._row_slots, before + new)
         known = 0 if self.sources is None else len(self.sources.allowed)
         self.sources = sources if self.sources is None else self.sources.join(sources)
         self._row_slots = torch.arange(before + new)
-        self._in_place = before + new == self.slots
-        self._starts[before:] = self._column
+        self.standing = None if before + new == len(self.starts) else self._row_slots
+        self.starts[before:] = self._column
         self._owners[before : before + new] = known + torch.arange(new)
         if self._key_mask is not None:
             self._key_mask[:, before:] = True
@@ -249,61 +244,37 @@ class CpuState(DecodeState):
 
     def spread(self, of_rows: Tensor) -> Tensor:
         """(N, ...) -> (n, ...): what stands in empty slots does not matter."""
-        if self._in_place:
+        if self.standing is None:
             return of_rows
-        of_slots = of_rows.new_ones(self.slots, *of_rows.shape[1:])
-        return of_slots.index_copy_(0, self._row_slots, of_rows)
+        of_slots = of_rows.new_ones(len(self.starts), *of_rows.shape[1:])
+        return of_slots.index_copy_(0, self.standing, of_rows)
 
-    def collect(self, of_slots: Tensor) -> Tensor:
-        """(n, ...) -> (N, ...)."""
-        return of_slots if self._in_place else of_slots.index_select(0, self._row_slots)
-
-    def positions(self, new: int) -> Tensor:
-        """(n, t) of the next ``new`` tokens; of empty slots too."""
-        return (self._column - self._starts)[:, None] + torch.arange(new)
-
-    def begin(self, new: int, key_mask: Tensor | None) -> None:
-        """``new`` tokens come in each slot; ``key_mask`` (n, t): which may be attended to."""
-        end = self._column + new
-        self._history.reach(columns(end), self._column)
-        every, place = torch.arange(columns(end)), torch.arange(self._column, end)
+    def begin(self, tokens: Tensor) -> Tensor:
+        """``tokens`` (n, t) come in the slots -> their positions (n, t), in empty slots too."""
+        self.new, begin = tokens.shape[1], self._column
+        end = self._column = begin + self.new
+        self._history.reach(columns(end), begin)
+        every, place = torch.arange(columns(end)), torch.arange(begin, end)
         allowed = (every <= place[:, None])[None]  # (1, t, T)
         if not self._is_even:
-            allowed = allowed & (every >= self._starts[:, None, None])
-        if self._key_mask is not None and key_mask is not None:
-            self._key_mask = torch.cat([self._key_mask[: self._column], key_mask.t()])
+            allowed = allowed & (every >= self.starts[:, None, None])
+        if self._key_mask is not None:
+            self._key_mask = torch.cat([self._key_mask[:begin], (tokens != UNKNOWN).t()])
             seen = F.pad(self._key_mask, (0, 0, 0, len(every) - end))
             allowed = allowed & seen.t()[:, None]  # (n, t, T)
         self.mask = Mask.of(allowed, self._heads.count, self._key_mask is not None)
+        return place - self.starts[:, None]
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Keep (n x t, H x K) and (n x t, H x Kv) -> all so far, (n x H, T, K) and values."""
         found, seen = [], self.mask.bias.shape[2]
         for i, new in ((2 * layer, keys), (2 * layer + 1, values)):
             table = self._history.table(i, seen)  # (T, n, H x K)
-            grid = new.unflatten(0, (self.slots, -1)).transpose(0, 1)  # (t, n, H x K)
-            table[self._column : self._column + len(grid)] = grid
-            heads = table.view(seen, self.slots * self._heads.count, -1)
+            grid = new.unflatten(0, (-1, self.new)).transpose(0, 1)  # (t, n, H x K)
+            table[self._column - self.new : self._column] = grid
+            heads = table.view(seen, len(self.starts) * self._heads.count, -1)
             found.append(heads.transpose(0, 1))
         return found[0], found[1]
-
-    def end(self, new: int) -> None:
-        self._column += new
-
-    def by_source(self, of_slots: Tensor) -> Tensor:
-        """(n x t, W) -> (B x R x t, W): queries of one source together."""
-        new = of_slots.shape[0] // self.slots
-        if self._cells is None:
-            assert self.sources is not None
-            return of_slots
-        return of_slots.index_select(0, _each(self._cells, new))
-
-    def by_slot(self, of_cells: Tensor) -> Tensor:
-        """The inverse: (B x R x t, W) -> (n x t, W)."""
-        if self._places is None or self._cells is None:
-            return of_cells
-        new = of_cells.shape[0] // self._cells.shape[0]
-        return of_cells.index_select(0, _each(self._places, new))
 
     # ---- inside
 
@@ -311,14 +282,14 @@ class CpuState(DecodeState):
         """Slots ``kept`` (N,) become slots 0..N-1 of as many as ``wanted`` rows need."""
         index = kept.new_zeros(rounded(wanted))
         index[: len(kept)] = kept
-        first = int(self._starts[kept].min()) if len(kept) else self._column
+        first = int(self.starts[kept].min()) if len(kept) else self._column
         self._history.select(first, self._column, index)
         if self._key_mask is not None:
             self._key_mask = self._key_mask[first : self._column, index]
-        self._starts = (self._starts[index] - first).clamp_(min=0)
+        self.starts = (self.starts[index] - first).clamp_(min=0)
         self._column -= first
         self._row_slots = torch.arange(len(kept))
-        self._in_place = len(kept) == len(index)
+        self.standing = None if len(kept) == len(index) else self._row_slots
         owners = self._owners[index]
         if self.sources is None:
             self._owners = owners
@@ -332,30 +303,34 @@ class CpuState(DecodeState):
         owners[: len(kept)] = of_rows
         changed = not same_sources or not torch.equal(owners, self._owners)
         self._owners = owners
-        self._is_even = bool((self._starts == self._starts[0]).all())
+        self._is_even = bool((self.starts == self.starts[0]).all())
         if changed and len(kept) == wanted:
             self._arrange()
 
     def _arrange(self) -> None:
         """Find the slots of each source, after rows or sources have come, gone or moved."""
         assert self.sources is not None
-        sources, rows = len(self.sources.allowed), self.rows
+        sources, rows = len(self.sources.allowed), len(self._row_slots)
         owners = self._owners[:rows]
         counts = torch.bincount(owners, minlength=sources)
         most = int(counts.max()) if rows else 1
         first = counts.cumsum(0) - counts
-        if rows == sources * most == self.slots:
-            self._cells = self._places = None
+        if rows == sources * most == len(self.starts):
+            self.cells = self.places = None
         else:
             cells = first[:, None] + torch.arange(most).minimum(counts[:, None] - 1)  # (B, R)
-            self._cells = cells.flatten()
-            self._places = self._owners.new_zeros(self.slots)
-            self._places[:rows] = owners * most + torch.arange(rows) - first[owners]
+            self.cells = cells.flatten()
+            self.places = self._owners.new_zeros(len(self.starts))
+            self.places[:rows] = owners * most + torch.arange(rows) - first[owners]
         allowed = self.sources.allowed[:, None]  # (B, 1, S)
         self.source_mask = Mask.of(allowed, self._heads.count, self.sources.may_be_blind)
-        self._is_even = bool((self._starts == self._starts[0]).all())
+        self._is_even = bool((self.starts == self.starts[0]).all())
 
 
-def _each(index: Tensor, count: int) -> Tensor:
-    """(M,) indices of blocks of ``count`` rows -> (M x count,) indices of the rows."""
-    return index if count == 1 else (index[:, None] * count + torch.arange(count)).flatten()
+def taken(rows: Tensor, index: Tensor | None, new: int = 1) -> Tensor:
+    """Some blocks (M,) of ``new`` rows each: (n x t, W) -> (M x t, W); None: all as they stand."""
+    if index is None:
+        return rows
+    if new > 1:
+        index = (index[:, None] * new + torch.arange(new)).flatten()
+    return rows.index_select(0, index)

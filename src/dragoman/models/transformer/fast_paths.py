@@ -60,11 +60,10 @@ def _search_of(made: Int8Transformer) -> SearchModel:
 def _plain(precision: Literal["bf16", "fp32"], model: Transformer, _: Shortlist | None) -> Model:
     import torch
 
-    from dragoman.models.prepared import PreparedNetwork
-    from dragoman.models.transformer.cpu import CpuSteps
+    from dragoman.models.transformer.cpu import PreparedTransformer
 
     dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
-    return PreparedNetwork(model, dtype, CpuSteps)
+    return PreparedTransformer(model, dtype)
 
 
 def _why_not_int8(level: str | None, settings: Any) -> str | None:

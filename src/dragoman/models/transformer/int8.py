@@ -19,8 +19,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import Adjust, DecodeState, Memory, Model
-from dragoman.models.searched import Constrain, Floats32
+from dragoman.models.interface import DecodeState, Memory, Model
+from dragoman.models.searched import Constrain
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_search import Int8Search, Int8Searching, why_never
@@ -39,12 +39,8 @@ class Int8State(DecodeState):
         self.searching = Int8Searching(search)
 
     @property
-    def rows(self) -> int:
-        return self.searching.state.rows
-
-    @property
     def lengths(self) -> Tensor:
-        out = np.empty(self.rows, np.int64)
+        out = np.empty(self.searching.state.rows, np.int64)
         self.searching.state.lengths(out)
         return torch.from_numpy(out)
 
@@ -113,10 +109,9 @@ class Int8Transformer(Model):
         return torch.from_numpy(self.search.step(tokens.numpy(), state.searching.state))
 
     def best(
-        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+        self, tokens: Tensor, state: DecodeState, k: int, constrain: Constrain | None = None
     ) -> tuple[Tensor, Tensor]:
         assert isinstance(state, Int8State)
-        constrain = None if adjust is None else _constrain(adjust)
         scores, ids = self.search.best(tokens.numpy(), state.searching.state, k, constrain)
         return torch.from_numpy(scores), torch.from_numpy(ids)
 
@@ -124,16 +119,6 @@ class Int8Transformer(Model):
 def _array(tensor: Tensor, dtype: type[np.generic]) -> npt.NDArray[Any]:
     """The tensor as the kernels read it; the same memory where it is so already."""
     return np.ascontiguousarray(tensor.detach().numpy(), dtype)
-
-
-def _constrain(adjust: Adjust) -> Constrain:
-    """Converts an ``Adjust`` to a ``Constrain``, which works on arrays."""
-
-    def constrain(log_probabilities: Floats32) -> Floats32:
-        found: Floats32 = adjust(torch.from_numpy(log_probabilities)).numpy()
-        return found
-
-    return constrain
 
 
 # ---- whether it can be had

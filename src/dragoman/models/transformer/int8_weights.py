@@ -72,7 +72,7 @@ class PositionTable:
 
 def _fixed_rows(settings: PositionSettings, count: int, width: int) -> Array:
     """(count, width): the rows of an encoding that is neither learned nor told a length, as
-    ``nn/positions.py`` makes them."""
+    ``nn/embedding.py`` makes them."""
     made = _TABLES[settings.kind](np.arange(count), width)
     found: Array = made.astype(np.float32)
     return found

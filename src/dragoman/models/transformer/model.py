@@ -17,24 +17,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.models.encoding import (
-    EncoderDecoder,
-    SourceInput,
-    attended,
-    embed_source,
-    read,
-)
+from dragoman.models.encoding import EncoderDecoder, LayeredEncoder, SourceInput
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part
 from dragoman.models.search_states import CachedState
-from dragoman.models.settings import BEGIN, TransformerSettings
-from dragoman.models.transformer.next_word import Following, NextWord, followed
+from dragoman.models.settings import BEGIN, UNKNOWN, TransformerSettings
+from dragoman.models.transformer.next_word import Following, NextWord
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import embed, placed
+from dragoman.nn.embedding import Positions, embed, placed
 from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Computing
-from dragoman.nn.positions import Positions
 
 
 @dataclass(frozen=True)
@@ -58,8 +51,8 @@ class TransformerState(CachedState):
     """A search under way over the plain path."""
 
     def __init__(self, model: Transformer, memory: Memory) -> None:
-        self._model = model
-        self.following: Following | None = None
+        self._model, next_word = model, model.next_word
+        self.following = None if next_word is None else Following(next_word)
         """The words of the sources, where the decoder is told of the next one."""
         super().__init__(memory)
 
@@ -69,7 +62,8 @@ class TransformerState(CachedState):
             self.following.select(rows)
 
     def admit(self, memory: Memory) -> None:
-        self.following = followed(self.following, self._model.next_word, memory)
+        if self.following is not None:
+            self.following.admit(memory)
         layout = memory.layout
         sources = []
         for layer in self._model.decoder:
@@ -81,7 +75,7 @@ class TransformerState(CachedState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(EncoderDecoder, Computing):
+class Transformer(EncoderDecoder, LayeredEncoder, Computing):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
@@ -100,7 +94,6 @@ class Transformer(EncoderDecoder, Computing):
         if settings.tie == "all":
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
         super().__init__(settings, source_vocabulary, target_vocabulary, own)
-        self.embedding_scale = settings.embedding_scale
         if settings.output_bias:
             self.output_bias = nn.Parameter(torch.zeros(target_vocabulary))
         self.source_positions = Positions(positions, positions.width or width)
@@ -116,8 +109,8 @@ class Transformer(EncoderDecoder, Computing):
         if settings.next_word:
             assert isinstance(source_vocabulary, int), "rows have no next word"
             self.next_word = NextWord(source_vocabulary, target_vocabulary, width)
-        self.encoder_norm = Around(settings).last_norm(width)
-        self.decoder_norm = Around(settings).last_norm(width)
+        self.encoder_norm = Around(settings).last_norm()
+        self.decoder_norm = Around(settings).last_norm()
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -148,25 +141,13 @@ class Transformer(EncoderDecoder, Computing):
         (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
         return found.query.weight.detach()
 
-    # ---- reading
-
-    def encode(self, source: Sequences) -> Memory:
-        embedded = embed_source(
-            source,
-            self.front_end or self.source_embedding,
-            self.source_positions,
-            self.dropout,
-            self.embedding_scale,
-        )
-        attend_unknown = self.settings.attend_unknown
-        return read(embedded, self.encoder, self.encoder_norm, attend_unknown=attend_unknown)
-
     # ---- writing
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        key_mask = attended(target_in.values, self.settings.attend_unknown)
-        x = self.embed_target(target_in.values, layout.positions, layout.row_keys)
+        tokens = target_in.values
+        key_mask = None if self.settings.attend_unknown else tokens != UNKNOWN
+        x = self.embed_target(tokens, layout.positions, layout.row_keys)
         if self.next_word is not None:
             next_word_rows = self.next_word.next_word_rows(target_in, memory)
             x = x + self.dropout.forward(next_word_rows, layout.row_keys)
@@ -180,7 +161,7 @@ class Transformer(EncoderDecoder, Computing):
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, TransformerState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
-        key_mask = attended(tokens, self.settings.attend_unknown)
+        key_mask = None if self.settings.attend_unknown else tokens != UNKNOWN
         places = cache.places(new)
         x = self.embed_target(tokens.flatten(), places.flatten())  # (N x t, D)
         if state.following is not None:
@@ -203,11 +184,11 @@ class Transformer(EncoderDecoder, Computing):
         """
         rows = embed(
             tokens,
-            positions,
             self.written_embedding,
-            self.target_positions,
             self.dropout,
             scale=self.embedding_scale,
+            positions=positions,
+            encoding=self.target_positions,
             row_keys=row_keys,
         )
         if not self.settings.zero_start:
@@ -216,9 +197,9 @@ class Transformer(EncoderDecoder, Computing):
         weight = self.written_embedding.weight
         only_positions = placed(
             weight.new_zeros(len(starts), weight.shape[1]),
-            positions[starts],
-            self.target_positions,
             self.dropout,
+            positions=positions[starts],
+            encoding=self.target_positions,
             row_keys=None if row_keys is None else row_keys[starts],
         )
         return rows.index_copy(0, starts, only_positions.to(rows.dtype))

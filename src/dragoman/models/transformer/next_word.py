@@ -72,9 +72,15 @@ class NextWord(nn.Module):
 class Following:
     """The state of a search: the words of its sources, and how many each row has passed."""
 
-    def __init__(self, next_word: NextWord, memory: Memory) -> None:
+    def __init__(self, next_word: NextWord) -> None:
+        """Without rows at first."""
         self._next_word = next_word
-        self._words, self._last, self._owners, self._past = self._of(memory)
+        none = next_word.stands[:0]
+        self._last = self._owners = self._past = none
+        """(B,) the place of each source's last word, and (N,) the source of each row and how many
+        words it is past."""
+        self._words = none.to(next_word.row.weight.dtype)[:, None, None]
+        """(B, W, D)"""
 
     def next_word_rows(self, tokens: Tensor) -> Tensor:
         """(N x t, D): a row for each of the new ``tokens`` (N, t), which are written by this."""
@@ -92,26 +98,11 @@ class Following:
             self._words, self._last = self._words[kept], self._last[kept]
 
     def admit(self, memory: Memory) -> None:
-        """Adds the sources of ``memory``, as ``DecodeState.admit`` does."""
-        words, last, owners, past = self._of(memory)
-        self._owners = torch.cat([self._owners, len(self._words) + owners])
-        self._words = joined(self._words, words)
-        self._last, self._past = torch.cat([self._last, last]), torch.cat([self._past, past])
-
-    def _of(self, memory: Memory) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Words (B, W, D), the place of each source's last one (B,), and of one row a source the
-        source (N,) and how many words it is past (N,)."""
+        """Adds the sources of ``memory``, one row each, as ``DecodeState.admit`` does."""
         words, layout = self._next_word.words(memory)
+        grid, owners = layout.pad(words), torch.arange(layout.batch, device=layout.device)
         last = torch.tensor(layout.lengths, device=layout.device) - 1
-        owners = torch.arange(layout.batch, device=layout.device)
-        return layout.pad(words), last, owners, torch.zeros_like(owners)
-
-
-def followed(
-    following: Following | None, next_word: NextWord | None, memory: Memory
-) -> Following | None:
-    """The state with the sources of ``memory`` added, one row each; None without hints."""
-    if following is not None:
-        following.admit(memory)
-        return following
-    return None if next_word is None else Following(next_word, memory)
+        self._words = joined(self._words, grid) if len(self._words) else grid
+        self._owners = torch.cat([self._owners, len(self._last) + owners])
+        self._last = torch.cat([self._last, last])
+        self._past = torch.cat([self._past, torch.zeros_like(owners)])

@@ -14,7 +14,7 @@ from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.codes.spec import CODES_TASK
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, TrainingSummary, on_test
-from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, codes_in
 
 if TYPE_CHECKING:
     from dragoman.engine.predictor import Predictor
@@ -65,8 +65,7 @@ class CodesRuntime(Runtime):
         )
 
     def vocabulary(self, run: Run) -> str:
-        symbols = symbols_of(run)
-        return f"{tokens_in(run)}, {symbols.count:,} codes"
+        return codes_in(run)
 
 
 def _nothing_to_ask(run: Run, settings: EngineSettings | None) -> Predictor[object]:

@@ -28,14 +28,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.forms.box_form import PER_BOX, BoxSymbols
-from dragoman.models.encoding import SourceInput, embed_source, front_end, read
+from dragoman.models.encoding import LayeredEncoder, SourceInput, front_end
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import Positions
 from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, PlainLinear
-from dragoman.nn.positions import Positions
 
 
 class FoundSet(NamedTuple):
@@ -58,7 +58,7 @@ class ReadOut(NamedTuple):
     """(B, Q, 4): top, left, bottom and right, from 0 to ``bins``."""
 
 
-class SetPredictor(Writing):
+class SetPredictor(LayeredEncoder, Writing):
     """The network of a detector that finds boxes as a set: encoder, learned queries, decoder, and
     two heads, one for labels and one for places."""
 
@@ -77,12 +77,12 @@ class SetPredictor(Writing):
         self.encoder: Stack[EncoderLayer] = Stack(
             [EncoderLayer(settings, f"encoder.{i}") for i in range(settings.encoder_layers)]
         )
-        self.encoder_norm = Around(settings).last_norm(width)
+        self.encoder_norm = Around(settings).last_norm()
         self.queries = nn.Parameter(torch.randn(symbols.most, width))
         self.decoder: Stack[DecoderLayer] = Stack(
             [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
-        self.decoder_norm = Around(settings).last_norm(width)
+        self.decoder_norm = Around(settings).last_norm()
         self.label = PlainLinear(width, len(symbols.labels) + 1)
         self.place = nn.ModuleList(
             [PlainLinear(before, after) for before, after in pairwise((width, width, width, 4))]
@@ -98,12 +98,6 @@ class SetPredictor(Writing):
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         raise AssertionError("with boxes.kind = set, attention cannot be inspected")
-
-    def encode(self, source: Sequences) -> Memory:
-        assert self.front_end is not None, "boxes are found in pictures"
-        scale = self.settings.embedding_scale
-        rows = embed_source(source, self.front_end, self.source_positions, self.dropout, scale)
-        return read(rows, self.encoder, self.encoder_norm, attend_unknown=True)
 
     # ---- the set
 
@@ -187,10 +181,6 @@ class SetState(DecodeState):
         self._read = model.read_out(memory)
         self._sources = torch.arange(len(self._read.labels), device=memory.rows.device)
         self._lengths = torch.zeros_like(self._sources)
-
-    @property
-    def rows(self) -> int:
-        return len(self._sources)
 
     @property
     def lengths(self) -> Tensor:

@@ -11,10 +11,9 @@ from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
-from dragoman.runs.run import Run
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS
-from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 BEGUN_AP50 = 0.1
 """The AP50 below which hardly any box is in the right place."""
@@ -27,6 +26,7 @@ class DetectionRuntime(Runtime):
     begun: ClassVar[tuple[str, float]] = ("ap50", BEGUN_AP50)
     test_file: ClassVar[str] = "test.json"
     counts: ClassVar[str] = "categories of boxes"
+    written: ClassVar[str] = "symbols of boxes"
 
     def builders(self) -> Builders:
         from dragoman.tasks.detection.sizes import DetectionBuilder
@@ -56,6 +56,3 @@ class DetectionRuntime(Runtime):
         guesses = [[ScoredBox(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
         found = average_precision(boxes, guesses).scores
         return {name: found[name] for name in ("ap50", "ap") if name in found}
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}, {run.target.size:,} symbols of boxes"

@@ -105,7 +105,7 @@ def write(args: WriteArguments) -> None:
         for text in writer(args.begin, whole):
             typer.echo((f"{decimals(text.score, 4)}\t" if args.scores else "") + text.text)
         return
-    endings = [_unescape(one) for one in args.stop]
+    endings = [one.replace("\\n", "\n").replace("\\t", "\t") for one in args.stop]
     for one in range(args.number):
         settings = writer.engine.search_settings
         if settings.sampling is not None:
@@ -116,7 +116,3 @@ def write(args: WriteArguments) -> None:
             typer.echo(piece, nl=False)
             sys.stdout.flush()
         typer.echo()
-
-
-def _unescape(text: str) -> str:
-    return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -17,7 +17,7 @@ from dragoman.tasks.shared.progress_made import (
     by_frequency,
     of_tokens,
 )
-from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, symbols_of, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, codes_in
 
 BEGUN = 0.02
 """The share of exact pictures below which a message says that hardly any picture fits its
@@ -62,4 +62,4 @@ class PaintingRuntime(Runtime):
         return super().hardly_learned(run, training)
 
     def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}, {symbols_of(run).count:,} codes"
+        return codes_in(run)

@@ -18,7 +18,7 @@ from dragoman.runs.run import Run
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.progress_made import MIN_ANSWERS, learned_answers, of_tokens
-from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
+from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 BEGUN_F1 = 40.0
 """The F1 below which a parser has hardly begun (docs/experiments/tokens-before-parsing.md)."""
@@ -31,6 +31,7 @@ class ParsingRuntime(Runtime):
     begun: ClassVar[tuple[str, float]] = ("f1", BEGUN_F1)
     test_file: ClassVar[str] = "test.mrg"
     counts: ClassVar[str] = "labels of constituents"
+    written: ClassVar[str] = "symbols of trees"
 
     def builders(self) -> Builders:
         from dragoman.tasks.parsing.sizes import ParsingBuilder
@@ -52,9 +53,6 @@ class ParsingRuntime(Runtime):
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         trees = forms.target.encode([pair.target for pair in pairs])
         return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
-
-    def vocabulary(self, run: Run) -> str:
-        return f"{tokens_in(run)}, {run.target.size:,} symbols of trees"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """The samples as drawings, and the number of samples that were recorded only in part and

@@ -18,7 +18,7 @@ from dragoman.pictures.records import AttentionRecord, Heatmap, ShownSample, Tab
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
-from dragoman.sources.picture.codes_form import CodesForm, CodeSymbols
+from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.shared.evaluation import RunEvaluation
 from dragoman.tasks.shared.progress_made import TrainingSummary, below, by_frequency, on_test
 
@@ -89,6 +89,8 @@ class Runtime(ABC):
     """What ``count_target`` counts, such as labels; empty if it counts nothing."""
     begun: ClassVar[tuple[str, float] | None] = None
     """A score that any model reaches once it has begun to learn; None if its loss decides."""
+    written: ClassVar[str] = ""
+    """The name of the target's symbols, such as symbols of trees; empty for tokens of text."""
     test_file: ClassVar[str] = "test.txt"
     """A typical name of a file to evaluate a run on."""
 
@@ -160,6 +162,8 @@ class Runtime(ABC):
 
     def vocabulary(self, run: Run) -> str:
         """Describe the size of the vocabularies, for the report. The default is the target's."""
+        if self.written:
+            return f"{tokens_in(run)}, {run.target.size:,} {self.written}"
         return f"{run.target.size:,} {run.recipe.text.kind} tokens"
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
@@ -184,6 +188,6 @@ def tokens_in(run: Run) -> str:
     return run.recipe.source.size_told(f"{run.source.size:,} {run.recipe.text.kind} tokens")
 
 
-def symbols_of(run: Run) -> CodeSymbols:
-    """The code symbols of a run that makes or writes picture codes."""
-    return CodesForm.of(run.forms.target).symbols
+def codes_in(run: Run) -> str:
+    """Describe the source, and the codes of pictures that a run makes or writes."""
+    return f"{tokens_in(run)}, {CodesForm.of(run.forms.target).symbols.count:,} codes"

@@ -24,7 +24,8 @@ import torch
 from torch import Tensor
 
 from dragoman.native import loss as native_loss
-from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.embedding import Embedding
+from dragoman.nn.linear import Linear
 
 Project = Callable[[Tensor], Tensor]
 """A function from hidden states (P, D) to logits (P, V)."""

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from dragoman.nn.positions import marian, sinusoidal
+from dragoman.nn.embedding import marian, sinusoidal
 
 
 def test_sinusoidal_is_the_papers_formula() -> None:
