@@ -1,10 +1,10 @@
 """The frames of bytes that go through the pipe between the server and a worker.
 
 A frame is a ``bytes`` object that a ``multiprocessing`` connection sends as a whole; nothing is
-pickled. A unit is a text of the document with its inline codes, such as tags. A frame holds units
-with some thousand characters and codes, so that the server never holds Python's lock for long to
-read a frame. The texts are sent as JSON, and the codes as numbers. Fields of a code that only the
-worker needs (such as ``written``) are not sent.
+pickled. A unit is a text of the document with its inline codes, such as tags. The number of
+characters, codes and units in a frame is limited, so that the server never holds Python's lock for
+long to read a frame. The texts are sent as JSON, and the codes as numbers. Fields of a code that
+only the worker needs (such as ``written``) are not sent.
 """
 
 from __future__ import annotations
