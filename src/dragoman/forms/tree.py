@@ -189,8 +189,7 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
     if len(symbol) > MAX_LENGTH:
         raise TreeError(
             line,
-            f"{_shown(symbol)!r} has {len(symbol):,} characters. A word or label may have at most "
-            f"{MAX_LENGTH:,}",
+            f"{_shown(symbol)!r} has {len(symbol):,} characters; the most is {MAX_LENGTH:,}",
         )
     now = opened[-1]
     if now.label is None:

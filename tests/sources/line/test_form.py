@@ -109,7 +109,7 @@ def test_what_cannot_be_drawn_or_read_is_told(tmp_path: Path) -> None:
     settings = DrawingSettings()
     for text, why in (
         (" \t", "empty text"),
-        ("x" * 4_001, "4,001 letters is too long"),
+        ("x" * 4_001, "4,001 letters; at most 4,000"),
         ("한국어 text", "has 4 letters of 7, and lacks '한'"),
     ):
         if "7" in why:
