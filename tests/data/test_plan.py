@@ -265,7 +265,7 @@ def test_blocks_mix_distant_examples() -> None:
 
 def test_only_too_long_pairs_are_an_error() -> None:
     lengths = _lengths([10], [1.0])
-    with pytest.raises(DataError, match=r"of 10, 10 are longer than 1 source .*plan\.max_source"):
+    with pytest.raises(DataError, match=r"of 10 examples, 10 are longer.*1 source .*max_source"):
         Plan(
             Lengths(lengths.source_lengths + 5, lengths.target_lengths, lengths.corpora),
             PlanSettings(max_source=1),

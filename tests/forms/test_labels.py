@@ -26,7 +26,7 @@ def test_values_are_places_in_alphabetical_order(tmp_path: Path) -> None:
 def test_one_label_is_no_choice() -> None:
     with pytest.raises(DataError, match=r"of 2 training examples, all have the label 'a'"):
         Labels.learn(["a", "a "])
-    with pytest.raises(DataError, match="of 0 training examples, there are none"):
+    with pytest.raises(DataError, match="of 0 training examples, none has a label"):
         Labels.learn([])
     with pytest.raises(DataError, match=r"more than 10,000 different labels.*--columns"):
         Labels.learn(str(n) for n in range(MOST + 1))

@@ -165,7 +165,7 @@ REFUSED = {
     "heads": ({}, {"encoder/num_heads": np.array(3, np.int16)}, "num_heads"),
     "shape": ({}, {"encoder/layer_1/ffn/linear_0/weight": np.ones((16, 9), "f4")}, "16 x 9"),
     "rows": ({}, {"decoder/embeddings/weight": np.ones((13, 8), "f4")}, "model has 13"),
-    "scale": ({}, {"decoder/embeddings/weight": np.ones((12, 8), "i1")}, "without their scale"),
+    "scale": ({}, {"decoder/embeddings/weight": np.ones((12, 8), "i1")}, "without a valid scale"),
     "infinite": ({}, {"decoder/projection/bias": np.full(12, np.inf, "f4")}, "not finite"),
 }
 

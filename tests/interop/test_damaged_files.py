@@ -77,7 +77,7 @@ class Calls:
         (pickle.dumps(Calls(), 2), "the name"),
         (pickle.dumps({"a": Calls()}, 4), "opcode STACK_GLOBAL"),
         (b"\x80\x02cbuiltins\neval\nX\x01\x00\x00\x001\x85R.", "builtins.eval"),
-        (b"\x80\x02ccollections\nOrderedDict\nX\x01\x00\x00\x001\x85R.", "a call of"),
+        (b"\x80\x02ccollections\nOrderedDict\nX\x01\x00\x00\x001\x85R.", "it calls"),
         (b"\x80\x02}(K\x01K\x02u.", "dict with names as keys"),
         (b"\x80\x02N.", "no dict"), (b"\x80\x02", "refused"), (b"", "refused"),
         (b"\x80\x02h\x05.", "refused"), (b"\x80\x02(((", "refused"), (b"\x80\x02t.", "refused"),

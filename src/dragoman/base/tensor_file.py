@@ -46,7 +46,7 @@ class TensorFile:
         file.seek(0)
         length = int.from_bytes(self._take(8), "little")
         if length > min(size - 8, MAX_JSON):
-            raise self._damaged(f"a header of {length:,} bytes")
+            raise self._damaged(f"its header is too large: {length:,} bytes")
         header = parse_json(self._take(length), f"{path}: its header")
         if not isinstance(header, dict):
             raise self._damaged("its header is not a JSON object of names")
@@ -55,7 +55,7 @@ class TensorFile:
         """The texts that the file's header holds about it."""
         pairs = self.metadata.items() if isinstance(self.metadata, dict) else [(0, 0)]
         if not all(isinstance(word, str) for pair in pairs for word in pair):
-            raise self._damaged(f"{_METADATA} is not text")
+            raise self._damaged(f"{_METADATA} of its header is not a dict of texts")
         spans = sorted((*self._span(name, entry, kinds), name) for name, entry in header.items())
         end = 0
         for begin, after, name in spans:
@@ -63,7 +63,7 @@ class TensorFile:
                 raise self._damaged(f"there is a gap or an overlap before {name!r}")
             end = after
         if end != size - self._first:
-            raise self._damaged(f"{size - self._first:,} bytes of numbers, not {end:,}")
+            raise self._damaged(f"it needs {end:,} bytes of numbers but has {size - self._first:,}")
         self._begins = {name: begin for begin, _, name in spans}
         self._kinds: dict[str, Kind] = {name: entry["dtype"] for name, entry in header.items()}
         self.shapes: Mapping[str, tuple[int, ...]] = {
@@ -98,7 +98,7 @@ class TensorFile:
             raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {allowed}")
         shape, offsets = entry["shape"], entry["data_offsets"]
         if not _is_counts(shape, 0, 8) or not _is_counts(offsets, 2, 2):
-            raise self._damaged(f"{name!r} has no shape or no offsets")
+            raise self._damaged(f"{name!r} has no valid shape or offsets")
         if 0 in shape and shape != [0]:
             raise self._damaged(f"{name!r} is empty")
         if offsets[1] - offsets[0] != math.prod(shape) * np.dtype(_TYPES[entry["dtype"]]).itemsize:

@@ -147,7 +147,7 @@ def run(
         )
     if lacking:
         count = plural(len(lacking), "part", "parts")
-        say(f"the parts of {command.part} are complete; {count} of other shares are still missing")
+        say(f"all parts of share {command.part} are complete; {count} of other shares are missing")
         return
     _tell_bad(job, finish(job), say)
     store.sweep()

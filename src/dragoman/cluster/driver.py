@@ -213,7 +213,7 @@ class Driver:
             self._progress.say(f"a worker was lost: {how}. Trying again: {name}")
         else:
             self._given_up[number] = how
-            self._progress.say(f"given up after {plural(TRIES, 'worker')}: {name}: {how}")
+            self._progress.say(f"gave up {name} after {plural(TRIES, 'worker')}: {how}")
 
     def _pass_over(self, number: int) -> None:
         """Skip a part that another command did, and shuffle the rest to avoid its order."""

@@ -156,6 +156,6 @@ def check_count(parts: int, lines: int) -> None:
     """Errors: ``DataError`` for too many parts."""
     if parts > MOST_PARTS:
         raise DataError(
-            f"{plural(lines, 'line')} in {plural(parts, 'part')}. At most {MOST_PARTS:,} are "
-            "allowed. Set more lines for each part: --lines N"
+            f"{plural(lines, 'line')} would make {plural(parts, 'part')}; the most is "
+            f"{MOST_PARTS:,}. Set more lines for each part: --lines N"
         )

@@ -176,8 +176,8 @@ def check_same(plan: PartsPlan, asked: Asked, where: str, *, mixed: bool) -> Non
     before, now = _files(made), _files(asked)
     if before.keys() != now.keys():
         place = sorted(before.keys() ^ now.keys())[0]
-        how = "is no longer among the inputs" if place in before else "is new"
-        raise InputChanged(f"{place} {how}, but {where} was begun without that. {another}")
+        how = "is missing" if place in before else "is new"
+        raise InputChanged(f"{place} {how}, compared with the inputs of {where}. {another}")
     for place, stat in now.items():
         if before[place] != stat:
             raise InputChanged(

@@ -24,7 +24,7 @@ from dragoman.data.files.lines import LONGEST, LOOKED_AT
 
 END = b"\n"
 _UTF8_MARK = b"\xef\xbb\xbf"
-TOO_LONG = f"bytes, but a line may have {LONGEST:,}"
+TOO_LONG = f"bytes, but a line may have at most {LONGEST:,}"
 _NOT_UTF8 = "has bytes that are not UTF-8; each is read as U+FFFD"
 _SHOWN = 1 << 20
 """The most bytes of a bad line that are kept in its output."""

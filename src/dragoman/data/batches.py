@@ -136,7 +136,7 @@ def make_batch(
     examples are numbered from 0.
     """
     if sources is not None and len(sources) != len(targets):
-        raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
+        raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets")
     end, begin = np.array([eos], np.int32), np.array([bos], np.int32)
     windows = [
         (np.concatenate([begin, target]), np.concatenate([target, end])) for target in targets

@@ -129,7 +129,7 @@ class Plan:
         self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
         if not any(chunks.examples for chunks in self._corpora):
             raise DataError(
-                f"nothing to train on: of {self.left_out.examples:,}, "
+                f"there is nothing to train on: of {self.left_out.examples:,} examples, "
                 f"{self.left_out.summary()}; raise "
                 + " and ".join(f"plan.max_{side}" for side in self._limits)
                 + ", and model.positions.maximum if positions are learned"
@@ -176,7 +176,7 @@ class Plan:
     def block_of(self, update: int) -> int:
         """Return the block of an update, counted over all epochs."""
         if update < 0:
-            raise IndexError(f"update {update}")
+            raise IndexError(f"there is no update {update}; updates count from 0")
         while self._updates_before[-1] <= update:
             self._grow_to_block(len(self._updates_before))
         return bisect_right(self._updates_before, update) - 1

@@ -125,7 +125,7 @@ class TokenStore:
 
     def _check_example(self, example: int) -> int:
         if not 0 <= example < self._length:
-            raise IndexError(f"example {example} of {self._length}")
+            raise IndexError(f"there is no example {example}, only 0 to {self._length - 1}")
         return int(example)
 
     def _check_lengths(self, side: str) -> npt.NDArray[np.int32]:
@@ -217,9 +217,9 @@ class _About(BaseModel):
     def _agree(self) -> _About:
         ends = [0, *(end for c in self.corpora for end in (c.first, c.last)), self.examples]
         if sorted(ends) != ends:
-            raise ValueError("unknown corpora were requested")
+            raise ValueError("corpora overlap, are not in order, or have missing examples")
         if not self.rows.keys() <= self.tokens.keys():
-            raise ValueError("rows of an unknown side were requested")
+            raise ValueError("a side has rows but no tokens")
         return self
 
 

@@ -115,7 +115,7 @@ class BoxSymbols(Symbols):
         too_long = next((label for label in labels if len(label) > LONGEST), None)
         if len(labels) > MOST or too_long is not None:
             what = f"{len(labels):,} categories" if too_long is None else f"{too_long[:60]!r}"
-            raise DataError(f"{what}: at most {MOST:,} of {LONGEST:,} characters each are allowed")
+            raise DataError(f"{what}: the limit is {MOST:,} categories of {LONGEST:,} characters")
         return cls(sorted(labels), settings.bins, settings.most, read, settings.kind)
 
     @classmethod
@@ -126,7 +126,7 @@ class BoxSymbols(Symbols):
         except ValidationError as error:
             raise RunError(f"{path} is damaged: it does not contain the labels of boxes") from error
         if len(set(found.labels)) < len(found.labels):
-            raise RunError(f"{path} is damaged: it does not contain the labels of boxes")
+            raise RunError(f"{path} is damaged: it contains a label of boxes twice")
         read = Read(found.height, found.width)
         return cls(found.labels, found.bins, found.most, read, found.kind)
 

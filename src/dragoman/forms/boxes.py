@@ -75,7 +75,7 @@ def scene_of(raw: str) -> Scene:
         width, height = about["size"]
         found = tuple(map(_box, about["boxes"]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DataError(f"not the boxes of a picture: {raw[:60]!r}") from error
+        raise DataError(f"this text is not the boxes of a picture: {raw[:60]!r}") from error
     return Scene(width, height, found)
 
 

@@ -61,7 +61,7 @@ class Labels(Form):
                     f"{_quote(counts)}. If the column is wrong, set --columns"
                 )
         if len(counts) < 2:
-            which = f"all have the label {next(iter(counts))!r}" if counts else "there are none"
+            which = f"all have the label {next(iter(counts))!r}" if counts else "none has a label"
             raise DataError(
                 f"of {counts.total():,} training examples, {which}. Give examples with at least "
                 "two labels"

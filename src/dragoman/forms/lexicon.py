@@ -107,11 +107,11 @@ class Lexicon:
         try:
             lines = read_bytes(path, _MOST_BYTES).decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            raise _damage_error(path, f"not UTF-8 at byte {error.start}") from None
+            raise _damage_error(path, f"it is not UTF-8 at byte {error.start}") from None
         for number, line in enumerate(lines[:-1], 1):
             match = _LINE.match(line)
             if match is None or len(match[2]) > _MOST_LETTERS or number > _MOST_WORDS:
-                raise _damage_error(path, f"line {number}")
+                raise _damage_error(path, f"line {number} is not a valid count and word")
             counts[match[2]] = int(match[1])
         return cls(counts)
 

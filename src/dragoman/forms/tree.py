@@ -171,7 +171,7 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
     if not opened:
         return
     if len(opened) >= DEEPEST:
-        raise TreeError(line, f"more than {DEEPEST} nested brackets")
+        raise TreeError(line, f"there are more than {DEEPEST} nested brackets")
     if opened[-1].word is not None:
         raise TreeError(
             line, f"a bracket holds a word, {_shown(opened[-1].word)}, and another bracket"
@@ -189,8 +189,7 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
     if len(symbol) > MAX_LENGTH:
         raise TreeError(
             line,
-            f"{_shown(symbol)!r} has {len(symbol):,} characters. A word or label may have "
-            f"{MAX_LENGTH:,}",
+            f"{_shown(symbol)!r} has {len(symbol):,} characters; the most is {MAX_LENGTH:,}",
         )
     now = opened[-1]
     if now.label is None:

@@ -112,7 +112,7 @@ class TreeSymbols(Symbols):
                 name for name in names if not name or any(c in "()" or c.isspace() for c in name)
             ]
             if bad or len(set(names)) < len(names):
-                raise RunError(f"{path} is damaged: it has no brackets and tags")
+                raise RunError(f"{path} is damaged: it has an invalid bracket or tag, or one twice")
         return cls(found.tags, found.labels, found.chain)
 
     @property

@@ -1,1 +1,1 @@
-"""Experiments on a trained run, and records and figures that show its inside."""
+"""Experiments on a trained run, and figures that show how its model works inside."""

@@ -9,7 +9,9 @@ An operation is one multiplication or one addition; the product of matrices (a, 
   input, although the latter is a projection that could be computed for all positions at once;
 - convolution 2knd², which is nothing but projections.
 
-``core`` leaves out the projections of the input that can be left out; ``whole`` counts all of them.
+``core`` counts a layer without its projections: attention without W^Q, W^K, W^V and W^O, an LSTM
+without its matrices for the input. A convolution has no projections to leave out. ``whole`` counts
+all operations.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ class Cost:
 
     kind: str
     core: int
-    """The number of operations without those projections of the input that can be left out."""
+    """The number of operations without projections: without W^Q, W^K, W^V and W^O of attention, and
+    without the matrices for the input of an LSTM. A convolution has no projections to leave out."""
     whole: int
-    """The number of operations with all projections of the input."""
+    """The number of all operations, including projections."""
     sequential: int
     """The number of steps that must be computed one after another."""
     path: int
@@ -135,8 +138,8 @@ LAYERS: dict[str, tuple[Callable[..., Tensor], Callable[[int], Sequence[tuple[in
     "recurrence whole": (_lstm, lambda d: ((d, 4 * d), (d, 4 * d))),
     "convolution": (_convolution, lambda d: ((d, d, KERNEL),)),
 }
-"""The layers that can be timed: for each, the function, and another function from the width to the
-shapes of the weights."""
+"""The layers that can be timed, by name: for each, the function that computes it, and a function
+that returns the shapes of its weights for a given width."""
 
 
 def operations(kind: str, n: int, d: int) -> int:

@@ -44,8 +44,8 @@ class Importance:
     whole: float
     """The loss with all heads: -log P, in nats per target token."""
     without: dict[str, NDArray[np.float64]]
-    """For each kind of attention ("encoder", "decoder", "cross"), the losses (layers, heads) with
-    this single head switched off."""
+    """For each kind of attention ("encoder", "decoder", "cross"), a matrix (layers, heads) of the
+    loss with only this head switched off."""
 
     def grown(self, kind: str) -> NDArray[np.float64]:
         """Return (layers, heads): by how much the loss grows without each head of the attention
@@ -76,8 +76,8 @@ def head_importance(predictor: Predictor[object], pairs: Sequence[tuple[str, str
 def _loss(
     predictor: Predictor[object], pairs: Sequence[tuple[str, str]], under: Intervention
 ) -> tuple[float, int]:
-    """Return the loss of ``pairs`` under an intervention, -log P in nats per target token, and the
-    number of target tokens."""
+    """Return the loss of ``pairs``, -log P in nats per target token, and the number of target
+    tokens. ``under``: the change to the model, such as a head that is switched off."""
     begin_part()
     with under.probe():
         written = predictor.engine.target.tokens([output for _, output in pairs])
@@ -153,8 +153,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OrderReading:
-    """The encoder's differences and the run's translations of both sentences, with or without
-    positions."""
+    """What the run computes for both sentences, either with or without positions: the differences
+    between the encoder's rows, and the translations."""
 
     differences: Array
     """(S,): for each token of the first sentence |a - b| / |a|, where a is the encoder's row of the

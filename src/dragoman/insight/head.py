@@ -4,7 +4,7 @@
 
 Paper to code: Q ``queries``, K ``keys``, V ``values``. Shapes: H heads; T tokens look, S tokens are
 looked at; D is the width of the model, d_k that of a head's queries and keys, d_v that of its
-values. ``engine/attention.py`` shows the parts of a single weight.
+values. For the parts of a single weight, see ``engine/attention.py``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OpenedAttention:
     looked_at: Sequence[str]
     """The S tokens that are looked at, one for each row of ``keys``."""
     inputs: Array
-    """(T, D): the rows that the queries are made from."""
+    """(T, D): the rows from which the queries are computed."""
     queries: Array
     """The queries, of shape (H, T, d_k)."""
     keys: Array
@@ -138,8 +138,8 @@ def by_hand(
 
 
 def shown(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Return a label for each piece of text. A piece of punctuation gets no mark that it continues
-    a word."""
+    """Return a label for each piece (token) of a text. The label of a piece that continues a word
+    begins with "…"; that of punctuation does not."""
     return tuple(
         one if any(c.isalnum() for c in one) else one.removeprefix("-") for one in labels(pieces)
     )

@@ -93,8 +93,9 @@ class LookResult:
 
     @property
     def doubt(self) -> str:
-        """The log-probability of the first output, without and under the change, as a line of text.
-        It is "" if nothing but a prefix changes."""
+        """A line of text with the log-probability of the output that the model writes without the
+        change: first as computed without, then as computed under the change. The line is "" if
+        there is no change but a prefix."""
         if self.what_if is None or not self.what_if.change.reaches_in:
             return ""  # a prefix changes the output, not the probabilities
         return (
@@ -103,8 +104,8 @@ class LookResult:
         )
 
     def written(self, kind: str) -> str:
-        """Return the text of a file. ``kind``: ``.html`` for the whole page, ``.svg`` for the
-        picture of the selected layer and head, ``.csv`` for every weight."""
+        """Return the result as the text of a file. ``kind``: ``.html`` for the whole page, ``.svg``
+        for the picture of the selected layer and head, ``.csv`` for every weight."""
         if kind == ".svg":
             return heatmap_svg(self.heatmap)
         if kind == ".csv":
@@ -136,7 +137,7 @@ class LookResult:
 
 def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     """Examine ``options.sentence`` with a run. Errors: ``DragomanError`` for options that do not
-    fit."""
+    apply to this run or sentence, such as a layer that the model does not have."""
     if options.kind not in (*KINDS, None):
         raise DragomanError(f"--kind {options.kind}: use one of {', '.join(KINDS)}")
     if not options.sentence.strip():
@@ -203,8 +204,9 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
 
 
 def _own_lines(output: Output, own: Output) -> list[str]:
-    """Return a note if ``own``, the output of the plain network alone, is not the ``output`` that
-    is shown."""
+    """Return a note if the run and its plain model write different texts. ``output``: the output of
+    the run, which may be computed in a lower precision; ``own``: the output of the plain model in
+    fp32."""
     if output.ids == own.ids:
         return []
     return [
@@ -233,8 +235,8 @@ def _unknown_lines(predictor: Predictor[object], ids: Sequence[int]) -> list[str
 def _align(
     path: Path, base: int | None, pieces: AttentionRecord
 ) -> tuple[AlignmentScores, list[str]]:
-    """Compare the attention of one sentence pair with its links in the file ``path``. Return the
-    alignment scores of each head, and lines of text that report them.
+    """Compare the attention of one sentence pair with the word links in the file ``path``. Return
+    the alignment scores of each head, and lines of text that report them.
 
     ``base``: the number of the first word in the file; ``pieces``: the attention between pieces.
     Errors: ``DataError`` for a file of more than one line.

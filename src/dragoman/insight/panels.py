@@ -62,8 +62,8 @@ def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word
 
 
 def importance_panels(found: Importance) -> list[Panel]:
-    """Return one panel (layers, heads) for each kind of attention, with the growth of the loss
-    without each head. All panels use the same scale."""
+    """Return one panel for each kind of attention: a matrix (layers, heads) of how much the loss
+    grows without each head. All panels use the same scale."""
     reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
     return [
         MatrixPicture(
@@ -90,8 +90,9 @@ def importance_table(found: Importance) -> DataTable:
 
 
 def aer_panels(scores: AlignmentScores) -> list[Panel]:
-    """Return two panels (layers, heads and their mean) with the alignment error rate (AER) of every
-    head: at the step that chooses a word, and at the next step, which has read the word."""
+    """Return two panels with the alignment error rate (AER) of every head and, in the last column,
+    of the mean of each layer's heads. The first panel is for the attention of the step that chooses
+    a word; the second is for that of the next step, whose input is this word."""
     panels: list[Panel] = []
     for when, table in scores.heads.items():
         columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
@@ -105,8 +106,8 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
 
 
 def aer_table(scores: AlignmentScores) -> DataTable:
-    """Return a table of the alignment error rate (AER) of every head. Layers and heads count from
-    1; head 0 is the mean of a layer's heads."""
+    """Return a table of the alignment error rate (AER) of every head at both steps (see
+    ``aer_panels``). Layers and heads count from 1; head 0 is the mean of a layer's heads."""
     rows: list[tuple[Cell, ...]] = []
     for when, table in scores.heads.items():
         for layer, head in np.ndindex(*table.shape):

@@ -1,12 +1,15 @@
-"""The two hops of attention by which a model resolves "it", from a German pronoun to its meaning.
+"""The two steps of attention (hops) by which a model translates "it" as the right German pronoun.
 
 "The animal didn't cross the street because it was too tired": "it" is *es* in German, because the
 animal is meant; with "too wide" it is *sie*, because the street is meant. To choose, the decoder
 must look at "it" (first hop, cross-attention), and the encoder must have brought the meaning into
 "it" (second hop, self-attention from "it" to the adjective that decides and to the possible nouns).
-Different heads and layers do this in different models, so they are searched on some sentences and
-shown on other sentences. The way also differs: one model looks at the noun that is meant; another
-model always looks at the same one of the two nouns, and tells from it which noun is meant.
+The heads and layers that do this differ between models, so they are found on some sentences and
+drawn on others. The way also differs: one model looks at the noun that is meant; another model
+always looks at the same one of the two nouns, and tells from it which noun is meant.
+
+A probe is a test sentence with "it", its translation, and the places of the words in question
+(``PronounProbe``). Probes come in pairs, such as the two sentences above.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ class PronounHeads:
     """The weight that ``decider`` gives to the adjective when it looks from "it", averaged over the
     sentences."""
     uniform: float
-    """The weight of one word if all words had the same weight."""
+    """The weight of one word if all words had the same weight, averaged over the sentences."""
 
     @property
     def encoder(self) -> tuple[PronounHead, ...]:
@@ -70,16 +73,17 @@ def pronoun_sentences() -> list[str]:
 
 
 def look_at(predictor: Predictor[object], probe: PronounProbe) -> AttentionRecord:
-    """Return the attention weights of all layers and heads, by words, while the model reads the
-    source of ``probe`` and writes its reference translation."""
+    """Return the attention weights of all layers and heads, from word to word, while the model
+    reads the source of the test sentence ``probe`` and writes its reference translation."""
     begin_part()
     (given,) = predictor.engine.target.tokens([probe.reference])
     return merged_to_words(predictor.look(probe.source, given))
 
 
 def find_heads(predictor: Predictor[object], probes: Sequence[PronounProbe]) -> PronounHeads:
-    """Return, for each of the three links of ``PronounHeads``, the head that gives it the largest
-    weight on average over ``probes``."""
+    """Return the heads that give the right words the largest weight on average over the test
+    sentences ``probes``: one head of cross-attention and two of the encoder (see ``PronounHeads``).
+    """
     cross, noun, decider, uniform = [], [], [], []
     for probe in probes:
         record = look_at(predictor, probe)
@@ -104,7 +108,9 @@ def _best(weights: list[Weights]) -> tuple[PronounHead, float]:
 
 
 def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHeads) -> Hops:
-    """Return both hops of one probe through ``heads``, as a picture draws them.
+    """Return the attention of both hops in one test sentence, in the form in which a figure draws
+    it: from the German pronoun to "it", and from "it" to all words of the source. ``probe``: the
+    sentence; ``heads``: the heads whose attention is drawn.
 
     If the noun and the adjective have different heads, the second hop is the mean of both heads, so
     that it shows both words.
@@ -126,8 +132,8 @@ def hops_of(predictor: Predictor[object], probe: PronounProbe, heads: PronounHea
 
 
 def pronoun_hops(predictor: Predictor[object]) -> tuple[list[Hops], PronounHeads]:
-    """Return the hops of the two sentences of the first pair of probes, and the heads that make
-    them. The heads are found on all other pairs."""
+    """Return both hops of each of two test sentences (the first pair of probes), and the heads that
+    make these hops. The heads are found on the sentences of all other pairs."""
     shown, *others = pronoun_probes()
     heads = find_heads(predictor, [probe for pair in others for probe in pair])
     return [hops_of(predictor, probe, heads) for probe in shown], heads

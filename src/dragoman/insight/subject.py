@@ -35,9 +35,9 @@ not wait."""
 
 
 def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:
-    """Open the predictor of ``run``. ``looking``: open it to examine its attention, even if no
-    figures can be made from it. Errors: ``RunError`` for a run that cannot be examined in this way.
-    """
+    """Return the predictor of ``run``: the object that computes outputs and attention. ``looking``:
+    True to examine the attention of a run from which no figures can be made. Errors: ``RunError``
+    for a run that cannot be examined in this way."""
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
         raise RunError(
@@ -81,11 +81,13 @@ class Subject:
         precision: InferencePrecision = "auto",
         train: TrainSmall | None = None,
     ) -> Subject:
-        """Open a run's predictor and choose the sentence. ``sentence``: the text to show; by
-        default, a sentence of the demo's if the run learned the demo corpus, else a sample of about
-        60 characters from the run's evaluation. ``looking``: open the run to examine it, even if no
-        figures can be made from it. ``precision``: the precision in which its output is computed.
-        ``train``: see the field.
+        """Open a run's predictor and choose the sentence.
+
+        ``sentence``: the text to show. By default, it is a sentence of the demo corpus for a run
+        that was trained on this corpus; for any other run, it is the sample of the run's evaluation
+        whose length is nearest to 60 characters. ``looking``: True to examine the attention of a
+        run from which no figures can be made. ``precision``: the precision of the computation.
+        ``train``: see the field ``train``.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
@@ -127,8 +129,8 @@ class Subject:
 
     @cached_property
     def plain(self) -> Predictor[object]:
-        """The run's predictor in fp32, the only one whose heads can be switched off and whose words
-        can be hidden. For a run that does not write, this is ``predictor``."""
+        """The run's predictor in fp32. Only in fp32 can heads be switched off and words be hidden.
+        For a run whose model writes nothing, this is ``predictor`` itself."""
         if not self.run.task.writes:
             return self.predictor  # there is no other path
         return _predictor(self.run, looking=True, precision="fp32")
@@ -160,8 +162,8 @@ class Subject:
 
     @cached_property
     def logits(self) -> Array:
-        """The logits (T, V) over the vocabulary at each step of the output, including that of the
-        end symbol."""
+        """The logits (T, V) of V tokens of the vocabulary at each of the T steps that write the
+        output and its end symbol."""
         model = self.predictor.plain
         given = [self.run.target_text.bos, *self.output.ids]
         source = self.predictor.source_ids(self.sentence)
@@ -172,9 +174,9 @@ class Subject:
 
     @cached_property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """The different finished hypotheses of two beam searches with a beam of 8, one without a
-        length penalty and one with a strong penalty, the most likely first. If none is finished,
-        the best unfinished one."""
+        """The finished hypotheses of two beam searches with a beam of 8, one without a length
+        penalty and one with a strong penalty. The most likely hypothesis comes first, and none
+        occurs twice. If none is finished, the only element is the best unfinished one."""
         engine = self.predictor.engine.over(self.predictor.plain)
         values = self.predictor.source_ids(self.sentence)
         begin_part()
@@ -188,8 +190,8 @@ class Subject:
 
     @cached_property
     def candidates(self) -> tuple[Subject, ...]:
-        """This subject and others with held-out sentences, from which a figure may choose; only
-        this subject if the user gave its sentence."""
+        """The subjects from which a figure may choose one: this subject, and the same run with
+        other held-out sentences. If the user gave the sentence, only this subject."""
         if self.is_given:
             return (self,)
         texts = [source or reference for source, reference in self.pairs]

@@ -62,8 +62,8 @@ class WhatIf:
 
 
 def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf:
-    """Translate ``source`` without and with ``change``. A model that reads nothing scores the text
-    ``source`` without and with it.
+    """Translate ``source`` without and with ``change``. If the model reads nothing, it scores the
+    text ``source`` twice instead: without and with ``change``.
 
     ``predictor`` must compute in fp32, in which the model can be examined (``EngineSettings``).
     Errors: ``DragomanError`` for a word or a head that does not exist.
@@ -86,8 +86,8 @@ def source_words(
     predictor: Predictor[object], source: str
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the words of ``source``, including its end symbol, and for each token the number of
-    its word, from 0. If ``source`` is a file, the words are the labels of the rows that the model
-    reads."""
+    its word, from 0. If ``source`` is a file, the words are the labels of the rows, such as patches
+    or frames, that the model reads."""
     values = predictor.source_values(source)
     return words(
         predictor.engine.source.row_labels(values, predictor.plain.memory_length(len(values)))

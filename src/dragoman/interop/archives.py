@@ -71,7 +71,7 @@ class StoredZip:
             raise RunError(f"{path} is damaged or cut short ({error})") from None
         every = self._zip.infolist()
         if len(every) > _MOST_MEMBERS:
-            raise self.damaged(f"it has {len(every):,} members, more than {_MOST_MEMBERS:,}")
+            raise self.damaged(f"its {len(every):,} members exceed the limit of {_MOST_MEMBERS:,}")
         self.members = {one.filename: one for one in every}
         self.size: int = file.seek(0, 2)
         packed = sum(one.file_size for one in every)
@@ -88,14 +88,14 @@ class StoredZip:
                 member.seek(begin)
                 content = member.read(-1 if count is None else count)
         except zip_errors() as error:
-            raise self.damaged(f"member {name[:80]!r}: {error}") from None
+            raise self.damaged(f"member {name[:80]!r} cannot be read: {error}") from None
         if count is not None and len(content) != count:
             raise self.damaged(f"member {name[:80]!r} is cut short")
         return content
 
     def damaged(self, what: str) -> RunError:
         """The error for a file in which something is wrong."""
-        return RunError(f"{self.path} is damaged, or no file of weights ({what})")
+        return RunError(f"{self.path} is damaged or not a file of weights ({what})")
 
 
 class NpzWeights:
@@ -134,11 +134,11 @@ class NpzWeights:
             shape, kind = tuple(header["shape"]), _TYPES[header["descr"]]
             in_order = header["fortran_order"] is False or len(shape) < 2
         except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
-            raise archive.damaged(f"{name[:80]!r} has no shape, or contains no numbers") from None
+            raise archive.damaged(f"{name[:80]!r} has no valid shape or type of numbers") from None
         sound = all(type(size) is int and 0 <= size < 2**40 for size in shape)
         size = math.prod(shape) * np.dtype(kind).itemsize if sound and len(shape) <= 8 else -1
         if not in_order or after + size != archive.members[name].file_size:
-            raise archive.damaged(f"{name[:80]!r} does not have the size of its shape")
+            raise archive.damaged(f"the size of {name[:80]!r} does not match its shape")
         return shape, kind, after
 
 

@@ -95,11 +95,11 @@ class ModelBin:
         self.name, self.revision = self._text(), self._number("<I")
         count = self._number("<I")
         if count > _MOST_VARIABLES:
-            raise self._damaged(f"{count:,} variables")
+            raise self._damaged(f"its {count:,} variables exceed the limit of {_MOST_VARIABLES:,}")
         self._variables = dict(self._variable() for _ in range(count))
         aliases = self._number("<I") if self.version >= 3 else 0
         if aliases > _MOST_VARIABLES:
-            raise self._damaged(f"{aliases:,} aliases")
+            raise self._damaged(f"its {aliases:,} aliases exceed the limit of {_MOST_VARIABLES:,}")
         for _ in range(aliases):
             alias, name = self._text(), self._text()
             if name not in self._variables:
@@ -118,7 +118,7 @@ class ModelBin:
         scale = self._variables.get(f"{name}_scale")
         rows = one.shape[0] if one.shape else 1
         if scale is None or math.prod(scale.shape) not in (1, rows):
-            raise self._damaged(f"{name[:80]!r} has integers without their scale")
+            raise self._damaged(f"{name[:80]!r} has integers without a valid scale")
         by = numbers(self._bytes(scale), scale.kind)
         return raw / by.reshape(-1, *(1,) * (raw.ndim - 1)) if by.size > 1 else raw / by[0]
 
@@ -128,7 +128,7 @@ class ModelBin:
         if one is None:
             return default
         if math.prod(one.shape) != 1:
-            raise self._damaged(f"{name} is not a number")
+            raise self._damaged(f"{name} is not a single number")
         return int(np.nan_to_num(numbers(self._bytes(one), one.kind)[0]))
 
     def layers(self, side: str) -> int:
@@ -143,7 +143,7 @@ class ModelBin:
     def _variable(self) -> tuple[str, _Variable]:
         name, rank = self._text(), self._number("<B")
         if rank > _MOST_RANK:
-            raise self._damaged(f"{name[:80]!r} has {rank} dimensions")
+            raise self._damaged(f"{name[:80]!r} has {rank} dimensions; the most is {_MOST_RANK}")
         shape = tuple(self._number("<I") for _ in range(rank))
         code, count = self._number("<B"), self._number("<I")
         if self.version >= 4:
@@ -153,7 +153,7 @@ class ModelBin:
             size = code * count
         begin = self._file.tell()
         if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self.size:
-            raise self._damaged(f"{name[:80]!r} has a shape that does not fit")
+            raise self._damaged(f"the shape of {name[:80]!r} does not match its type and size")
         self._file.seek(size, 1)
         return name, _Variable(shape, kind, begin, size)
 
@@ -175,7 +175,7 @@ class ModelBin:
         return self._take(self._number("<H")).rstrip(b"\0").decode("utf-8", "replace")
 
     def _damaged(self, what: str) -> RunError:
-        return RunError(f"{self._path} is damaged, or no model of {PROGRAM} ({what})")
+        return RunError(f"{self._path} is damaged or not a model of {PROGRAM} ({what})")
 
 
 def has_written(folder: Path) -> bool:

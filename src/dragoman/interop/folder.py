@@ -76,7 +76,7 @@ def _program_of(folder: Path) -> Any:
             return program
     for pattern, what in _REFUSED.items():
         if (path := next(folder.glob(pattern), None)) is not None:
-            raise RunError(f"{path} is of {what}")
+            raise RunError(f"{path} cannot be imported. It is a file of {what}")
     raise RunError(
         f"{folder} has neither config.json nor model.bin nor an .npz file. Give the folder with "
         "the files of a model of Marian, or of Hugging Face's Marian, or of CTranslate2"
@@ -99,7 +99,7 @@ def _unpacked(given: Path) -> Iterator[Path]:
         raise RunError(f"{given} does not exist. Give the folder or the ZIP file of a model")
     with open_regular(given) as file:
         if not zipfile.is_zipfile(file):
-            raise RunError(f"{given} is neither a folder nor a ZIP file. Give its folder")
+            raise RunError(f"{given} is neither a folder nor a ZIP file. Give a model's folder")
     temporary = Path(tempfile.mkdtemp(prefix="dragoman-import-"))
     try:
         # In a folder of its own: some files of a model are also looked for one folder above.
@@ -132,7 +132,9 @@ def _unpack(given: Path, into: Path) -> None:
         with zipfile.ZipFile(given) as archive:
             members = [one for one in archive.infolist() if not one.is_dir()]
             if len(members) > _MOST_MEMBERS:
-                raise RunError(f"{given} has {len(members):,} members, too many for a model")
+                raise RunError(
+                    f"{given} has {len(members):,} members; a model has at most {_MOST_MEMBERS:,}"
+                )
             if any(one.flag_bits & 1 for one in members):
                 raise RunError(f"{given} is encrypted. Unpack it, and give the folder")
             most = (1 << 20) + _SWELLS * given.stat().st_size

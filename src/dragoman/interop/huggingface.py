@@ -153,7 +153,7 @@ def _positions(file: Weights, width: int) -> str:
         ):
             if np.allclose(given, rows.numpy(), rtol=0, atol=_ROUNDED):
                 return kind
-    raise RunError(f"{name} has positions that are not MarianMTModel's and not Marian's")
+    raise RunError(f"{name}: the positions are neither those of MarianMTModel nor of Marian")
 
 
 def columns(width: int) -> Any:

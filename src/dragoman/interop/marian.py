@@ -200,7 +200,7 @@ class _Settings:
         other = self._values.get("transformer-decoder-dim-ffn", "0")
         if other not in ("0", self._values.get("transformer-dim-ffn")):
             raise RunError(
-                f"{path}: transformer-decoder-dim-ffn {other!r:.80} is not the encoder's"
+                f"{path}: transformer-decoder-dim-ffn is {other!r:.80}, not transformer-dim-ffn"
             )
 
     def count(self, name: str) -> int:
@@ -211,9 +211,7 @@ class _Settings:
 
     def layers(self, name: str) -> int:
         if (value := self.count(name)) > MOST_LAYERS:
-            raise RunError(
-                f"{self._path}: {name} is {value}; at most {MOST_LAYERS} layers are allowed"
-            )
+            raise RunError(f"{self._path}: {name} is {value}, but must be at most {MOST_LAYERS}")
         return value
 
     def on(self, name: str) -> bool:
@@ -247,7 +245,7 @@ def _flat(text: str, where: str) -> dict[str, Any]:
                 raise RunError(f"{where}, line {number}: {name[:80]!r} occurs twice")
             found[name] = _plain((pair[2] or "").rstrip())
         elif name is None or not line.startswith((" ", "\t")):
-            raise RunError(f"{where}, line {number}: not a name and value of {PROGRAM}")
+            raise RunError(f"{where}, line {number} is not a name and a value, as in {PROGRAM}")
     return found
 
 

@@ -159,7 +159,7 @@ def _read(
             made = np.array(one.change(given), np.float32, order="C")
         if made.shape != expected[name]:
             raise RunError(
-                f"{one.name or name} becomes {name} of shape {_sizes(made.shape)}, but the "
+                f"{one.name or name} gives {name} the shape {_sizes(made.shape)}, but the "
                 f"settings need {_sizes(expected[name])}"
             )
         require_finite(one.name, made)

@@ -78,7 +78,7 @@ class _Machine:
             if opcode.name == "STOP":
                 return self.stack.pop()
             self._step(opcode.name, argument)
-        raise ValueError("it has no end")
+        raise ValueError("the pickle has no end")
 
     def _step(self, name: str, argument: Any) -> None:
         stack = self.stack
@@ -111,7 +111,7 @@ class _Machine:
         elif name == "BUILD":
             stack.pop()  # the attributes of a dict of tensors, which say nothing of the weights
         else:
-            raise ValueError(f"opcode {name}")
+            raise ValueError(f"opcode {name} is not allowed")
 
     def _popped(self, count: int | None) -> list[Any]:
         """The top ``count`` values, or all above the last mark."""
@@ -123,7 +123,7 @@ class _Machine:
             self.stack.pop()
             return values
         if count > len(self.stack):
-            raise IndexError("an empty stack")
+            raise IndexError("it takes values from an empty stack")
         values = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
         return values
@@ -131,13 +131,13 @@ class _Machine:
     def _set(self, items: list[Any]) -> None:
         into = self.stack[-1]
         if not isinstance(into, dict) or not all(isinstance(key, str) for key in items[::2]):
-            raise ValueError("items of something that is not a dict with names as keys")
+            raise ValueError("it sets items of a value that is not a dict with names as keys")
         into.update(zip(items[::2], items[1::2], strict=True))
 
     @staticmethod
     def _named(name: str) -> _Name:
         if name not in _NAMES:
-            raise ValueError(f"the name {name.replace(' ', '.')}")
+            raise ValueError(f"it uses the name {name.replace(' ', '.')}")
         return _Name(name)
 
 
@@ -145,7 +145,7 @@ def _storage(given: Any) -> _Storage:
     """The numbers that a tensor is a view of: ("storage", type, key, device, count)."""
     word, kind, key, _, count = given
     if word != "storage" or not isinstance(key, str) or type(count) is not int or count < 0:
-        raise ValueError("a storage that is not described")
+        raise ValueError("a storage has no valid description")
     return _Storage(key, *_STORAGES[kind.name.removeprefix("torch ")], count)
 
 
@@ -157,15 +157,15 @@ def _made(called: Any, given: Any) -> Any:
     if name == "torch._utils _rebuild_parameter" and isinstance(given[0], _Tensor):
         return given[0]
     if name != "torch._utils _rebuild_tensor_v2" or not isinstance(given[0], _Storage):
-        raise ValueError(f"a call of the function {name.replace(' ', '.') or '(no name)'}")
+        raise ValueError(f"it calls the function {name.replace(' ', '.') or '(no name)'}")
     storage, offset, shape, strides = given[:4]
     numbers_of = (offset, *shape, *strides)
     sound = all(type(n) is int and 0 <= n < 2**40 for n in numbers_of)
     if not sound or len(shape) != len(strides) or len(shape) > 8:
-        raise ValueError("a tensor without shape")
+        raise ValueError("a tensor has no valid shape")
     last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if math.prod(shape) > storage.count or (0 not in shape and offset + last >= storage.count):
-        raise ValueError("a tensor that is larger than its numbers")
+        raise ValueError("a tensor has fewer numbers than its shape needs")
     return _Tensor(storage, offset, tuple(shape), tuple(strides))
 
 
@@ -176,13 +176,13 @@ class PickledWeights:
         self._archive, self.size = archive, archive.size
         pickles = [name for name in archive.members if name.endswith("/data.pkl")]
         if len(pickles) != 1:
-            raise archive.damaged("it has no data.pkl")
+            raise archive.damaged("it does not have exactly one data.pkl")
         self._folder = pickles[0].removesuffix("data.pkl")
         order = f"{self._folder}byteorder"
         if order in archive.members and archive.read(order, 0, 3) != b"lit":
-            raise archive.damaged("its numbers are big-endian")
+            raise archive.damaged("its numbers are big-endian, not little-endian")
         if archive.members[pickles[0]].file_size > _MOST_PICKLE:
-            raise archive.damaged(f"{pickles[0]} is larger than {_MOST_PICKLE:,} bytes")
+            raise archive.damaged(f"{pickles[0]} has more than the {_MOST_PICKLE:,} bytes allowed")
         try:
             found = _Machine().run(archive.read(pickles[0]))
         except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
@@ -191,7 +191,7 @@ class PickledWeights:
                 f"({str(error)[:100]}). Save it as safetensors with the program that made it"
             ) from None
         if not isinstance(found, dict):
-            raise archive.damaged("it holds no dict of tensors")
+            raise archive.damaged("its pickle contains no dict of tensors")
         self._tensors = {name: one for name, one in found.items() if isinstance(one, _Tensor)}
         # For each tensor all numbers that it is a view of are read.
         storages = [one.storage for one in self._tensors.values()]
@@ -205,7 +205,7 @@ class PickledWeights:
         one = self._tensors[name]
         member = f"{self._folder}data/{one.storage.key}"
         if member not in self._archive.members:
-            raise self._archive.damaged(f"{member[:80]!r} is missing")
+            raise self._archive.damaged(f"member {member[:80]!r} is missing")
         held = self._archive.read(member, 0, one.storage.count * one.storage.width)
         flat = numbers(held, one.storage.kind)[one.offset :]
         steps = tuple(stride * flat.itemsize for stride in one.strides)

@@ -128,7 +128,7 @@ def from_sentencepiece(
     if cutter.kind != _UNIGRAM and alone:
         raise RunError(
             f"{spm} is a {_NAMES.get(cutter.kind, 'foreign')} model that lacks {alone:,} tokens of "
-            "the vocabulary. Only a unigram model can be combined with another table"
+            "the vocabulary. Only a unigram model may lack some of them"
         )
     pieces = list(_specials(specials))
     for number, word in ordinary:
@@ -167,7 +167,7 @@ def from_table_alone(
         spelt = word if by_characters or word in nulls else SPACE + word.removeprefix(SPACE)
         pieces.append(_Piece(spelt, 0.0, kind))
     if len({piece.word for piece in pieces}) != len(pieces):
-        raise RunError(f"{path} has one word with and without {SPACE}. Add its SentencePiece file")
+        raise RunError(f"{path} has a word with and without {SPACE}. Add its SentencePiece file")
     kind = _CHAR if by_characters else _WORD
     settings = _settings(kind, len(rows), path)
     normalizer = _IDENTITY + b"".join(
@@ -189,7 +189,7 @@ def _specials(ids: Mapping[str, int]) -> Iterator[_Piece]:
 
 def _settings(kind: int, size: int, path: Path) -> TextSettings:
     if size > MOST_TOKENS:
-        raise RunError(f"{path} and its table have {size:,} tokens, more than {MOST_TOKENS:,}")
+        raise RunError(f"{path} and its table have {size:,} tokens; the most is {MOST_TOKENS:,}")
     return TextSettings(
         kind=_NAMES[kind],
         vocabulary=max(size, 8),
@@ -222,9 +222,9 @@ def _read_cutter(path: Path) -> _Cutter:
             elif number in _NORMALIZERS:
                 kept[number] = model[first:last]
     except (IndexError, UnicodeDecodeError, struct.error):
-        raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from None
+        raise RunError(f"{path} is damaged or not a SentencePiece model") from None
     if not kept or kind not in _NAMES:
-        raise RunError(f"{path}: not a supported SentencePiece model")
+        raise RunError(f"{path} is not a supported SentencePiece model")
     # The names and ids of the special symbols are ours.
     kept[_TRAINER] = field_bytes(_TRAINER, _trainer(kind, pieces))
     return _Cutter(pieces, kind, b"".join(kept.values()))

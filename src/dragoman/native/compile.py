@@ -169,13 +169,13 @@ def _tools(platform_name: str | None) -> _Tools:
         if not is_supported():
             raise CompileError(f"no native kernels for {sys.platform} on {platform.machine()}")
         if own is None:
-            raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
+            raise CompileError("there is no C++ compiler: no $CXX, c++, g++ or clang++")
         return _Tools([own], [own], [*LINK_FLAGS, *STATIC_FLAGS], _levels_of(own))
     if platform_name not in PLATFORMS:
         allowed = ", ".join(PLATFORMS)
         raise CompileError(f"no wheels are made for {platform_name!r}; allowed are {allowed}")
     if find_spec("ziglang") is None:
-        raise CompileError(f"no compiler for {platform_name} (looked for: pip install {ZIG})")
+        raise CompileError(f"compiling for {platform_name} needs zig: pip install {ZIG}")
     oldest = f".{_OLDEST_GLIBC}" if platform_name.endswith("-gnu") else ""
     zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", platform_name + oldest]
     if own is not None and platform_name == own_platform():

@@ -193,7 +193,7 @@ def weight_gradients(
         bias = kept[len(weights) + i] if biases else None
         add = out[i] is None
         if bias is not None and (out[len(weights) + i] is None) != add:
-            raise RuntimeError("a weight and its bias must both add directly, or neither")
+            raise RuntimeError("only one of a weight and its bias adds to its .grad directly")
         parts[i] = Part(address(kept[i]), address(bias), weight.shape[0], int(add))
     kernel = loader.kernel(f"linear_backward_weight_{SUFFIXES[grad.dtype]}")
     places = (address(grad), grad.stride(0), address(x), x.stride(0))

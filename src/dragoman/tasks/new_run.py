@@ -194,7 +194,8 @@ class Fit:
     """Numbers of parameters: those that are taken, and all of the new model."""
 
     def summary(self, run: Path) -> str:
-        """Describe the fit in one line for people."""
+        """Return a line for people about the weights that the new model takes from the run in
+        ``run``, and those that did not fit."""
         count = len(self.taken)
         line = (
             f"taken from {run}: {plural(count, 'tensor')} of its {self.part}, {self.parameters:,} "
@@ -218,7 +219,8 @@ class Fit:
 
 
 def places(names: Iterable[str], part: ModelPart) -> dict[str, str]:
-    """Map the canonical places of a part's weights to their names."""
+    """Map a canonical name of each weight of the model part ``part``, which is the same in every
+    kind of model, to the name of this weight in ``names``. ``names``: all weights of one model."""
     every = {name.removeprefix(_BODY): name for name in names}
     found: dict[str, str] = {}
     for own, canonical in zip(_OWN[part], _ALONE, strict=True):

@@ -41,8 +41,8 @@ _SHOWN = 60
 
 
 def verdict(run: Run) -> list[str]:
-    """Say if a run has hardly learned its task, or its outputs do not follow its input. The list is
-    empty for any other run."""
+    """Return sentences that say if a run has hardly learned its task, or if its outputs do not
+    follow its input; an empty list for any other run."""
     said, training = [], TrainingSummary.of(run)
     if why := hardly_learned(run, training):
         advice = _advice(run, training) if training.tokens else ""  # no training is recorded

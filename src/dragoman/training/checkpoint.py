@@ -218,8 +218,8 @@ class Checkpoints:
     def check_snapshots(self, last: int) -> None:
         """Check that the last ``last`` snapshots of the newest checkpoint have not changed.
 
-        Raises RunError if a snapshot is missing or damaged. Snapshots may be missing if they were
-        deleted to make room for snapshots that are newer than the checkpoint.
+        Raises RunError if one of them is missing or damaged. A snapshot that may have been deleted
+        to make room for a snapshot newer than the checkpoint is not checked.
         """
         if not self.exists or not last:
             return

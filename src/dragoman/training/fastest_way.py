@@ -295,8 +295,8 @@ class _Trials:
         return times[0], times[-1]
 
     def _part_of(self, whole: MicroBatch, way: TrainingWay) -> MicroBatch:
-        """Return the largest part of ``whole`` (half, quarter, …) whose pass in the way ``way`` is
-        short enough."""
+        """Return the largest part of ``whole`` (all, half, quarter, …) for which one pass, computed
+        as ``way`` says, takes less than ``Timing.longest`` seconds."""
         parts = [whole]
         while len(parts[-1]) > 1:
             parts.append(parts[-1].split()[0])

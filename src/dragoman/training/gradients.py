@@ -55,7 +55,8 @@ class Splits:
         return place in self._known
 
     def add(self, update: int, micro_batch: int) -> None:
-        """Record that a micro-batch must be halved, first on disk and then in memory."""
+        """Record that a micro-batch must be halved. The record is written to disk before it counts
+        in memory."""
         line = json.dumps({"update": update, "micro_batch": micro_batch})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:

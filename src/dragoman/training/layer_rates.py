@@ -23,8 +23,8 @@ class LayerRates:
 
     Neither the weights of a frozen layer nor their moments in Adam change, and its gradient is left
     out of every gradient norm. When the layer thaws, its moments begin at 0, but Adam's step count
-    continues: for some tens of updates, the steps of the layer are up to about 1.5 times as long as
-    with a step count of its own (β₁ = 0.9, β₂ = 0.98).
+    continues. For some tens of updates, the steps of the layer are therefore larger than they would
+    be if its step count also began at 0: up to about 1.5 times with β₁ = 0.9 and β₂ = 0.98.
     """
 
     def __init__(self, model: nn.Module, flat: FlatParameters, settings: LayerSettings) -> None:
@@ -50,8 +50,9 @@ class LayerRates:
 
 def depths(model: nn.Module) -> dict[str, int]:
     """Return the distance of each parameter from the input: 0 for embeddings, then 1 more for each
-    layer, and 1 more than the last layer for the parts above the layers. Other parts of a body that
-    has a head above it, such as its last norm, count as its last layer."""
+    layer, and 1 more than the last layer for the parts above the layers. If the model is a body
+    with a head on top, only the head is above the layers; other parts of the body, such as its last
+    norm, are as far as its last layer."""
     depth_of: dict[str, int] = {}
     layers = 0
     for name, module in model.named_modules():

@@ -90,8 +90,8 @@ def awaits_correction(settings: TrainingSettings, update: int) -> bool:
 
 
 def seconds_to_fill(settings: TrainingSettings) -> float:
-    """Return the seconds that the run will take after its plan is corrected, or 0 if the plan will
-    not be corrected."""
+    """Return the total seconds that the run will take once its plan is corrected, or 0 if the plan
+    will not be corrected."""
     seconds = 60 * settings.minutes
     return seconds if settings.first_plan is None and seconds > _FIRST_MINUTE else 0.0
 
@@ -112,8 +112,8 @@ def corrected(
     seconds.
 
     ``per_update``, ``per_validation``: the seconds of an update and of a validation. If
-    ``per_validation`` is 0 (unknown), the planned validations are assumed to take the whole
-    ``SHARE`` of the time.
+    ``per_validation`` is 0 (unknown), the validations are assumed to take ``SHARE`` of the
+    remaining time, the largest share that they may take.
     """
     schedule = settings.schedule
     first = FirstPlan(

@@ -147,8 +147,8 @@ class Muon:
 
 
 def hidden_matrices(model: nn.Module) -> dict[str, int]:
-    """Return the names of the matrices that the modules of ``model`` list
-    (``Computing.hidden_matrices``), each with its number of blocks."""
+    """Return the names of the matrices that ``Computing.hidden_matrices`` returns for the modules
+    of ``model``, each with its number of blocks."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
         names[id(matrix)]: blocks

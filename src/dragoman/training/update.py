@@ -182,8 +182,7 @@ class Updater:
         return warning
 
     def compute_by(self, way: TrainingWay) -> None:
-        """Use the given ``way`` from now on, wherever the model is used inside
-        ``computing(way)``."""
+        """From now on, make the model compute as ``way`` says inside ``computing(way)``."""
         self.way, self._masks_by_kernels = way, way.by_kernels
         with loader.using(way.level):
             use_precision(self.model, way.precision, by_kernels=way.by_kernels)

@@ -191,8 +191,8 @@ def test_other_columns_are_another_corpus(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a X\nb Y\nc\n", r"my.txt, line 3: 1 column, but the first line has 2: 'c'"),
-        ("a X\nb Y Z\n", r"my.txt, line 2: 3 columns, but the first line has 2: 'b Y Z'"),
+        ("a X\nb Y\nc\n", r"my.txt, line 3 has 1 column, but the first line has 2: 'c'"),
+        ("a X\nb Y Z\n", r"my.txt, line 2 has 3 columns, but the first line has 2: 'b Y Z'"),
         ("a\tX\n\nb\t\n", r"my.txt, line 3: the tag is empty"),
         ("a\tX\n\tY\n", r"my.txt, line 2: the word is empty"),
         ("New York\tX\nb\tX\n", r"my.txt, line 1: the word holds a space"),
@@ -210,7 +210,7 @@ def test_bad_files_are_told_in_one_line(text: str, said: str, tmp_path: Path) ->
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"line 1: there is no column 4, only 2.*--columns"):
+    with pytest.raises(DataError, match=r"line 1 has no column 4; its last is 2.*--columns"):
         pairs_of(tmp_path / "my.txt", "a X\n", "1,4")
 
 
@@ -218,7 +218,7 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("a X\nb X\n", "of 2 training words, all have the tag 'X'"),
-        ("a X\nb\n", "my.tsv, line 2: 1 column"),
+        ("a X\nb\n", "my.tsv, line 2 has 1 column"),
         ("a word\tX\n", "my.tsv, line 1: the word holds a space"),
     ],
 )

@@ -206,7 +206,7 @@ def test_files_of_several_pairs_of_languages_are_not_mixed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("my.tmx", "<tmx><body><tu>", "line 1: it is damaged"),
+        ("my.tmx", "<tmx><body><tu>", "line 1 is damaged"),
         ("my.tmx", '<!DOCTYPE tmx [<!ENTITY a "b">]><tmx/>', "declares an entity"),
         ("my.csv", 'a,b\n"c,d\n', "line 2: it is not valid CSV"),
         ("my.csv", "a,b\nc\n", "line 2 has no column 2"),

@@ -75,7 +75,7 @@ def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, mo
         for end in (b"\nthree\n", b""):
             found = decode_lines(Pieces(b"one\n" + b"x" * length + end, most), "my.txt")
             assert next(found) == "one"
-            with pytest.raises(DataError, match=rf"^my.txt, line 2: it has {length:,} bytes, but"):
+            with pytest.raises(DataError, match=rf"^my.txt, line 2 has {length:,} bytes, but"):
                 next(found)
 
 
@@ -97,7 +97,7 @@ def test_a_line_without_an_end_is_counted_only_so_far(monkeypatch: pytest.Monkey
     with os.fdopen(reads, "rb") as file, pytest.raises(DataError) as refused:
         next(decode_lines(file))
     writer.join()
-    assert str(refused.value).startswith("standard input, line 1: it has more than 262,144 bytes")
+    assert str(refused.value).startswith("standard input, line 1 has more than 262,144 bytes")
 
 
 def test_every_reader_of_lines_names_its_file(
@@ -117,7 +117,7 @@ def test_every_reader_of_lines_names_its_file(
         corpus = CorpusSettings.model_validate({"source": str(path), "format": how, **both})
         with pytest.raises(DataError) as refused:
             list(read_pairs(corpus))
-        assert str(refused.value).startswith(f"{path}, line 2: it has 262,1")
+        assert str(refused.value).startswith(f"{path}, line 2 has 262,1")
         assert "Split it into lines" in str(refused.value)
 
 
@@ -148,6 +148,6 @@ def test_memory_is_flat_whatever_the_line() -> None:
     said, _ = reader.communicate()
     message, peak = said.decode().splitlines()
     assert message.startswith(
-        "standard input, line 2: it has 400,000,000 bytes, but a line may have 16,777,216"
+        "standard input, line 2 has 400,000,000 bytes, but a line may have at most 16,777,216"
     )
     assert int(peak) < 60_000_000

@@ -91,7 +91,7 @@ def test_a_table_names_its_columns(
     listing.write_text(f"{head}\nada{mark}gone{mark}9.wav\n")
     told(given, rf"{name}, line 2: .*9\.wav does not exist", **keys)
     listing.write_text(f"{head}\nada{mark}short\n")
-    told(given, rf"{name}, line 2: there is no column 3, only 2", **keys)
+    told(given, rf"{name}, line 2 has no column 3; its last is 2", **keys)
 
 
 def test_a_table_without_names_of_columns(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_json_lines(tmp_path: Path) -> None:
     keys = {"source_key": "audio_filepath", "target_key": "text", "group_key": "speaker"}
     assert places_of(listing, read_lines) == keys
     assert spoken(listing, **keys) == named()
-    told(listing, r"line 1: no text at 'duration'", **(keys | {"target_key": "duration"}))
+    told(listing, r"line 1 has no text at 'duration'", **(keys | {"target_key": "duration"}))
     listing.write_text("[1]\n")
     told(listing, r"line 1: it is not a JSON object", **keys)
 

@@ -109,15 +109,15 @@ def test_what_cannot_be_drawn_or_read_is_told(tmp_path: Path) -> None:
     settings = DrawingSettings()
     for text, why in (
         (" \t", "empty text"),
-        ("x" * 4_001, "4,001 letters is too long"),
-        ("한국어 text", "has 4 letters of 7, and not '한'"),
+        ("x" * 4_001, "4,001 letters; at most 4,000"),
+        ("한국어 text", "has 4 letters of 7, and lacks '한'"),
     ):
         if "7" in why:
             assert drawn(text, 20, settings).size
             continue
         with pytest.raises(DataError, match=why):
             drawn(text, 20, settings)
-    with pytest.raises(DataError, match="Aileron Regular has 1 letter of 4, and not '한'"):
+    with pytest.raises(DataError, match="Aileron Regular has 1 letter of 4, and lacks '한'"):
         drawn("한국어.", 20, settings)
     with pytest.raises(DataError, match=r"no font none\.ttf .* source\.drawing\.fonts"):
         drawn(TEXT, 20, DrawingSettings(fonts=("none.ttf",)))

@@ -105,7 +105,7 @@ MISTAKES: dict[str, tuple[Callable[[About], object], str]] = {
         "image 1: the entry has no file_name",
     ),
     "missing": (_image(1, file_name="x.png"), "image 2: .*x.png does not exist"),
-    "twice": (_image(1, file_name="boxes-001.png"), "is image 1 already. List it once"),
+    "twice": (_image(1, file_name="boxes-001.png"), "is already image 1. List it once"),
     "the same id": (_image(1, id=1), "id 1 is already used by image 1"),
     "another size": (_image(0, width=20), r"16 x 16 pixels.* says 20 x 16"),
     "no categories": (lambda a: a.pop("categories"), "not in COCO's format: .*categories"),

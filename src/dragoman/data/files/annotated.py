@@ -179,12 +179,12 @@ def _columns(
         width = width or len(parts)
         if len(parts) != width:
             raise DataError(
-                f"{path}, line {number}: {plural(len(parts), 'column')}, but the first line has "
+                f"{path}, line {number} has {plural(len(parts), 'column')}, but the first line has "
                 f"{width}: {shortened(line, 60)!r}"
             )
         if width < max(columns):
             raise DataError(
-                f"{path}, line {number}: there is no column {max(columns)}, only {width}: "
+                f"{path}, line {number} has no column {max(columns)}; its last is {width}: "
                 f"{shortened(line, 60)!r}. Set the columns of word and tag, such as --columns 1,2"
             )
         begun = begun if words else number

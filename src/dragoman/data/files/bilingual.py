@@ -56,7 +56,7 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pa
     for begins, row in csv_rows(ended, delimiter, name):
         if len(row) < max(source, target):
             raise DataError(
-                f"{name}, line {begins} has no column {max(source, target)}, only {len(row)}"
+                f"{name}, line {begins} has no column {max(source, target)}; its last is {len(row)}"
             )
         yield Pair(begins, _on_one_line(row[source - 1]), _on_one_line(row[target - 1]))
 
@@ -125,7 +125,7 @@ class _Memory:
             self._parser.Parse(data, is_last)
         except expat.ExpatError as error:
             told = expat.ErrorString(error.code)
-            raise DataError(f"{self._name}, line {error.lineno}: it is damaged ({told})") from None
+            raise DataError(f"{self._name}, line {error.lineno} is damaged: {told}") from None
         read, self._read = self._read, []
         return read
 
@@ -216,7 +216,7 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
             )
         if len(columns) < last:
             raise DataError(
-                f"{path}, line {line} has no column {last}, only {len(columns)}: {_show(text)}"
+                f"{path}, line {line}: no column {last}; the last is {len(columns)}: {_show(text)}"
             )
         told = "" if group is None else columns[group - 1].strip()
         yield Pair(line, columns[source - 1], columns[target - 1], group=told)

@@ -85,8 +85,8 @@ def _count_bytes(file: BinaryIO, size: int) -> str:
 def far_too_long(name: str, line: int, length: str) -> DataError:
     """Return the error for a line over ``LONGEST`` bytes. ``length``: its bytes, in words."""
     return DataError(
-        f"{name}, line {line}: it has {length} bytes, but a line may have {LONGEST:,}. Split it "
-        "into lines with one sentence or text each"
+        f"{name}, line {line} has {length} bytes, but a line may have at most {LONGEST:,}. Split "
+        "it into lines with one sentence or text each"
     )
 
 

@@ -45,7 +45,7 @@ class Archive:
         except zip_errors() as error:
             raise BadDocument(f"{name} is a damaged or cut off archive ({error})") from None
         if len(found) > MOST_MEMBERS:
-            raise BadDocument(f"{name} has {len(found):,} members, more than {MOST_MEMBERS:,}")
+            raise BadDocument(f"{name} has {len(found):,} members; the most is {MOST_MEMBERS:,}")
         members: dict[str, zipfile.ZipInfo] = {}
         end = 0
         for one in sorted(found, key=lambda one: one.header_offset):
@@ -138,7 +138,9 @@ class Archive:
                 extra = _without_sizes(extra)
                 header[11] = len(extra)
             elif header[8] == 0xFFFFFFFF or header[9] == 0xFFFFFFFF:
-                raise BadDocument(f"{self.name}: member {one.filename!r} has sizes of 64 bits")
+                raise BadDocument(
+                    f"{self.name}: {one.filename!r} has 64-bit sizes, which are not supported"
+                )
             header[-1] = place
             table += _CENTRAL.pack(*header) + self.data[names : names + lengths[0]] + extra
             table += self.data[names + lengths[0] + lengths[1] : at]

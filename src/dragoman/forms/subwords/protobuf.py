@@ -36,7 +36,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
             begin = place + 2
             place = begin + message[place + 1]
             if place > len(message):
-                raise IndexError("cut off")
+                raise IndexError("the message is cut off")
             yield TOKEN, begin, first, place
             continue
         tag, place = read_varint(message, place)
@@ -52,9 +52,9 @@ def fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
             case 5:
                 place += 4
             case _:
-                raise IndexError("unknown wire type")
+                raise IndexError("a field has an unknown wire type")
         if place > len(message):
-            raise IndexError("cut off")
+            raise IndexError("the message is cut off")
         yield tag >> 3, begin, first, place
 
 
@@ -67,7 +67,7 @@ def read_varint(message: bytes, place: int) -> tuple[int, int]:
         place += 1
         if byte < 128:
             return value, place
-    raise IndexError("a number without an end")
+    raise IndexError("a number has no end")
 
 
 def varint(value: int) -> bytes:

@@ -105,7 +105,7 @@ class Text:
                 f"({error.error_count()} of them); it may come from a newer one"
             ) from error
         except (RuntimeError, IndexError, UnicodeDecodeError) as error:
-            raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from error
+            raise RunError(f"{path} is damaged or not a SentencePiece model") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vocabulary and its settings to one file. Raises FileError if that fails."""

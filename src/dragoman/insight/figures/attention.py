@@ -40,8 +40,9 @@ def attention_figure(
 
 
 def scale_figure() -> Drawn:
-    """Draw, for random q and k, the variance of q · k against d_k, and the softmax of such scores
-    with and without the scale 1 / √d_k."""
+    """Draw the variance of q · k against d_k for random q and k. Also draw the largest weight, the
+    entropy and the gradient 1 − Σp² of the softmax of such scores, with and without the scale 1 /
+    √d_k."""
     generator = torch.Generator().manual_seed(1)
     widths, pairs, keys = [2**i for i in range(1, 11)], 4000, 32
     rows = []
@@ -152,8 +153,9 @@ def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
 
 
 def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
-    """Return notes about the attention of the run ``run``. If its matrices are cut into a different
-    number of heads from the ``trained`` heads it was trained with, one of the notes says so."""
+    """Return notes about the attention of the run ``run``. ``trained``: the number of heads that
+    the run was trained with. If ``opened`` has another number, one of the notes says that the
+    matrices were cut."""
     said, width = attention_words(opened.attention), opened.inputs.shape[1]
     heads, _, key_width = opened.queries.shape
     notes = [
@@ -204,7 +206,8 @@ def _recut(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
 
 def _shares(weight: Array, heads: int, width: int) -> Array:
     """Return (H, H): for each head, how its squared W^Q weights are divided among the H slices of
-    the input, as shares that sum to 1. ``width``: the width of the input."""
+    the input, as shares that sum to 1. ``weight``: W^Q (H · d_k, width), or the matrices (H, d_k,
+    width / H) of heads that read only their own slice; ``width``: the width of the input."""
     if weight.ndim == 3:
         return np.eye(heads)
     squares = np.square(weight).reshape(heads, -1, heads, width // heads).sum(axis=(1, 3))

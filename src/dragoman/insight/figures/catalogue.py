@@ -1,5 +1,5 @@
-"""Lists every figure by name, with its function, what it needs from a run, and its sliders.
-``write_book`` writes all figures into one folder. Their texts are in ``captions.toml``."""
+"""A catalogue of all figures: for each, its name, its function, what it needs from a run, and its
+sliders. ``write_book`` writes all figures into one folder. Their texts are in ``captions.toml``."""
 
 from __future__ import annotations
 
@@ -97,8 +97,9 @@ OF_PENALTY: Sliders = (Slider("penalty", Words("α", "α"), tuple(i / 20 for i i
 def of_part(
     part: str, zero: Words | None = None, *, last: bool = False
 ) -> Callable[[Network], Sliders]:
-    """Return a function that makes the sliders of layer and head for the attention ``part`` of a
-    model. ``zero``: the meaning of head 0, if it can be chosen; ``last``: the layer starts at the
+    """Return a function that makes two sliders for a model: one for the layer and one for the head
+    of its attention ``part`` (encoder, decoder or cross). ``zero``: the meaning of head 0, such as
+    "mean"; if None, heads count from 1. ``last``: True if the slider of the layer starts at the
     last layer, not at the first."""
 
     def made(model: Network) -> Sliders:
@@ -110,8 +111,8 @@ def of_part(
 
 
 def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
-    """Return a function that makes only the slider of the head for the attention ``part`` of a
-    model. ``zero``: the meaning of head 0, if it can be chosen."""
+    """Return a function that makes one slider for a model: the slider of the head of its attention
+    ``part``. ``zero``: the meaning of head 0, such as "mean"; if None, heads count from 1."""
 
     def made(model: Network) -> Sliders:
         most = max((one.heads for one in model.attentions_of(part)), default=0)
@@ -122,8 +123,9 @@ def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders
 
 
 def of_cuts(model: Network) -> Sliders:
-    """Return the slider of the numbers of heads that divide a Transformer's width; no slider if its
-    own number of heads is not among them."""
+    """Return a slider for the number of heads into which the matrices of a Transformer are cut:
+    those of 1, 2, 4, 8 and 16 that divide its widths. Return no slider if the model's own number of
+    heads is not among these."""
     sizes = transformer_of(model).settings
     heads = sizes.attention.num_heads
     width = heads * (sizes.attention.key_width or sizes.model_dim // heads)
@@ -132,7 +134,7 @@ def of_cuts(model: Network) -> Sliders:
 
 
 Group = Literal["positions", "attention", "training", "run"]
-"""The subject of a figure: encodings of positions; attention; costs, training and search; or a
+"""The topic of a figure: encodings of positions; attention; costs, training and search; or a
 trained run."""
 Sentence = Literal["first", "chosen"]
 """"first": the sentence that is shown if the user gives none is that of ``Subject.open``. "chosen":
@@ -151,7 +153,7 @@ class Entry:
     needs: tuple[str, ...] | None = None
     """The needs of the figure (``insight/needs.py``); None for a figure that needs no run."""
     group: Group = field(default="run", kw_only=True)
-    """The subject by which figures are grouped."""
+    """The topic by which figures are grouped."""
     sentence: Sentence | None = field(default=None, kw_only=True)
     """The way in which the default sentence is chosen; None if the reader cannot give a
     sentence."""
@@ -272,7 +274,8 @@ def make_figure(
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:
-    """Return the sliders of a figure, without those that have only one value."""
+    """Return the sliders of a figure that have more than one value. Return none if the figure
+    cannot be made from ``subject``."""
     found = FIGURES[name].sliders
     if not callable(found):
         return found

@@ -167,7 +167,7 @@ class Milestone(NamedTuple):
     days: float
     device: str
     basis: str
-    """The sources of size and days."""
+    """The sources of the numbers ``parameters`` and ``days``."""
 
 
 PUBLISHED = (

@@ -21,7 +21,7 @@ from dragoman.pictures.panels import TextPanel
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     """Compare a look-up in a hash table with one cross-attention head of the last layer. ``head``
-    counts from 1; 0 selects the least certain head."""
+    counts from 1; 0 selects the head that divides its attention most evenly between two words."""
     opened = open_short(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
     said = attention_words(opened.attention)
     head, row = _find_undecided(opened, head)
@@ -208,8 +208,10 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
 
 
 def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
-    """Return the head and the row, both from 0, whose second-largest weight is the largest, because
-    such a row looks at two words. ``wanted``: the number of the head, from 1, or 0 for any head."""
+    """Compare the second-largest weight in every row of attention, and return the head and the row
+    (both from 0) where it is largest, because such a row looks at two words. Rows of punctuation
+    and of start and end symbols are left out. ``wanted``: the number of the head, from 1, or 0 for
+    any head."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
@@ -255,9 +257,10 @@ def _most(subject: Subject) -> int:
 
 
 def _short(subject: Subject) -> str:
-    """Return a sentence that is short enough: the subject's, if it is. Else, if the user gave it,
-    its beginning; if not, a short sentence of the demo's, the longest of the run's samples that is
-    short enough, or the beginning of the sentence."""
+    """Return a sentence that is short enough to draw. This is the subject's sentence if it is short
+    enough, else the beginning of the sentence that the user gave. If the user gave none, it is a
+    short sentence of the demo corpus for a run trained on it; for other runs, it is the longest
+    sample that is short enough, or else the beginning of the subject's sentence."""
 
     def fits(sentence: str) -> bool:
         return len(subject.predictor.source_ids(sentence)) <= _most(subject)

@@ -1,9 +1,9 @@
 """Figures of a model that labels pictures: the patches that it looked at, how it reads them, and
 its learned positions.
 
-Shapes: P patches of a picture, R of them from top to bottom and C from left to right; the model has
-T rows: one for each patch, and before them one for a class token if there is one; D is its width, F
-the numbers of a patch; L layers, H heads.
+Shapes: a picture has P patches, R from top to bottom and C from left to right, and each patch is F
+numbers. The model has T rows: one for each patch, and before these one for a class token if the
+model has one. D is the width of the model; L is the number of its layers, H the number of heads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LAYERS, _LABELS = 2, 10
 
 
 def rollout_figure(subject: Subject) -> Drawn:
-    """Draw a picture, and how much each of its patches contributed to the label, by attention
-    alone."""
+    """Draw a picture, and how much each of its patches contributed to the label according to
+    attention rollout (``rollout``)."""
     record, form = subject.attention, PicturesForm.of(subject.run.source)
     down, across = form.settings.grid
     values = np.asarray(subject.predictor.source_values(subject.sentence))
@@ -128,8 +128,8 @@ def reading(
 ) -> tuple[list[Panel], list[tuple[str, int, int]]]:
     """Return panels that show how a picture passes through the model, and for each stage its name,
     its number of rows and the numbers per row. ``values`` (P, F): the patches; ``read``: the same
-    patches in the form in which the model takes them; ``ranked``: the labels of the picture and
-    their probabilities, the most probable label first."""
+    patches in the form in which the model takes them; ``form``: the sizes of pictures and patches;
+    ``ranked``: the labels of the picture and their probabilities, the most probable label first."""
     pixels = form.picture(values).mean(axis=-1) / 255  # (H, W)
     down, across = form.settings.grid
     patch, channels = form.settings.patch, form.settings.channels
@@ -164,7 +164,8 @@ def reading(
 
 
 def _of_rows(name: str, rows: Array, reach: float | None = None) -> MatrixPicture:
-    """Return a panel of the matrix ``rows`` (T, D), drawn in a fixed size."""
+    """Return a panel of the matrix ``rows`` (T, D), drawn in a fixed size. ``reach``: the number
+    that is drawn darkest; by default, the largest magnitude."""
     cell = (_SIDE / rows.shape[1], _SIDE / len(rows))
     return MatrixPicture(name, rows, [""] * len(rows), cell=cell, reach=reach)
 

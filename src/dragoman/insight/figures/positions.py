@@ -27,7 +27,8 @@ PLACES = 128
 
 
 def similarity(table: Array) -> Array:
-    """Return (P, P): the dot product of each row of ``table`` (P, D) with every other row."""
+    """Return (P, P): the dot product of each row of ``table`` (P, D) with every row. ``table``: P
+    positions in D dimensions."""
     product: Array = table @ table.T
     return product
 
@@ -202,7 +203,7 @@ _LEARNED = (
     "search.max_length=40",
 )  # fmt: skip
 """The settings of a model that is small enough to train for one figure. Sentences of the demo
-have some 20 tokens."""
+corpus have about 20 tokens."""
 
 
 def learned_figure(subject: Subject) -> Drawn:

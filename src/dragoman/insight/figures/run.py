@@ -34,12 +34,13 @@ _GOLD = {
         "Das Tier überquerte die Straße nicht, weil es zu müde war.",
     ): "0-0 1-1 3-2 2?2 4-3 5-4 2-5 6-6 7-7 9-8 10-9 8-10"
 }
-"""Links made by hand for a source and its translation, with words counted from 0."""
+"""Word links made by hand for a pair (source, translation), with words counted from 0."""
 
 
 def order_figure(subject: Subject) -> Drawn:
-    """Draw how much the encoder's rows of two sentences with the same words in different orders
-    differ, with and without positions."""
+    """Draw how much the encoder's rows of the same words differ between two sentences that have
+    these words in different orders. Draw this with and without positions, and show the
+    translations."""
     first, second = _ORDER if subject.is_demo else _reverse(subject)
     found = order_experiment(subject.predictor, first, second)
     told, untold = found.with_positions, found.without_positions

@@ -136,8 +136,8 @@ _NORMS: dict[Norm, Words] = {
 
 
 def layers_figure(subject: Subject) -> Drawn:
-    """Draw the size of what enters, is added by and leaves each sub-layer of the residual
-    stream."""
+    """Draw, for every sub-layer, the size of the residual stream before it, the size of what it
+    adds, and the size of the stream after it."""
     measured = layer_statistics(
         subject.predictor, subject.pairs or [(subject.sentence, subject.output.text)]
     )

@@ -86,7 +86,8 @@ def body_too_large(most: int) -> Refusal:
 
 
 def key_in_header_needed(most: int) -> Refusal:
-    """Make the refusal of a large request whose client is not known before its body is read."""
+    """Return the refusal of a request that has more than ``most`` bytes but no key in its header:
+    its client is not known before its body is read."""
     return Refusal(
         "body_too_large",
         f"The request is larger than {most:,} bytes, the most that this server takes without a key "

@@ -145,8 +145,8 @@ class Catalogue:
     def _matching(
         self, of_runs: Sequence[tuple[Served, str]], side: str, code: str
     ) -> list[tuple[Served, str]]:
-        """Return the runs whose ``side`` (source or target) is in the language, each with its own
-        code for the language, in the order of ``same_language``."""
+        """Return the runs whose ``side`` (source or target) is the language ``code``, each with its
+        own code for this language. The codes that match best come first (see ``same_language``)."""
         codes = same_language(code, [own for _, own in of_runs])
         found = [(run, own) for wanted in codes for run, own in of_runs if own == wanted]
         if not found:

@@ -194,8 +194,8 @@ class FileRun(AskedRun[Asks]):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        """Return an empty list, because the run was measured on files of the machine on which it
-        was trained."""
+        """Return an empty list: the run was measured on files of the machine on which it was
+        trained, and the server cannot offer these files as examples."""
         return []
 
     def search_settings(self, beam: int | None) -> SearchSettings:
@@ -213,7 +213,7 @@ class FileRun(AskedRun[Asks]):
         400."""
         self.check_files(request.uploads, self.settings.limits.items)
         if request.seen and len(request.uploads) > 1:
-            raise wrong_field("seen", "it works with only one picture. Send one at a time")
+            raise wrong_field("seen", "true works with only one picture. Send one at a time")
         settings = self.search_settings(request.beam)
         files = await self.opening.all(client, self.opened(request.uploads))
         rows = await self.decoded(files, client, most)

@@ -112,8 +112,8 @@ def while_learning(run: Run) -> list[str]:
 
 
 def sentences_of(run: Run) -> list[str]:
-    """Return sentences of the test set as examples. For the demo, two sentences that show what
-    attention does come first."""
+    """Return sentences of the test set as examples. For the demo, the list begins with two
+    sentences that show what attention does."""
     if run.recipe.data.embedded and run.recipe.languages.source == "en":
         return short((*_PAIR, *measured_on(run)))
     return sorted(short(measured_on(run)), key=len)
@@ -260,7 +260,8 @@ class ServedRun(ABC):
 
     @property
     def why_not_inside(self) -> str:
-        """The reason why the server cannot inspect such a run, for messages."""
+        """The reason why the server cannot inspect this run, as it follows the run's name in
+        messages."""
         if self.takes_files:
             return f"it reads {self.reads}. From the command line: dragoman look"
         return "it goes over a text from left to right, and has no encoder."

@@ -106,7 +106,7 @@ def opened(raw: Recording) -> Any:
         raise _not_one(name, error.error_string.rstrip(".")) from error
     if recording.format not in _FORMATS:  # another format behind a beginning of one of these
         recording.close()
-        raise _not_one(name, f"it is {recording.format}")
+        raise _not_one(name, f"its format is {recording.format}")
     if recording.samplerate not in _RATES:
         recording.close()
         raise DataError(f"{name} is damaged: its header says {recording.samplerate:,} samples/s")

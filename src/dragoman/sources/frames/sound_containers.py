@@ -140,8 +140,7 @@ def check_pages(file: IO[bytes], name: str, size: int) -> None:
         end = at + _PAGE_HEADER + (head[26] if len(head) == _PAGE_HEADER else 0) + sum(lengths)
         if len(head) < _PAGE_HEADER or len(lengths) < head[26] or end > size:
             raise DataError(
-                f"{name} is cut off: its last page ends at byte {max(end, size + 1):,}, but it "
-                f"has {size:,}"
+                f"{name} is cut off: it has {size:,} of at least {max(end, size + 1):,} bytes"
             )
         body = file.read(sum(lengths))
         page = b"".join((head[:22], bytes(4), head[26:], lengths, body))

@@ -148,7 +148,7 @@ def _refuse(root: Path) -> NoReturn:
     raise DataError(
         f"{root} has no recordings with transcripts. Give a folder in which each recording has a "
         ".txt file of the same name, a list (.tsv, .csv, .jsonl) with the columns file and "
-        "text, or a folder of Kaldi's with wav.scp and text"
+        "text, or a folder in Kaldi's format with the files wav.scp and text"
     )
 
 
@@ -205,7 +205,7 @@ def _of_table(
     elif len(keys) > 2 or set(keys) & set(names):
         missing = ", ".join(repr(key) for key in keys if key not in names)
         raise DataError(
-            f"{listing}, line {first[0]}: no column {missing}; there are {', '.join(names)}"
+            f"{listing}, line {first[0]}: no column {missing}; the columns are {', '.join(names)}"
         )
     else:
         rows = chain([first], rows)
@@ -213,7 +213,7 @@ def _of_table(
     for line, cells in rows:
         if len(cells) <= max(places):
             raise DataError(
-                f"{listing}, line {line}: there is no column {max(places) + 1}, only {len(cells)}"
+                f"{listing}, line {line} has no column {max(places) + 1}; its last is {len(cells)}"
             )
         yield _pair(line, listing, [cells[place] for place in places])
 
@@ -263,7 +263,7 @@ def _of_lines(listing: Path, keys: Sequence[str], lines: Lines) -> Iterator[Pair
         for key in keys:
             if not isinstance(record.get(key), str):
                 has = ", ".join(map(str, record))
-                raise DataError(f"{listing}, line {line}: no text at {key!r} (it has {has})")
+                raise DataError(f"{listing}, line {line} has no text at {key!r}, only {has}")
         yield _pair(line, listing, [record[key] for key in keys])
 
 

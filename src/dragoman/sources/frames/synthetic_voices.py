@@ -173,7 +173,7 @@ def _speak(text: str, speaker: Speaker, draw: random.Random, folder: Path) -> Pa
                 timeout=_LONGEST_SECONDS,
             )  # fmt: skip
             if done.returncode or not raw.exists():
-                raise _error(speaker, text, done.stderr or f"it ended with {done.returncode}")
+                raise _error(speaker, text, done.stderr or f"its exit code is {done.returncode}")
             rate, samples = _read(raw)
         except (OSError, ValueError, subprocess.SubprocessError, EOFError, wave.Error) as error:
             raise _error(speaker, text, str(error)) from error
@@ -223,7 +223,7 @@ def _read(path: Path) -> tuple[int, Samples]:
     with wave.open(str(path)) as file:
         count, content = file.getnframes(), file.readframes(file.getnframes())
         if len(content) != 2 * count:
-            raise ValueError("what it wrote is cut off. Check the free space for temporary files")
+            raise ValueError("its sound is cut off. Check the free space for temporary files")
         return file.getframerate(), np.frombuffer(content, "<i2")
 
 

@@ -89,7 +89,7 @@ def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
     if not text:
         raise DataError("an empty text cannot be drawn")
     if len(text) > MOST_LETTERS:
-        raise DataError(f"a text of {len(text):,} letters is too long, at most {MOST_LETTERS:,}")
+        raise DataError(f"a text has {len(text):,} letters; at most {MOST_LETTERS:,} can be drawn")
     draws = _generator(text, settings.seed)
     name = settings.fonts[int(draws.integers(len(settings.fonts)))]
     size = max(1, round(height * draws.uniform(settings.smallest, settings.largest)))
@@ -164,7 +164,7 @@ def _check_letters(text: str, font: FreeTypeFont) -> None:
         name, style = font.getname()
         raise DataError(
             f"{shortened(text, _SHOWN)}: the font {name} {style} has "
-            f"{plural(len(letters) - len(missing), 'letter')} of {len(letters):,}, and not "
+            f"{plural(len(letters) - len(missing), 'letter')} of {len(letters):,}, and lacks "
             f"{missing[0]!r}. Set a font that has them in source.drawing.fonts"
         )
 

@@ -88,7 +88,7 @@ def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
         picture = _picture(at, image["file_name"], folders)
         name = os.path.abspath(picture)
         if name in seen:
-            raise DataError(f"{at}: {picture} is image {seen[name]} already. List it once")
+            raise DataError(f"{at}: {picture} is already image {seen[name]}. List it once")
         seen[name] = number
         height, width = picture_size(picture)
         if (width, height) != (image["width"], image["height"]):

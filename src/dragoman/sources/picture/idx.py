@@ -82,8 +82,8 @@ def _array(path: Path, data: Bytes) -> Bytes:
     if len(data) != wanted:
         is_cut = len(data) < wanted
         raise DataError(
-            f"{path} is {'cut off' if is_cut else 'damaged'}: {_show_sizes(sizes)} numbers are "
-            f"{wanted:,} bytes with the header, and there are "
+            f"{path} is {'cut off' if is_cut else 'damaged'}: {_show_sizes(sizes)} numbers need "
+            f"{wanted:,} bytes with the header, but the bytes of the file are "
             + (f"{len(data):,}" if is_cut else "more")
         )
     found: Bytes = data[4 + 4 * len(sizes) :].reshape(sizes)

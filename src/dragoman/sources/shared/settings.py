@@ -179,7 +179,7 @@ class RowsSource(SourceSettings):
         if holds == "drawn" and not self.draws:
             raise ValueError(
                 f'{name} contains text to be drawn line by line, but source.kind = "{self.kind}" '
-                'does not read lines of text: set source.kind = "line"'
+                'does not read pictures of lines: set source.kind = "line"'
             )
         if not names_files:
             raise ValueError(

@@ -42,7 +42,8 @@ _MAX_SHOWN = 30
 
 
 class ClassificationValidation(Validation[Values]):
-    """Scores on dev: ``macro_f1``, ``accuracy`` and ``loss``; and some texts with chosen labels."""
+    """Scores on dev: ``macro_f1``, ``accuracy`` and ``loss``; and some texts with the labels that
+    the model chose for them."""
 
     without = "without tokens, or of a label that the training text does not have"
 

@@ -76,7 +76,8 @@ class Labeller(ReadingPredictor[ClassifiedText]):
 
     @property
     def longest(self) -> int:
-        """The most tokens that are read of a text, including one special symbol."""
+        """The largest number of tokens that the model reads of a text, including one special
+        symbol."""
         return self.reading.longest
 
     def looked_at(self, text: str) -> str:

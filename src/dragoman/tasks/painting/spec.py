@@ -147,8 +147,8 @@ def codes_run(name: str | None) -> Path:
 
 
 def painted_codes(folder: Path) -> CodesForm:
-    """Return the form that converts between a painter's pictures and their codes, read from its run
-    folder. Errors: ``RunError``."""
+    """Return the object that converts between the pictures of a painter and their codes, read from
+    the run folder ``folder``. Errors: ``RunError``."""
     symbols, weights = CodeSymbols.load(folder / CODES), folder / WEIGHTS
     return CodesForm(symbols, partial(_coder, symbols, weights), weights, folder / LEARNED)
 

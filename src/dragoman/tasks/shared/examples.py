@@ -36,7 +36,7 @@ from dragoman.training.losses.objectives import MicroBatch
 
 
 class Examples(ABC):
-    """The input of a ``Plan``, and the batches that its numbers stand for."""
+    """The examples from which a ``Plan`` is made, and from whose numbers batches are made."""
 
     corpora: Sequence[CorpusRange]
     lengths: Mapping[str, npt.NDArray[np.int32]]

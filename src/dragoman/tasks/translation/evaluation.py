@@ -96,8 +96,9 @@ class TranslationReport(SearchReport):
 
 
 class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
-    """Translates sources and scores the translations. Files are the sources and their references;
-    several files of references hold other translations of the same sources."""
+    """Translates sources and scores the translations. The user gives one file of sources and one or
+    more files of references; each file of references holds a correct translation of every source.
+    """
 
     def examples(self, asked: EvaluationRequest) -> EvaluationSet:
         found = EvaluationSet.of(asked.run, asked.files, asked.columns, asked.keys)

@@ -1,10 +1,9 @@
-"""The objectives of training: functions from a model's outputs on a micro-batch to the numbers that
-are minimised and reported.
+"""The objectives of training: functions that compute the losses that are minimised and reported.
 
-An objective is called with the model and a batch. It returns the sum of the losses and the number
-of tokens. The trainer divides the sum by the number once per update, so that the result does not
-depend on how the update was cut into micro-batches, nor on how many processes shared them. Dropout
-depends on the examples (``nn/dropout.py``) for the same reason.
+An objective is called with the model and a micro-batch. It returns the sum of the losses and the
+number of tokens. The trainer adds up both over an update and divides once, so that the result does
+not depend on how the update was cut into micro-batches, nor on how many processes shared them.
+Dropout depends on the examples (``nn/dropout.py``) for the same reason.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ from dragoman.training.losses.loss import (
 
 
 class Sums(NamedTuple):
-    """The sums of one micro-batch, over the tokens that the model has to predict."""
+    """The losses of one micro-batch, summed over the tokens that the model has to predict, and the
+    number of these tokens."""
 
     loss: Tensor
     """The loss to minimise, label smoothing included. Only this sum has a gradient."""

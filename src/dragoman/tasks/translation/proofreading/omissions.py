@@ -139,8 +139,9 @@ def omitted(
 
 
 def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
-    """Return stretches in which all groups of adjacent words are hardly missed. ``few``: all groups
-    in order, each with the gain of the translation without it."""
+    """Return stretches of the source that the translation hardly needs: every group of adjacent
+    words in them can be removed at almost no loss. ``few``: all groups in order, each with the
+    change of log P of the translation when the group is removed."""
     found = []
     for hardly_missed, group in groupby(few, key=lambda one: one[1] >= _HARDLY_MISSED):
         places = [place for place, _ in group]
