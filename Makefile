@@ -48,7 +48,7 @@ test-slow: $(DEV) ## run all tests, the slow ones too
 test-oldest: $(OLDEST) ## the tests with the oldest torch that pyproject.toml allows, in .venv-oldest
 	@.venv-oldest/bin/python -m pytest -m 'not slow' $(ARGS)
 
-test-interop: $(INTEROP) ## imports and exports beside CTranslate2 and argos, in .venv-interop
+test-interop: $(INTEROP) ## imports and exports beside CTranslate2, argos and Marian, in .venv-interop
 	@.venv-interop/bin/python -m pytest tests/interop $(ARGS)
 
 test-matrix: $(DEV) ## the tests under eight combinations of instruction sets and threads (an hour; goes on where it stopped)
@@ -184,10 +184,13 @@ $(OLDEST): $(RECIPE_OF_VENV)
 
 $(INTEROP): $(RECIPE_OF_VENV)
 	@python=$$($(FIND_PYTHON)) && "$$python" -m venv --clear .venv-interop
-	@echo "Installing CTranslate2 and argos beside what the tests need into .venv-interop"
+	@echo "Installing CTranslate2, argos and pymarian beside what the tests need into .venv-interop"
 	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt \
 	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[dev]' ctranslate2
 	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check 'argostranslate>=1.11'
+	@.venv-interop/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+	  --only-binary pymarian 'pymarian>=1.12' || \
+	  echo "pymarian has no wheel for this Python and machine, so its tests are skipped"
 	@touch $@
 
 $(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python

@@ -19,11 +19,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LARGEST = {
     "Python files in src": 590,
-    "code lines in src": 67_225,
+    "code lines in src": 67_235,
     "code lines beside src": 1_015,
     "code lines in benchmarks": 5_837,
     "lines of the page in web/src": 18_597,
-    "lines of C++ in src": 7_279,
+    "lines of C++ in src": 7_283,
     "lines of data, style and scripts in src": 2_867,
 }
 """An issue with a budget raises a number by it, in the commit that uses it, with a line in

@@ -121,6 +121,7 @@ def test_a_package_of_argos_is_its_model_with_what_it_says(tmp_path: Path) -> No
     run = Run.open(tmp_path / "run")
     assert (run.recipe.languages.source, run.recipe.languages.target) == ("pt", "zt")
     assert (run.recipe.search.beam, run.recipe.search.length_penalty) == (4, 0.2)
+    assert run.recipe.search.stop == "full"
     shutil.copy(folder / "sentencepiece.model", folder / "model")
     (folder / "model").rename(tmp_path / "alone")
     (tmp_path / "run").rename(tmp_path / "package")

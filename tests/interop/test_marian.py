@@ -106,6 +106,7 @@ def test_logits_are_the_same(tmp_path: Path) -> None:
     run = Run.open(tmp_path / "run")
     search = run.recipe.search
     assert (search.beam, search.length_penalty, search.penalty) == (5, 0.7, "marian")
+    assert search.stop == "empty"
     names = [1, 12, 0, *range(2, 12)]  # our ids begin with <unk>, <s> and </s>
     read, written = torch.tensor([5, 3, 9, 12, 2]), torch.tensor([1, 4, 8, 8, 11])
     ours = run.model()

@@ -43,7 +43,7 @@ def random_batch(generator: np.random.Generator) -> BeamState:
             n_best=int(generator.integers(1, beam + 1)),
             alternatives=bool(generator.random() < 0.2),
             max_length=int(generator.integers(3, 40)),
-            stop="full" if generator.random() < 0.5 else "certain",
+            stop=generator.choice(["certain", "full", "empty"]),
         )
         tasks.append(SearchJob(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
     live.add(tasks, sum(task.request.settings.rows for task in tasks))
@@ -51,7 +51,8 @@ def random_batch(generator: np.random.Generator) -> BeamState:
     groups["rows"] = generator.integers(1, groups["width"] + 1)
     groups["length"] = generator.integers(0, np.minimum(groups["limit"], 31) + 1)
     groups["prefix"] = np.where(generator.random(len(groups)) < 0.5, groups["length"], 0)
-    groups["ended"] = generator.integers(0, 3, len(groups))
+    left = groups["width"] - groups["rows"]
+    groups["ended"] = np.where(groups["shrinks"], left, generator.integers(0, 3, len(groups)))
     groups["worst"] = np.where(generator.random(len(groups)) < 0.5, -1.0, -np.inf)
     live.rows = int(groups["rows"].sum())
     live.totals[:] = -5 * generator.random(live.rows)
@@ -121,7 +122,7 @@ def test_whole_searches(monkeypatch: pytest.MonkeyPatch) -> None:
             min_length=number % 4,
             no_repeat_ngram=(0, 0, 0, 3)[number % 4],
             alternatives=sampling is None and number % 5 == 0,
-            stop="full" if number % 2 else "certain",
+            stop=("certain", "full", "empty")[number % 3],
             sampling=sampling,
         )
         source = torch.from_numpy(generator.integers(0, 9, 1 + number % 6))
@@ -197,7 +198,7 @@ def plain_requests(generator: np.random.Generator, count: int) -> list[Request]:
             max_length=int(generator.integers(0, 80)),
             length_penalty=float(generator.choice([0.0, 0.6])),
             penalty="marian" if generator.random() < 0.3 else "wu",
-            stop="full" if generator.random() < 0.5 else "certain",
+            stop=generator.choice(["certain", "full", "empty"]),
         )
         source = torch.from_numpy(generator.integers(0, 9, int(generator.integers(0, 6))))
         asked.append(Request(source, settings))

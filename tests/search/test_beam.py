@@ -74,7 +74,7 @@ def test_beam_1_is_greedy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("stop", ["certain", "full"])
+@pytest.mark.parametrize("stop", ["certain", "full", "empty"])
 @pytest.mark.parametrize("penalty", ["wu", "marian"])
 def test_early_stopping_loses_nothing(seed: int, stop: str, penalty: Penalty) -> None:
     """The textbook goes on to the very end; `certain` stops early and must not be told apart."""
@@ -98,6 +98,25 @@ def test_it_does_stop_early() -> None:
     assert steps < 100
     only(model, Request(torch.tensor([1, 8]), full))
     assert len(model.stepped) - steps <= steps
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_ends_leaves_the_beam_until_it_is_empty(seed: int) -> None:
+    """Marian's rule: after each step, as many are live as the beam has places that none took that
+    ended. The other rules fill these places again."""
+    model = TableModel(10, seed, ending=0.5)
+    counts = {}
+    for stop in ("empty", "full"):
+        record: list[StepRecord] = []
+        settings = SearchSettings(beam=5, n_best=5, max_length=40, stop=stop)
+        found = only(model, Request(torch.tensor([seed, 8]), settings, record=record))
+        assert all(one.finished for one in found)
+        outcomes = [[one.outcome for one in step.continuations] for step in record]
+        ended = np.cumsum([one.count("ended") for one in outcomes])
+        kept = np.array([one.count("kept") for one in outcomes])
+        counts[stop] = (kept[:-1] == 5 - ended[:-1]).all() and ended[-1] == 5
+        assert stop == "empty" or (kept[:-1] == 5).all()
+    assert counts["empty"]
 
 
 def test_score_is_that_of_the_paper() -> None:

@@ -50,7 +50,7 @@ def requests(draw: st.DrawFn) -> Request:
         max_length=limit,
         min_length=draw(st.integers(0, min(2, limit))),
         no_repeat_ngram=draw(st.integers(0, 2)),
-        stop=draw(st.sampled_from(["certain", "full"])),
+        stop=draw(st.sampled_from(["certain", "full", "empty"])),
         alternatives=sampling is None and draw(st.booleans()),
         sampling=sampling,
     )

@@ -202,7 +202,7 @@ def test_a_megabyte_of_mistakes_is_refused_at_the_first() -> None:
         async with client_of() as client:
             for body in (many, {"text": "Hallo.", "sampling": many}):
                 answer = await client.post("/v1/translate", json=body)
-                assert answer.status_code == 400 and "10,000 names" in answer.json()["error"]
+                assert answer.status_code == 400 and "10,000 keys" in answer.json()["error"]
 
     run(check())
 

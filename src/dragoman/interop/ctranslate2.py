@@ -243,7 +243,8 @@ def take_apart(folder: Path, file: ModelBin) -> Imported:
     if not (model["encoder_layers"] and model["decoder_layers"]):
         raise RunError(f"{folder} has no layers of an encoder and a decoder")
     usual = {"beam": 4, "length_penalty": 0.2} if package else {"beam": 2, "length_penalty": 1.0}
-    return Imported(PROGRAM, model, source, target, weights, {**usual, "penalty": "marian"}, said)
+    search = {**usual, "penalty": "marian", "stop": "full"}
+    return Imported(PROGRAM, model, source, target, weights, search, said)
 
 
 def _package(folder: Path) -> dict[str, Any]:

@@ -271,7 +271,8 @@ def _decoder(folder: Path, path: Path) -> dict[str, Any]:
 
 
 def _search(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Beam and length penalty. A score is divided by length^α there."""
+    """Beam and length penalty. A score is divided by length^α there, and what ends leaves the
+    beam."""
     try:
         beam, alpha = int(given.get("beam-size", _BEAM)), float(given.get("normalize", 0))
     except (TypeError, ValueError):
@@ -280,7 +281,7 @@ def _search(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         raise RunError(
             f"{folder}: beam-size or normalize of decoder.yml is not a number in the allowed range"
         )
-    return {"beam": beam, "length_penalty": alpha, "penalty": "marian"}
+    return {"beam": beam, "length_penalty": alpha, "penalty": "marian", "stop": "empty"}
 
 
 def _paths(folder: Path, named: Any) -> list[Path]:

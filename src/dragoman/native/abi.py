@@ -99,6 +99,7 @@ class Group(ctypes.Structure):
         ("draws", c_bool),  # samples
         ("recorded", c_bool),  # someone wants to see its steps
         ("special", c_bool),  # asks for anything that not every search does
+        ("shrinks", c_bool),  # each that has ended leaves room for one less
     )
 
 

@@ -2,8 +2,10 @@
 
 Each sentence (a *group* of rows) looks at the continuations of its live hypotheses together. Best
 first: a continuation by the end symbol that stands among the first ``width`` has ended; of the
-others the first ``width`` go on. Groups may differ in width and in how many rows are live, so
-greedy search, sampling and beams of any width share one batch: greedy search is a width of 1.
+others the first ``width`` go on. In a group that ``shrinks``, only the others among the first
+``width`` go on, and each that has ended makes it narrower by one. Groups may differ in width and in
+how many rows are live, so greedy search, sampling and beams of any width share one batch: greedy
+search is a width of 1.
 
 A step has three parts, between which the scheduler puts away what has ended: ``expand`` looks at
 the candidates, ``judge`` says which groups are done, ``move`` goes on with the others. This is the
@@ -48,7 +50,8 @@ class PlainBeam:
         self._log_probabilities = log_probabilities
         if forbidden is not None:
             self._log_probabilities = drop_forbidden(log_probabilities, ids, forbidden)
-        rows, width = groups["rows"], groups["width"]
+        rows, shrinks = groups["rows"], groups["shrinks"]
+        width = groups["width"] - shrinks * groups["ended"]
         k = ids.shape[1]
         with np.errstate(invalid="ignore"):  # what is no number is never chosen
             scores = (live.totals[:, None] + self._log_probabilities).ravel()  # (N, k) -> (N k,)
@@ -66,8 +69,8 @@ class PlainBeam:
         goes_on = live_ones & ~is_end & (groups["length"] < groups["limit"])[:, None]
         goes_on &= goes_on.cumsum(axis=1) <= width[:, None]
         # Of a group that splits, the end symbol is one of the alternatives.
-        is_splitting = groups["splits"] & (groups["length"] == groups["prefix"])
-        goes_on &= ~is_splitting[:, None] | (place < width[:, None])
+        is_narrow = groups["splits"] & (groups["length"] == groups["prefix"]) | shrinks
+        goes_on &= ~is_narrow[:, None] | (place < width[:, None])
         looked["total"] = -np.inf
         looked["ends"] = looked["goes_on"] = False
         for name, value in (

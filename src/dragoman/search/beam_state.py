@@ -83,6 +83,7 @@ def _group(request: Request, branch: int, keep: int) -> Group:
         draws=draws,
         recorded=recorded,
         special=special,
+        shrinks=settings.stop == "empty",
     )
 
 

@@ -59,9 +59,11 @@ class SearchSettings(Settings):
     tokens."""
     no_repeat_ngram: int = Field(default=0, ge=0, le=1000)
     """Never repeat a sequence of this many tokens in an output. 0: no limit."""
-    stop: Literal["certain", "full"] = "certain"
+    stop: Literal["certain", "full", "empty"] = "certain"
     """When to stop. certain: when no unfinished hypothesis can still be among the n best. full: as
-    soon as `beam` hypotheses have ended, which is earlier and sometimes misses a better one."""
+    soon as `beam` hypotheses have ended, as CTranslate2 does; this is earlier and sometimes misses
+    a better one. empty: a hypothesis that ends makes the beam narrower by one, and the search stops
+    when the beam is empty, as Marian does; this also misses some."""
     ctc_weight: float = Field(default=0.0, ge=0, le=1)
     """For runs that were trained with CTC: its weight beside the decoder's when continuations are
     scored (λ). 0: the decoder alone searches, and CTC ranks what it finds."""

@@ -4,7 +4,8 @@ Section 6.1 of the paper: the most probable outputs are searched for with a beam
 have ended are compared by a length penalty (``hypothesis.py``), and an output
 is at most so much longer than its source. At each step every continuation of every live hypothesis
 is looked at, most probable first: of the first ``beam``, those that end have ended, and of those
-that do not end the first ``beam`` go on.
+that do not end the first ``beam`` go on. With ``stop = "empty"``, only those of the first ``beam``
+go on that do not end, and ``beam`` is smaller from there on by the number of those that end.
 
 ``Scheduler`` computes the same for many sources in one batch, with the model's cache, in native
 code where it can. The tests hold it to this file, for every kind of model. Sampling and
@@ -41,6 +42,7 @@ def textbook(
 
     live = [hypothesis_of((), (), finished=False)]
     ended: list[Hypothesis] = []
+    width, shrinks = settings.beam, settings.stop == "empty"
     while True:
         candidates = [
             continuation(hypothesis, token, log_probability)
@@ -52,15 +54,20 @@ def textbook(
             and log_probability > -torch.inf  # nor what is not a number
         ]
         candidates.sort(key=lambda candidate: -candidate.log_probability)
-        ended += [c for c in candidates[: settings.beam] if c.finished]
-        going_on = [c for c in candidates if not c.finished and len(c.tokens) <= request.limit]
+        ended += [c for c in candidates[:width] if c.finished]
+        going_on = [
+            c
+            for c in candidates[: width if shrinks else None]
+            if not c.finished and len(c.tokens) <= request.limit
+        ]
         # Greedy search is over with its one output.
         is_full = len(ended) >= settings.beam and (settings.beam == 1 or settings.stop == "full")
         if is_full or not going_on:
             whole = {hypothesis.tokens for hypothesis in ended}
             cut = [hypothesis for hypothesis in live if hypothesis.tokens not in whole]
             return ranked([*ended, *cut], settings.n_best)
-        live = going_on[: settings.beam]
+        live = going_on[:width]
+        width = settings.beam - len(ended) if shrinks else width
 
 
 def next_log_probabilities(

@@ -32,6 +32,7 @@ constexpr Entry LAYOUT[] = {
         FIELD(Group, quota) FIELD(Group, alpha) FIELD(Group, shift) FIELD(Group, ceiling) FIELD(Group, worst)
         FIELD(Group, key) FIELD(Group, next_rows) FIELD(Group, keep) FIELD(Group, done)
         FIELD(Group, splits) FIELD(Group, draws) FIELD(Group, recorded) FIELD(Group, special)
+        FIELD(Group, shrinks)
     BEGIN(Looked) FIELD(Looked, candidate) FIELD(Looked, token) FIELD(Looked, total)
         FIELD(Looked, ends) FIELD(Looked, goes_on)
     BEGIN(Ended) FIELD(Ended, group) FIELD(Ended, row) FIELD(Ended, length) FIELD(Ended, end)

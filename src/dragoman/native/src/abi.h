@@ -58,7 +58,7 @@ struct Group {
   double alpha, shift, ceiling, worst;
   uint64_t key;
   int64_t next_rows, keep;
-  uint8_t done, splits, draws, recorded, special;
+  uint8_t done, splits, draws, recorded, special, shrinks;
 };
 
 // One continuation that a group looks at.

@@ -49,7 +49,10 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
     const Group &group = live->groups[g];
     if (group.rows == 0) continue;  // done earlier in this run
     Looked *looked = live->looked + g * live->columns;
-    const bool may_grow = group.length < group.limit, splitting = is_splitting(group);
+    const bool may_grow = group.length < group.limit;
+    const int64_t width = group.width - (group.shrinks ? group.ended : 0);
+    // How many continuations, the ends among them, are left for those that go on.
+    const int64_t within = group.shrinks || is_splitting(group) ? width : 2 * group.width;
     // A row's candidates stand best first, so the best of a group is the best of the rows' heads.
     int64_t *head = scratch<int64_t>(0, static_cast<size_t>(group.rows));
     memset(head, 0xff, static_cast<size_t>(group.rows) * sizeof(int64_t));  // ~0: look from 0
@@ -76,12 +79,12 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
       head[from] = ~(head[from] + 1);
       one.token = ids[one.candidate];
       if (one.token == eos) {
-        if (c >= group.width) continue;
+        if (c >= width) continue;
         one.ends = 1;
         if (best / penalty(group, group.length) > group.worst)
           live->ended[ended++] = {g, first + from, group.length,
                                   static_cast<double>(log_probabilities[one.candidate])};
-      } else if (may_grow && going_on < group.width && (!splitting || c < group.width)) {
+      } else if (may_grow && going_on < width && c < within) {
         one.goes_on = 1;
         going_on++;
       }
