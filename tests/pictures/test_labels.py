@@ -34,6 +34,7 @@ def test_pieces_are_shown_with_their_joints() -> None:
         "Das", "Tier", "…e", "␣", ".", "</s>",
     )  # fmt: skip
     assert labels(["a", "b", "</s>"]) == ("a", "b", "</s>")  # a model that marks no spaces
+    assert labels(("▁a", "-", "b")) == ("a", "-", "…b")
 
 
 def test_pieces_join_into_words() -> None:

@@ -27,11 +27,11 @@ from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.session import InspectionSession, Intervention, begin_part, teacher_forced
-from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
 from dragoman.models.transformer.model import Sublayer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
+from dragoman.pictures.labels import labels
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def order_experiment(predictor: Predictor[object], first: str, second: str) -> O
     places = _places(ids[0], ids[1])
     engine = predictor.engine.over(transformer_of(predictor.plain))
     return OrderExperiment(
-        shown(run.source_text.pieces(ids[0])),
+        labels(run.source_text.pieces(ids[0])),
         places,
         _read_orders(engine, ids, places, positions=True),
         _read_orders(engine, ids, places, positions=False),

@@ -90,8 +90,8 @@ def open_attention(
     def of_heads(point: Point) -> Array:
         return _array(probe.taken[attention.name, point][0])  # (H, T, K) of the one sentence
 
-    source_words = shown(run.source_text.pieces(ids))
-    target_words = shown(run.target_text.pieces(prefix))
+    source_words = labels(run.source_text.pieces(ids))
+    target_words = labels(run.target_text.pieces(prefix))
     return OpenedAttention(
         source,
         attention,
@@ -135,14 +135,6 @@ def by_hand(
         columns = zip(*values, strict=True)
         outputs.append([sum(w * v for w, v in zip(row, c, strict=True)) for c in columns])  # 4
     return weights, outputs
-
-
-def shown(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Return a label for each piece (token) of a text. The label of a piece that continues a word
-    begins with "…"; that of punctuation does not."""
-    return tuple(
-        one if any(c.isalnum() for c in one) else one.removeprefix("-") for one in labels(pieces)
-    )
 
 
 def _array(rows: torch.Tensor) -> Array:

@@ -8,9 +8,10 @@ import numpy as np
 
 from dragoman.base.wording import decimals, percent
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.head import Array, shown, softmax
+from dragoman.insight.head import Array, softmax
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
+from dragoman.pictures.labels import labels
 from dragoman.pictures.matrix import MatrixPicture
 from dragoman.pictures.panels import LinePanel, TextPanel
 from dragoman.pictures.records import Chart, Series
@@ -34,7 +35,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
     logits, sentence = subject.logits, subject.sentence
     order = np.argsort(-logits[step])
     tokens = order[:_TOKENS]
-    names = [str(name) for name in shown(run.target_text.pieces(tokens.tolist()))]
+    names = [str(name) for name in labels(run.target_text.pieces(tokens.tolist()))]
     ways = sorted({temperature, 0.5, 1.0, 2.0})
     shares = np.stack([softmax(logits[step] / way) for way in ways])
     curve = [round(0.1 * i, 1) for i in range(1, 31)]
