@@ -98,8 +98,13 @@ def smaller_updates(size: Size, tokens: float, *, reads: bool = True) -> Size:
     held = min(size.tokens_per_update, max(smallest, wanted // 64 * 64))
     if not reads:
         return replace(size, tokens_per_update=held)
-    peak = size.peak * (held / size.tokens_per_update) ** 0.5
-    return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
+    share = (held / size.tokens_per_update) ** 0.5
+    return replace(
+        size,
+        tokens_per_update=held,
+        peak=float(f"{share * size.peak:.2g}"),
+        peak_with_adam=share * size.peak_with_adam,
+    )
 
 
 def _written(size: Size, task: Spec) -> str:

@@ -38,6 +38,8 @@ class Size:
     epochs: int
     """The length of the training if no time is given."""
     optimizer: Literal["adam", "muon"] = "adam"
+    peak_with_adam: float = 0.0
+    """For a row with Muon: the highest learning rate of families that learn with Adam."""
 
     @property
     def stack(self) -> dict[str, Any]:
@@ -137,8 +139,6 @@ FAMILIES = {
 }
 """The families of models, by the names of ``--model``."""
 DEFAULT = "transformer"
-_RATE_OF_MUON = 1.4
-"""The learning rate of rows with Muon, relative to that of Adam."""
 
 
 def check_family(family: str) -> None:
@@ -170,10 +170,10 @@ def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
 
 def learned_by(family: str, row: Size) -> Size:
     """The row with the optimizer and the highest learning rate of a family."""
-    rate, optimizer = FAMILIES[family].rate, row.optimizer
-    if FAMILIES[family].by_adam and optimizer == "muon":
-        rate, optimizer = rate / _RATE_OF_MUON, "adam"
-    return replace(row, peak=float(f"{rate * row.peak:.2g}"), optimizer=optimizer)
+    rate = FAMILIES[family].rate
+    if FAMILIES[family].by_adam and row.optimizer == "muon":
+        row = replace(row, peak=row.peak_with_adam, optimizer="adam")
+    return replace(row, peak=float(f"{rate * row.peak:.2g}"))
 
 
 def _shape(family: Family, task: Spec) -> Shape | None:

@@ -33,8 +33,8 @@ from dragoman.sources.picture.idx import is_idx
 from dragoman.sources.shared.files import is_zip
 
 LABEL_TABLE = (
-    Size(2_000, 2_000, 64, 4, 1, 0.3, 1_024, 50, 2e-3, 30),
-    Size(20_000, 8_000, 128, 4, 2, 0.3, 4_096, 200, 1.5e-3, 15),
+    Size(2_000, 2_000, 64, 4, 1, 0.3, 1_024, 50, 4e-3, 15, "muon", 2e-3),
+    Size(20_000, 8_000, 128, 4, 2, 0.3, 4_096, 200, 4e-3, 8, "muon", 1.5e-3),
     Size(200_000, 16_000, 256, 8, 3, 0.2, 8_192, 500, 1e-3, 8),
     Size(float("inf"), 16_000, 256, 8, 4, 0.1, 16_384, 1_000, 1e-3, 4),
 )
