@@ -29,7 +29,7 @@ from dragoman.search.hypothesis import (
     ranked,
 )
 from dragoman.search.native_beam import fastest_beam
-from dragoman.search.request import Request, SearchJob
+from dragoman.search.request import Request, SearchJob, rows_of
 
 CAPACITY_ROWS = 64
 """More rows than this fall out of a processor's cache, as measured at widths 256 and 512."""
@@ -97,7 +97,7 @@ class Scheduler:
         self._tickets += 1
         settings, length = request.settings, len(request.source)
         searches = 1 if settings.sampling is None else settings.n_best  # one per sample
-        job = SearchJob(self._tickets, request, searches, settings.rows, length)
+        job = SearchJob(self._tickets, request, searches, rows_of(settings), length)
         if length:
             self._waiting.append(job)
             self.free_rows -= job.rows
