@@ -200,8 +200,7 @@ class TreeRules(Rules):
         self._known: dict[bytes, _State] = {}
 
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
-        symbols = self._symbols
-        found = np.zeros((len(tokens), symbols.size), np.bool_)
+        found = np.zeros((len(tokens), self._symbols.size), np.bool_)
         # Only states of the last step are kept: a hypothesis is one of those plus one token.
         states: dict[bytes, _State] = {}
         rows = np.ascontiguousarray(tokens, np.int32)
@@ -212,35 +211,30 @@ class TreeRules(Rules):
             else:
                 state = self._after(before, int(row[-1]))
             states[row.tobytes()] = state
-            word, opens, closes, ends = self._may(state, len(row))
-            if word:
-                found[number, symbols.words.start : symbols.words.stop] = True
-            if opens:
-                found[number, symbols.opening.start :: 2] = True
-            if closes and state.frame is not None:
-                found[number, state.frame.symbol + 1] = True
-            found[number, symbols.eos] = ends
+            self._mark(found[number], state, len(row))
         self._known = states
         return found
 
-    def _may(self, state: _State, length: int) -> tuple[bool, bool, bool, bool]:
-        """Return whether a word, an opening bracket, a closing one, and the end may follow."""
-        frame, left = state.frame, state.left
+    def _mark(self, may: Booleans, state: _State, length: int) -> None:
+        """Set the flags (V,) of what may follow: words, brackets that open, the one that closes, or
+        the end."""
+        symbols, frame, left = self._symbols, state.frame, state.left
+        if frame is None and state.begun:
+            may[symbols.eos] = True
+            return
         if frame is None:
-            return False, not state.begun, False, state.begun
-        symbols = self._symbols
+            may[symbols.opening.start :: 2] = True
+            return
         # Each open bracket and each word still takes a token, and an opening bracket two.
         room = self.longest - length - left - frame.depth
-        word = left > 0 and self._can_end(self._after(state, symbols.words.start))
-        opens = (
-            room >= 2
-            and frame.depth < DEEPEST - 1
-            and self._can_end(self._after(state, symbols.opening.start))
-        )
-        closes = state.inside not in (_NOTHING, self._chain) and self._can_end(
-            self._after(state, frame.symbol + 1)
-        )
-        return word, opens, closes, False
+        if left > 0 and self._can_end(self._after(state, symbols.words.start)):
+            may[symbols.words.start : symbols.words.stop] = True
+        opens = room >= 2 and frame.depth < DEEPEST - 1
+        if opens and self._can_end(self._after(state, symbols.opening.start)):
+            may[symbols.opening.start :: 2] = True
+        closes = state.inside not in (_NOTHING, self._chain)
+        if closes and self._can_end(self._after(state, frame.symbol + 1)):
+            may[frame.symbol + 1] = True
 
     def _can_end(self, state: _State) -> bool:
         """Return True if there are enough words for all brackets that still need one."""
