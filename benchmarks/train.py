@@ -47,8 +47,8 @@ from translating.works import lines_of
 from turns import MOST, take_turns
 
 from dragoman.engine.machine import cores
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.embedding import sinusoidal
@@ -89,7 +89,7 @@ Update = list[list[list[int]]]
 def pairs_of_text(source: Path, target: Path, vocabulary: int) -> list[Pair]:
     """Two files of lines -> token ids, by one vocabulary trained on both."""
     texts = [lines_of(source), lines_of(target)]
-    form = Text.train([*texts[0], *texts[1]], TextSettings(vocabulary=vocabulary), seed=1)
+    form = learn_vocabulary([*texts[0], *texts[1]], TextSettings(vocabulary=vocabulary), seed=1)
     ids = [[s.tolist() for s in form.encode(side)] for side in texts]
     return [(s, t) for s, t in zip(*ids, strict=True) if 0 < len(s) < 200 and 0 < len(t) < 200]
 

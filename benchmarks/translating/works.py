@@ -17,8 +17,8 @@ import torch
 from safetensors.numpy import load_file
 from safetensors.torch import save_file
 
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.interop import to_ctranslate2, to_huggingface
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist, ShortlistSettings
@@ -79,7 +79,7 @@ def text_work(
     """Text in and out, over a base model of random weights and subwords learned from the text, of
     which there are as many as it allows and at most ``vocabulary``."""
     size = min(vocabulary, 2 * len(sources))
-    text = Text.train(sources, TextSettings(vocabulary=size, byte_fallback=False))
+    text = learn_vocabulary(sources, TextSettings(vocabulary=size, byte_fallback=False))
     changes = [f"model.{key}={value}" for key, value in BASE.items()]
     recipe = Recipe.load("transformer-base", [*changes, f"text.vocabulary={text.size}"])
     run = folder / "run"

@@ -14,6 +14,7 @@ from dragoman.data.masking import Masking, MaskingSettings
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.forms.subwords.text import MASK, Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 
 WORDS = [
     "the", "small", "old", "dog", "cat", "sleeps", "sees", "unbelievable", "unreadable", "bear",
@@ -30,7 +31,7 @@ def lines(count: int) -> list[str]:
 @pytest.fixture(scope="module")
 def text() -> Text:
     """Subwords: short words are one token, long ones several."""
-    return Text.train(lines(200), TextSettings(vocabulary=300), symbols=(MASK,))
+    return learn_vocabulary(lines(200), TextSettings(vocabulary=300), symbols=(MASK,))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def test_the_vocabulary_has_a_symbol_that_no_text_holds(text: Text) -> None:
     assert text.mask is not None and text.pieces([text.mask]) == [MASK]
     assert text.mask in text.forbidden and not text.ordinary[text.mask]
     assert text.mask not in text.encode([f"the {MASK} sleeps"])[0]
-    without = Text.train(lines(200), TextSettings(vocabulary=300, user_symbols=(MASK,)))
+    without = learn_vocabulary(lines(200), TextSettings(vocabulary=300, user_symbols=(MASK,)))
     assert without.mask is None  # what text may hold is no such symbol
     with pytest.raises(DataError, match="no <mask>"):
         Masking(without, MaskingSettings())

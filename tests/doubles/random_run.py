@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from dragoman.demo.corpus import demo_corpus
-from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.runs.model import build_model
 from dragoman.tasks.catalogue import Recipe, Run
@@ -34,10 +34,10 @@ def random_run(folder: Path, *changes: str) -> Run:
     folder.mkdir()
     sides = [[p.source for p in PAIRS.train], [p.target for p in PAIRS.train]]
     if recipe.text.shared:
-        texts = [Text.train([*sides[0], *sides[1]], recipe.text)] * 2
+        texts = [learn_vocabulary([*sides[0], *sides[1]], recipe.text)] * 2
         texts[0].save(folder / "shared.model")
     else:
-        texts = [Text.train(lines, recipe.text) for lines in sides]
+        texts = [learn_vocabulary(lines, recipe.text) for lines in sides]
         texts[0].save(folder / "source.model")
         texts[1].save(folder / "target.model")
     source, target = (TextForm(text, "en") for text in texts)

@@ -25,8 +25,8 @@ from torch import Tensor
 from warm_server import WarmProcess, warm_process
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings, TransformerSettings
@@ -56,7 +56,9 @@ SENTENCES = [
     "A small man eats a dinosaur. Ein kleiner Mann isst einen Dinosaurier!",
     "Where is the bread? Wo ist das Brot?",
 ]
-TEXT = Text.train(SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, character_coverage=1))
+TEXT = learn_vocabulary(
+    SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, character_coverage=1)
+)
 ADDRESS = "http://127.0.0.1"
 detector = functools.cache(LanguageDetector)
 """One for all tests: making it takes a second."""

@@ -10,7 +10,7 @@ from tiny_treebank import treebank
 from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
-from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.tree_form import TreeForm
 from dragoman.forms.tree_symbols import TreeSymbols
@@ -29,7 +29,7 @@ def untrained_run(folder: Path, *changes: str, recipe_name: str = "demo") -> Pat
     recipe = Recipe.load(recipe_name, changes)
     task = recipe.spec
     pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
-    text = Text.train(
+    text = learn_vocabulary(
         (line for p in pairs for line in (p.source, p.target)), recipe.text, symbols=task.symbols
     )
     source = TextForm(text, "en")

@@ -13,7 +13,7 @@ from untrained_run import untrained_run
 import dragoman
 from dragoman.base.errors import DragomanError, RunError
 from dragoman.demo.corpus import demo_corpus
-from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.runs.model import build_model
 from dragoman.runs.run import load_forms
 from dragoman.search.settings import SearchSettings
@@ -48,7 +48,7 @@ def two_sided_run(folder: Path, source_vocabulary: int) -> Path:
     folder.mkdir()
     for side, size in (("source", source_vocabulary), ("target", 300)):
         settings = recipe.text.model_copy(update={"vocabulary": size})
-        Text.train((getattr(p, side) for p in pairs), settings).save(folder / f"{side}.model")
+        learn_vocabulary((getattr(p, side) for p in pairs), settings).save(folder / f"{side}.model")
     recipe.save(folder / "recipe.toml")
     torch.manual_seed(source_vocabulary)
     model = build_model(recipe, *load_forms(recipe, folder))

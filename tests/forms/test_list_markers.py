@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dragoman.forms.segmentation import list_marker
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 
 LINES = ["The cat sleeps.", "Who sees the dog?", "1 - 2. a) b) (c) • *"]
-TEXT = Text.train(LINES, TextSettings(vocabulary=300))
+TEXT = learn_vocabulary(LINES, TextSettings(vocabulary=300))
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dragoman.forms.pieces import UNKNOWN, is_byte, pieces_in
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 
 LINES = ["the old cat sees a dog", "a dog sees the old cat", "who sees the naive dogs?"] * 3
-PLAIN = TextForm(Text.train(LINES, TextSettings(vocabulary=40, byte_fallback=False)), "en")
-BYTES = TextForm(Text.train(LINES, TextSettings(vocabulary=300)), "en")
+PLAIN = TextForm(learn_vocabulary(LINES, TextSettings(vocabulary=40, byte_fallback=False)), "en")
+BYTES = TextForm(learn_vocabulary(LINES, TextSettings(vocabulary=300)), "en")
 
 
 def spelt(form: TextForm, text: str) -> list[tuple[str, str]]:

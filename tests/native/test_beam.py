@@ -22,7 +22,7 @@ from dragoman.search.beam_state import BeamState
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
 from dragoman.search.native_beam import NativeBeam, fastest_beam
-from dragoman.search.request import Request, SearchJob
+from dragoman.search.request import Request, SearchJob, rows_of
 from dragoman.search.settings import SamplingSettings, SearchSettings
 
 pytestmark = pytest.mark.skipif(not library.available(), reason="no native library here")
@@ -46,7 +46,7 @@ def random_batch(generator: np.random.Generator) -> BeamState:
             stop=generator.choice(["certain", "full", "empty"]),
         )
         tasks.append(SearchJob(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
-    live.add(tasks, sum(task.request.settings.rows for task in tasks))
+    live.add(tasks, sum(rows_of(task.request.settings) for task in tasks))
     groups = live.groups
     groups["rows"] = generator.integers(1, groups["width"] + 1)
     groups["length"] = generator.integers(0, np.minimum(groups["limit"], 31) + 1)

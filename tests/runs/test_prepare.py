@@ -11,8 +11,8 @@ import pytest
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.settings import Settings
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
 from dragoman.tasks.catalogue import Recipe
@@ -93,7 +93,7 @@ def test_what_changes_the_tokens_changes_the_key_of_their_store(
     )
     run = tmp_path / "run"
     run.mkdir()
-    text = Text.train(SENTENCES, TextSettings(vocabulary=310))
+    text = learn_vocabulary(SENTENCES, TextSettings(vocabulary=310))
     for name in ("shared", "source", "target"):
         text.save(run / f"{name}.model")
 
@@ -130,7 +130,7 @@ def test_what_changes_the_tokens_changes_the_key_of_their_store(
     assert store(recipe) != first
     files[0].write_text(before, "utf-8")
     assert store(recipe) == first
-    Text.train(SENTENCES, TextSettings(vocabulary=305)).save(run / "shared.model")
+    learn_vocabulary(SENTENCES, TextSettings(vocabulary=305)).save(run / "shared.model")
     assert store(recipe) != first
 
 

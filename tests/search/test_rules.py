@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,8 @@ from random_trees import random_tree
 from searching import search
 from table_model import BOS, EOS, TableModel, same
 
-from dragoman.base.errors import SearchError
-from dragoman.forms.tree_form import TreeRules
+from dragoman.base.errors import DataError, SearchError
+from dragoman.forms.tree_form import TreeForm, TreeRules
 from dragoman.forms.tree_symbols import TreeSettings, TreeSymbols
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
@@ -24,6 +25,15 @@ SYMBOLS = TreeSymbols.learn(
     TreeSettings.model_validate({"tags": "kept", "chain": 2}),
 )
 assert (SYMBOLS.bos, SYMBOLS.eos) == (BOS, EOS)
+
+
+def is_tree(tokens: Sequence[int], words: int) -> bool:
+    """Whether some symbols make a tree over so many words."""
+    try:
+        TreeForm(SYMBOLS).tree(tokens, "w " * words)
+    except DataError:
+        return False
+    return True
 
 
 def request(words: int, settings: SearchSettings, longest: int | None = None) -> Request:
@@ -58,10 +68,10 @@ def test_what_comes_out_is_a_tree_whatever_the_scores(seed: int, ending: float) 
             assert hypothesis.finished
             assert one.rules is not None and len(hypothesis.tokens) <= one.rules.longest
             words = sum(token in SYMBOLS.words for token in hypothesis.tokens)
-            assert SYMBOLS.decode(hypothesis.tokens, ["w"] * words) is not None
+            assert is_tree(hypothesis.tokens, words)
             assert one.rules.allowed(np.array([hypothesis.tokens], np.int32))[0, EOS]
     wild = [h.tokens for hypotheses in found[len(asked) :] for h in hypotheses]
-    assert any(SYMBOLS.decode(tokens, ["w"] * len(tokens)) is None for tokens in wild)
+    assert not all(is_tree(tokens, len(tokens)) for tokens in wild)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -116,4 +126,4 @@ def test_a_prefix_is_gone_on_with_by_the_rules() -> None:
     prefix = (SYMBOLS.opening[1], SYMBOLS.opening[0], 3)
     one = Request(torch.tensor([4]), SearchSettings(beam=3), prefix, rules=TreeRules(SYMBOLS, 4))
     ((best, *_),) = search(model, [one], bos=BOS, eos=EOS, forbidden=(BOS, SYMBOLS.unknown))
-    assert best.tokens[:3] == prefix and SYMBOLS.decode(best.tokens, ["w"] * 4) is not None
+    assert best.tokens[:3] == prefix and is_tree(best.tokens, 4)

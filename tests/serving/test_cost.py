@@ -140,7 +140,7 @@ def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:
 def test_whoever_may_not_enter_keeps_the_turn() -> None:
     def party(client: str, *sentences: str) -> QueuedRequest:
         asked: Any = [
-            SimpleNamespace(settings=SimpleNamespace(rows=1), limit=1, kind=kind)
+            SimpleNamespace(settings=SearchSettings(beam=1), limit=1, kind=kind)
             for kind in sentences
         ]
         return QueuedRequest(client, asked, watched=False)

@@ -18,6 +18,7 @@ from serving_echo import TEXT
 from dragoman.base.errors import DataError, SearchError
 from dragoman.forms.shown_words import words_of
 from dragoman.forms.text_form import MosesText
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.clients import ApiKeys
 from dragoman.serving.http.limits import Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body, too_slow
@@ -58,7 +59,7 @@ def test_every_end_of_a_stream_is_told(error: Exception, status: int, body: dict
 def test_a_book_does_not_keep_a_line_waiting() -> None:
     async def check() -> None:
         queue = FairQueue()
-        anything: Any = SimpleNamespace(settings=SimpleNamespace(rows=1), limit=1)
+        anything: Any = SimpleNamespace(settings=SearchSettings(beam=1), limit=1)
         book, line, other = (
             QueuedRequest(client, [anything] * sentences, watched=False)
             for client, sentences in (("ada", 100), ("ada", 1), ("bob", 1))

@@ -29,8 +29,8 @@ from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
 from dragoman.forms.form import Pair
 from dragoman.forms.sides import Forms
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer.model import Transformer
@@ -52,7 +52,7 @@ PAIRS = [
 
 
 def batches_of(folder: Path, sampling: float, micro_batch: int) -> TrainingBatches:
-    text = Text.train(
+    text = learn_vocabulary(
         (line for pair in PAIRS for line in (pair.source, pair.target)),
         TextSettings(vocabulary=290, sampling=sampling),
     )

@@ -25,7 +25,6 @@ from dragoman.console.lines import (
     write_lines,
 )
 from dragoman.console.options import RunFolder, Tag, argument, arguments
-from dragoman.engine.streaming import parts
 
 if TYPE_CHECKING:
     from dragoman.runs.run import Run
@@ -144,6 +143,8 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
         return told
 
     if len(run.task.sides) == 1:
+        from dragoman.engine.predictor import parts
+
         scorer = _scorer(run)
 
         def of_texts(texts: Iterable[str]) -> Generator[str]:
@@ -179,6 +180,7 @@ def _show_words(run: Run, texts: Iterable[str]) -> None:
     """Print each word of the texts in the colour of its surprisal."""
     from rich.console import Console
 
+    from dragoman.engine.predictor import parts
     from dragoman.tasks.shared.surprisal import LEGEND, coloured
 
     scorer, console, whole = _scorer(run), Console(highlight=False), _Sum()

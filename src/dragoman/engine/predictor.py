@@ -11,13 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
 from dragoman.base.errors import DragomanError
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
-from dragoman.engine.streaming import parts
+from dragoman.engine.streaming import WINDOW
 from dragoman.forms.form import Values
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -66,6 +67,7 @@ Answer = TypeVar("Answer", covariant=True)
 """The answer of a predictor to one source."""
 Found = TypeVar("Found")
 """The result of one search for a source, with all its hypotheses."""
+Item = TypeVar("Item")
 
 
 class Predictor(ABC, Generic[Answer]):
@@ -248,6 +250,23 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
         before it are answered."""
         for part in parts(given, self.together):
             yield from self.answers(part, (self.ask(one, settings) for one in part))
+
+
+def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
+    """Lists of ``size`` items, the last of fewer. An error of reading comes up behind those that
+    were read before it."""
+    waiting = iter(items)
+    while True:
+        part: list[Item] = []
+        try:
+            part.extend(islice(waiting, size))
+        except DragomanError:
+            if part:
+                yield part
+            raise
+        if not part:
+            return
+        yield part
 
 
 def named(given: Iterable[object]) -> Iterator[str]:

@@ -6,7 +6,6 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import TypeVar
 
 from dragoman.base.errors import DragomanError
@@ -19,23 +18,6 @@ PATIENCE = 0.05
 
 
 Item = TypeVar("Item")
-
-
-def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
-    """Lists of ``size`` items, the last of fewer. An error of reading comes up behind those that
-    were read before it."""
-    waiting = iter(items)
-    while True:
-        part: list[Item] = []
-        try:
-            part.extend(islice(waiting, size))
-        except DragomanError:
-            if part:
-                yield part
-            raise
-        if not part:
-            return
-        yield part
 
 
 def windows(

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from dragoman.base.errors import DataError
 from dragoman.base.wording import plural
-from dragoman.forms.form import Booleans, Rules, WrittenForm
+from dragoman.forms.form import SPECIAL, Booleans, Rules, WrittenForm
 from dragoman.forms.pieces import SPACE
 from dragoman.forms.tree import DEEPEST, Tree, TreeError, read_trees
-from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.forms.tree_symbols import NO_TAG, TreeSymbols
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
 
@@ -40,7 +40,19 @@ class TreeForm(WrittenForm):
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """Return the symbols of lines of trees. Errors: ``DataError`` for a line without a tree."""
-        return [self.symbols.encode(tree_of(raw)) for raw in raws]
+        return [self._written(tree_of(raw)) for raw in raws]
+
+    def _written(self, tree: Tree) -> list[int]:
+        """Return the symbols of a tree. A label or a tag that was not learned is ``unknown``."""
+        symbols = self.symbols
+        if tree.is_leaf:
+            tag = tree.label if symbols.with_tags else NO_TAG
+            return [symbols.tag_ids.get(tag, symbols.unknown)]
+        inside = [one for child in tree.children for one in self._written(child)]
+        number = symbols.label_numbers.get(tree.label)
+        if number is None:
+            return [symbols.unknown, *inside, symbols.unknown]
+        return [symbols.opening[number], *inside, symbols.closing[number]]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         """Return the symbols as they are written; ``tree`` adds the words."""
@@ -49,18 +61,42 @@ class TreeForm(WrittenForm):
     def tree(self, tokens: Iterable[int], sentence: str) -> Tree:
         """Return the tree of an output over the words of its source. Errors: ``DataError`` for
         tokens that make no tree, which a search by ``rules`` never gives."""
-        tree = self.symbols.decode(tokens, words_of(sentence))
-        if tree is None:
-            raise DataError(f"these brackets are not a tree over the words of {sentence[:60]!r}")
-        return tree
+        symbols, left = self.symbols, iter(words_of(sentence))
+        opened: list[tuple[int, list[Tree]]] = []
+        done: Tree | None = None
+        wrong = DataError(f"these brackets are not a tree over the words of {sentence[:60]!r}")
+        for symbol in tokens:
+            if done is not None:
+                raise wrong
+            if symbol in symbols.words:
+                word = next(left, None)
+                if word is None or not opened:
+                    raise wrong
+                opened[-1][1].append(Tree(symbols.tags[symbol - len(SPECIAL)], word=word))
+            elif symbol in symbols.opening and len(opened) < DEEPEST - 1:
+                opened.append((symbol, []))
+            elif opened and symbol == opened[-1][0] + 1 and opened[-1][1]:
+                begin, children = opened.pop()
+                tree = Tree(symbols.labels[symbols.opening.index(begin)], tuple(children))
+                if opened:
+                    opened[-1][1].append(tree)
+                else:
+                    done = tree
+            else:
+                raise wrong
+        if done is None or next(left, None) is not None:
+            raise wrong
+        return done
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return self.symbols.shown(tokens)
 
     def raw_for(self, source: str, tokens: Sequence[int]) -> str:
         """Return the tree over the words of the source, or only brackets if they make no tree."""
-        tree = self.symbols.decode(tokens, words_of(source))
-        return super().raw_for(source, tokens) if tree is None else str(tree)
+        try:
+            return str(self.tree(tokens, source))
+        except DataError:
+            return super().raw_for(source, tokens)
 
     def shown_for(self, source: str, tokens: Sequence[int]) -> list[str]:
         """Return brackets, and the words themselves, with their tags if these were learned:
@@ -164,8 +200,7 @@ class TreeRules(Rules):
         self._known: dict[bytes, _State] = {}
 
     def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
-        symbols = self._symbols
-        found = np.zeros((len(tokens), symbols.size), np.bool_)
+        found = np.zeros((len(tokens), self._symbols.size), np.bool_)
         # Only states of the last step are kept: a hypothesis is one of those plus one token.
         states: dict[bytes, _State] = {}
         rows = np.ascontiguousarray(tokens, np.int32)
@@ -176,35 +211,30 @@ class TreeRules(Rules):
             else:
                 state = self._after(before, int(row[-1]))
             states[row.tobytes()] = state
-            word, opens, closes, ends = self._may(state, len(row))
-            if word:
-                found[number, symbols.words.start : symbols.words.stop] = True
-            if opens:
-                found[number, symbols.opening.start :: 2] = True
-            if closes and state.frame is not None:
-                found[number, state.frame.symbol + 1] = True
-            found[number, symbols.eos] = ends
+            self._mark(found[number], state, len(row))
         self._known = states
         return found
 
-    def _may(self, state: _State, length: int) -> tuple[bool, bool, bool, bool]:
-        """Return whether a word, an opening bracket, a closing one, and the end may follow."""
-        frame, left = state.frame, state.left
+    def _mark(self, may: Booleans, state: _State, length: int) -> None:
+        """Set the flags (V,) of what may follow: words, brackets that open, the one that closes, or
+        the end."""
+        symbols, frame, left = self._symbols, state.frame, state.left
+        if frame is None and state.begun:
+            may[symbols.eos] = True
+            return
         if frame is None:
-            return False, not state.begun, False, state.begun
-        symbols = self._symbols
+            may[symbols.opening.start :: 2] = True
+            return
         # Each open bracket and each word still takes a token, and an opening bracket two.
         room = self.longest - length - left - frame.depth
-        word = left > 0 and self._can_end(self._after(state, symbols.words.start))
-        opens = (
-            room >= 2
-            and frame.depth < DEEPEST - 1
-            and self._can_end(self._after(state, symbols.opening.start))
-        )
-        closes = state.inside not in (_NOTHING, self._chain) and self._can_end(
-            self._after(state, frame.symbol + 1)
-        )
-        return word, opens, closes, False
+        if left > 0 and self._can_end(self._after(state, symbols.words.start)):
+            may[symbols.words.start : symbols.words.stop] = True
+        opens = room >= 2 and frame.depth < DEEPEST - 1
+        if opens and self._can_end(self._after(state, symbols.opening.start)):
+            may[symbols.opening.start :: 2] = True
+        closes = state.inside not in (_NOTHING, self._chain)
+        if closes and self._can_end(self._after(state, frame.symbol + 1)):
+            may[frame.symbol + 1] = True
 
     def _can_end(self, state: _State) -> bool:
         """Return True if there are enough words for all brackets that still need one."""

@@ -22,7 +22,7 @@ from dragoman.base.errors import DataError, RunError
 from dragoman.base.reading import read_json
 from dragoman.base.settings import Settings
 from dragoman.forms.form import SPECIAL, Symbols
-from dragoman.forms.tree import DEEPEST, Tree
+from dragoman.forms.tree import Tree
 
 NO_TAG = "XX"
 """The tag of every word if tags are not learned."""
@@ -63,8 +63,9 @@ class TreeSymbols(Symbols):
         self.tags = tuple(tags)
         self.labels = tuple(labels)
         self.chain = chain
-        self._tag = {tag: number for number, tag in enumerate(tags, len(SPECIAL))}
-        self._label = {label: number for number, label in enumerate(labels)}
+        self.tag_ids = {tag: number for number, tag in enumerate(tags, len(SPECIAL))}
+        self.label_numbers = {label: number for number, label in enumerate(labels)}
+        """The place of each label among ``labels``, from 0."""
         first = len(SPECIAL) + len(tags)
         self.size = first + 2 * len(labels)
         self.words = range(len(SPECIAL), first)
@@ -124,48 +125,6 @@ class TreeSymbols(Symbols):
     def with_tags(self) -> bool:
         """True if the tags of words are learned."""
         return self.tags != (NO_TAG,)
-
-    def encode(self, tree: Tree) -> list[int]:
-        """Return the symbols of a tree. A label or a tag that was not learned is ``unknown``."""
-        ids: list[int] = []
-        self._write(tree, ids)
-        return ids
-
-    def _write(self, tree: Tree, ids: list[int]) -> None:
-        if tree.is_leaf:
-            ids.append(self._tag.get(tree.label if self.with_tags else NO_TAG, self.unknown))
-            return
-        number = self._label.get(tree.label)
-        begin = self.unknown if number is None else self.opening[number]
-        ids.append(begin)
-        for child in tree.children:
-            self._write(child, ids)
-        ids.append(self.unknown if number is None else begin + 1)
-
-    def decode(self, ids: Iterable[int], words: Sequence[str]) -> Tree | None:
-        """Return the tree of some symbols over ``words``; None if they make none over these."""
-        opened: list[tuple[int, list[Tree]]] = []
-        left, done = iter(words), None
-        for symbol in ids:
-            if done is not None:
-                return None
-            if symbol in self.words:
-                word = next(left, None)
-                if word is None or not opened:
-                    return None
-                opened[-1][1].append(Tree(self.tags[symbol - len(SPECIAL)], word=word))
-            elif symbol in self.opening and len(opened) < DEEPEST - 1:
-                opened.append((symbol, []))
-            elif opened and symbol == opened[-1][0] + 1 and opened[-1][1]:
-                begin, children = opened.pop()
-                tree = Tree(self.labels[self.opening.index(begin)], tuple(children))
-                if opened:
-                    opened[-1][1].append(tree)
-                else:
-                    done = tree
-            else:
-                return None
-        return done if next(left, None) is None else None
 
     def shown(self, ids: Iterable[int]) -> list[str]:
         """Return each symbol as it is written."""

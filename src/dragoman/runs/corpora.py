@@ -20,6 +20,7 @@ from dragoman.data.store import Tokens
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import MosesText
 from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 from dragoman.runs.recipe.recipe import Recipe
@@ -223,7 +224,7 @@ def learn_vocabularies(
         if name in known:
             continue
         some = training_lines(recipe, sides) if lines is None else lines(name)
-        text = Text.train(some, recipe.text, seed=recipe.seed, symbols=recipe.spec.symbols)
+        text = learn_vocabulary(some, recipe.text, seed=recipe.seed, symbols=recipe.spec.symbols)
         text.save(folder / name)
         learned.append(f"{text.size:,} {' and '.join(sides)}")
     if learned:

@@ -28,7 +28,7 @@ from dragoman.search.hypothesis import (
 )
 from dragoman.search.request import Pool, Request, SearchJob
 from dragoman.search.sampling import sampling_key
-from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.search.settings import SamplingSettings
 
 NEVER = 2**62
 """A quota of ended hypotheses that is never reached."""
@@ -42,18 +42,12 @@ GROUP, LOOKED, ENDED, FOUND = (np.dtype(record) for record in (Group, Looked, En
 Records = npt.NDArray[np.void]
 
 
-def _quota(width: int, settings: SearchSettings) -> int:
-    """The number of ended hypotheses that end a search; 1 for greedy search."""
-    return width if width == 1 or settings.stop == "full" else NEVER
-
-
 def _group(request: Request, branch: int, keep: int) -> Group:
     """The record of a search that begins."""
     settings, limit = request.settings, request.limit
-    width = settings.n_best if settings.alternatives else settings.beam
-    key = 0
+    beam, key = settings.beam, 0
     if settings.sampling is not None:
-        width = 1
+        beam = 1
         key = sampling_key(settings.sampling.seed, request.source, branch)
     draws, recorded = settings.sampling is not None, request.record is not None
     special = (
@@ -67,12 +61,13 @@ def _group(request: Request, branch: int, keep: int) -> Group:
     )
     return Group(
         rows=1,
-        width=width,
+        width=settings.n_best if settings.alternatives else beam,
         limit=limit,
         least=settings.min_length,
         prefix=len(request.prefix),
         ngram=settings.no_repeat_ngram,
-        quota=_quota(width, settings),
+        # Of one that splits, those of its parts: it is not done before.
+        quota=beam if beam == 1 or settings.stop == "full" else NEVER,
         alpha=settings.length_penalty,
         shift=SHIFTS[settings.penalty],
         ceiling=length_penalty(limit + 1, settings.length_penalty, settings.penalty),
@@ -201,14 +196,12 @@ class BeamState:
         records = self.groups.repeat(times)
         self.pools = pools
         for group in np.flatnonzero(groups.repeat(times)).tolist():
-            settings = pools[group].job.request.settings
             records["rows"][group] = 1
-            records["width"][group] = settings.beam
+            records["width"][group] = pools[group].job.request.settings.beam
             records["splits"][group] = False
             records["keep"][group] = 1
             records["ended"][group] = 0
             records["worst"][group] = -np.inf
-            records["quota"][group] = _quota(settings.beam, settings)
         self.all_groups[: len(records)] = records
         self._note()
 

@@ -164,10 +164,10 @@ def _run(
         while scheduler.free_rows > 0 and (taken := todo.take()):
             number, request = taken
             number_of[scheduler.submit(request)] = number
-        if scheduler.idle:
+        if not number_of:
             return
         answers: list[tuple[int, list[Hypothesis]]] = []
-        while not answers and not scheduler.idle:
+        while not answers:
             answers = scheduler.advance(STEPS_AT_ONCE)
         found = [(number_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
         yield [(number, then(number, hypotheses)) for number, hypotheses in found]

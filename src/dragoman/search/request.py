@@ -72,6 +72,13 @@ class Request:
                     )
 
 
+def rows_of(settings: SearchSettings) -> int:
+    """The most rows of a batch that a search takes up."""
+    if settings.sampling is not None:
+        return settings.n_best
+    return settings.beam * (settings.n_best if settings.alternatives else 1)
+
+
 @dataclass
 class SearchJob:
     """A request that waits or is being searched for."""

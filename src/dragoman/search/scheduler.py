@@ -29,7 +29,7 @@ from dragoman.search.hypothesis import (
     ranked,
 )
 from dragoman.search.native_beam import fastest_beam
-from dragoman.search.request import Pool, Request, SearchJob
+from dragoman.search.request import Request, SearchJob, rows_of
 
 CAPACITY_ROWS = 64
 """More rows than this fall out of a processor's cache, as measured at widths 256 and 512."""
@@ -68,9 +68,10 @@ class Scheduler:
         self._forbidden = np.array(sorted(forbidden), dtype=np.int64)
         self._waiting: deque[SearchJob] = deque()
         self._running: dict[int, SearchJob] = {}
-        self._waiting_rows = 0
         self._running_rows = 0
         self._running_tokens = 0
+        self.free_rows = capacity_rows
+        """Rows that neither running nor waiting requests have a claim to; negative if too many."""
         self._live = BeamState(bos)
         self._beam = fastest_beam(self._live)
         self._state: SearchSession | None = None
@@ -87,28 +88,19 @@ class Scheduler:
         """The number of hypotheses in the batch."""
         return self._live.rows
 
-    @property
-    def free_rows(self) -> int:
-        """Rows that neither running nor waiting requests have a claim to; negative if too many."""
-        return self._capacity_rows - self._running_rows - self._waiting_rows
-
     def submit(self, request: Request) -> int:
         """Hand in a request -> its ticket, by which its answer comes back from ``advance``.
 
         Raises SearchError if it cannot be met.
         """
         request.check(self._eos)
-        return self.take(request)
-
-    def take(self, request: Request) -> int:
-        """Hands in a request that has been checked, and returns its ticket."""
         self._tickets += 1
         settings, length = request.settings, len(request.source)
         searches = 1 if settings.sampling is None else settings.n_best  # one per sample
-        job = SearchJob(self._tickets, request, searches, settings.rows, length)
+        job = SearchJob(self._tickets, request, searches, rows_of(settings), length)
         if length:
             self._waiting.append(job)
-            self._waiting_rows += job.rows
+            self.free_rows -= job.rows
         else:
             nothing = Hypothesis((), 0.0, 0.0, (), finished=True)
             self._answers.append((job.ticket, [nothing]))
@@ -119,7 +111,7 @@ class Scheduler:
         self._answers = [answer for answer in self._answers if answer[0] != ticket]
         for job in [job for job in self._waiting if job.ticket == ticket]:
             self._waiting.remove(job)
-            self._waiting_rows -= job.rows
+            self.free_rows += job.rows
         if ticket in self._running:
             self._forget(self._running[ticket])
             self._live.discard(self._groups_of(ticket))
@@ -151,24 +143,11 @@ class Scheduler:
         return answers
 
     def _admit(self) -> None:
-        """Encode what waits and fits, and let it join."""
+        """Encode what waits and fits, in order, and let it join."""
         if not self._waiting:
             return
         if self._running and self._capacity_rows - self._running_rows < self._refill_rows:
             return
-        while jobs := self._next_jobs():
-            sources = [job.request.source for job in jobs]
-            if self._state is None:
-                self._state = self._model.begin(sources)
-            else:
-                self._state.admit(sources)
-            copies = [1] * self._live.rows + [job.open for job in jobs]
-            self._live.add(jobs, self._running_rows)
-            if max(copies) > 1:
-                self._state.select(np.arange(len(copies)).repeat(copies))
-
-    def _next_jobs(self) -> list[SearchJob]:
-        """Take from the queue what fits into the batch, in order, and count it as running."""
         jobs: list[SearchJob] = []
         while self._waiting:
             job = self._waiting[0]
@@ -179,12 +158,21 @@ class Scheduler:
             if self._running and not fits:
                 break
             self._waiting.popleft()
-            self._waiting_rows -= job.rows
             self._running[job.ticket] = job
             self._running_rows += job.rows
             self._running_tokens += job.source_length
             jobs.append(job)
-        return jobs
+        if not jobs:
+            return
+        sources = [job.request.source for job in jobs]
+        if self._state is None:
+            self._state = self._model.begin(sources)
+        else:
+            self._state.admit(sources)
+        copies = [1] * self._live.rows + [job.open for job in jobs]
+        self._live.add(jobs, self._running_rows)
+        if max(copies) > 1:
+            self._state.select(np.arange(len(copies)).repeat(copies))
 
     def _run(self, state: SearchSession, steps: int, free: int) -> bool:
         """Steps of ``plain`` searches in native code; False if this model needs more."""
@@ -203,8 +191,7 @@ class Scheduler:
             return False  # what was wrong is said by the step that Python takes
         live.take_found()
         if any_done:
-            for group in live.groups["done"].nonzero()[0].tolist():
-                self._close(live.pools[group])
+            self._close_done(0)
         live.grew(taken)
         if any_done:
             live.drop_done()
@@ -231,13 +218,8 @@ class Scheduler:
             self._close_done(ended)
         if live.recorded:
             self._record(log_probabilities)
-        self._go_on(any_done)
-
-    def _go_on(self, any_done: bool) -> None:
-        live = self._live
         is_splitting: Booleans | None = None
         if live.splits:
-            groups = live.groups
             is_splitting = groups["splits"] & (groups["length"] == groups["prefix"])
             is_splitting = is_splitting[~groups["done"]]
         moved = self._beam.move()
@@ -257,7 +239,8 @@ class Scheduler:
             self._state.select(self._live.all_parents[: self._live.rows])
 
     def _close_done(self, ended: int) -> None:
-        """Take the results of the groups that are done."""
+        """Answer the requests that have no groups but those that are done. ``ended``: how many rows
+        of the last step have ended, which ``live.all_ended`` has."""
         live, groups = self._live, self._live.groups
         for group in groups["done"].nonzero()[0].tolist():
             pool = live.pools[group]
@@ -268,17 +251,13 @@ class Scheduler:
                 left = sorted(set(rows).difference(live.all_ended["row"][:ended].tolist()))
                 for row in left[: pool.keep - len(pool.hypotheses)]:
                     live.end(group, row, length, None)
-            self._close(pool)
-
-    def _close(self, pool: Pool) -> None:
-        """A group is done: answer its request if that has no other open."""
-        job = pool.job
-        job.answers += pool.hypotheses
-        job.open -= 1
-        if not job.open:
-            best = ranked(job.answers, job.request.settings.n_best)
-            self._answers.append((job.ticket, best))
-            self._forget(job)
+            job = pool.job
+            job.answers += pool.hypotheses
+            job.open -= 1
+            if not job.open:
+                best = ranked(job.answers, job.request.settings.n_best)
+                self._answers.append((job.ticket, best))
+                self._forget(job)
 
     def _record(self, log_probabilities: Floats32) -> None:
         """Show the step to those who asked to see it."""
@@ -312,5 +291,6 @@ class Scheduler:
 
     def _forget(self, job: SearchJob) -> None:
         del self._running[job.ticket]
+        self.free_rows += job.rows
         self._running_rows -= job.rows
         self._running_tokens -= job.source_length

@@ -70,13 +70,6 @@ class SearchSettings(Settings):
     sampling: SamplingSettings | None = None
     """Sample instead of searching for the most probable output."""
 
-    @property
-    def rows(self) -> int:
-        """The most rows of a batch that a search takes up."""
-        if self.sampling is not None:
-            return self.n_best
-        return self.beam * (self.n_best if self.alternatives else 1)
-
     @model_validator(mode="after")
     def _agree(self) -> SearchSettings:
         if self.max_length is not None and self.min_length > self.max_length:

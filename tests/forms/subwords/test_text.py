@@ -20,6 +20,7 @@ from dragoman.forms.subwords import text as text_module
 from dragoman.forms.subwords.sampling import BpeDropout, Pieces, UnigramSampling
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 
 _SYLLABLES = ["ka", "lo", "mi", "ru", "se", "tan", "vor", "wel", "ö", "ß", "한", "국"]
 
@@ -39,12 +40,12 @@ UNSEEN = [*_corpus(200, seed=1), "", " ", "Zwölf Boxkämpfer!", "日本語 x", 
 
 @pytest.fixture(scope="module")
 def plain() -> Text:
-    return Text.train(CORPUS, TextSettings(vocabulary=450), seed=1)
+    return learn_vocabulary(CORPUS, TextSettings(vocabulary=450), seed=1)
 
 
 @pytest.fixture(scope="module")
 def exact() -> Text:
-    return Text.train(CORPUS, TextSettings(vocabulary=450, lossless=True), seed=1)
+    return learn_vocabulary(CORPUS, TextSettings(vocabulary=450, lossless=True), seed=1)
 
 
 def _sampling(text: Text, probability: float) -> Text:
@@ -58,7 +59,7 @@ def test_special_symbols_have_their_places(plain: Text) -> None:
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "char", "word"])
 def test_each_kind_gives_its_own_text_back(kind: str) -> None:
     vocabulary = 330 if kind == "unigram" else 450
-    text = Text.train(CORPUS, TextSettings(kind=kind, vocabulary=vocabulary))
+    text = learn_vocabulary(CORPUS, TextSettings(kind=kind, vocabulary=vocabulary))
     encoded = text.encode(CORPUS)
     assert text.decode_batch(encoded) == CORPUS
     assert all(ids.dtype == np.int32 and ids.min() > 2 for ids in encoded)
@@ -82,7 +83,9 @@ def test_lossless_sampling_gives_every_string_back(exact: Text, string: str, key
 
 
 def test_lossless_without_any_space_in_training() -> None:
-    text = Text.train(["日本語", "日本", "語学"] * 5, TextSettings(vocabulary=266, lossless=True))
+    text = learn_vocabulary(
+        ["日本語", "日本", "語学"] * 5, TextSettings(vocabulary=266, lossless=True)
+    )
     for string in ("日 本", " ", "▁ ▁"):
         assert text.decode_exact(text.encode([string])[0]) == string
 
@@ -128,15 +131,17 @@ def test_invalid_bytes_are_read_as_replacement_characters(exact: Text) -> None:
 def test_normalisation() -> None:
     decomposed = "e\u0301\u00a0ﬁ"
     for rule, expected in (("nfc", "é\u00a0ﬁ"), ("nfkc", "é fi"), ("identity", decomposed)):
-        text = Text.train(CORPUS, TextSettings(vocabulary=450, normalization=rule))
+        text = learn_vocabulary(CORPUS, TextSettings(vocabulary=450, normalization=rule))
         assert text.decode(text.encode([decomposed])[0]) == expected
-    folded = Text.train(CORPUS, TextSettings(vocabulary=450, normalization="nfkc_cf"))
+    folded = learn_vocabulary(CORPUS, TextSettings(vocabulary=450, normalization="nfkc_cf"))
     assert folded.decode(folded.encode(["KA"])[0]) == "ka"
 
 
 def test_user_symbols_are_one_token() -> None:
     symbols = ("<2de>", "kalo")
-    text = Text.train(CORPUS, TextSettings(vocabulary=450, user_symbols=symbols, sampling=0.9))
+    text = learn_vocabulary(
+        CORPUS, TextSettings(vocabulary=450, user_symbols=symbols, sampling=0.9)
+    )
     string = "ka<2de>lomi kalokalo"
     for ids in (text.encode([string])[0], *(text.sample(string, key) for key in range(20))):
         pieces = Counter(text.pieces(ids))
@@ -161,27 +166,27 @@ def test_other_settings_are_another_fingerprint(plain: Text) -> None:
 
 def test_training_is_reproducible() -> None:
     few = TextSettings(vocabulary=400, sample_sentences=100)
-    first, second, third = (Text.train(CORPUS, few, seed=seed) for seed in (1, 1, 2))
+    first, second, third = (learn_vocabulary(CORPUS, few, seed=seed) for seed in (1, 1, 2))
     assert first.fingerprint == second.fingerprint != third.fingerprint
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_too_large_a_vocabulary_names_the_largest(kind: str) -> None:
     with pytest.raises(DataError, match=r"the largest possible is ([\d,]+)") as caught:
-        Text.train(CORPUS, TextSettings(kind=kind, vocabulary=9000))
+        learn_vocabulary(CORPUS, TextSettings(kind=kind, vocabulary=9000))
     largest = int(str(caught.value).split("possible is ")[1].split(". ")[0].replace(",", ""))
-    assert Text.train(CORPUS, TextSettings(kind=kind, vocabulary=largest)).size == largest
+    assert learn_vocabulary(CORPUS, TextSettings(kind=kind, vocabulary=largest)).size == largest
 
 
 def test_too_small_a_vocabulary_names_the_smallest() -> None:
     with pytest.raises(DataError, match=r"at least 2\d\d"):
-        Text.train(CORPUS, TextSettings(vocabulary=100))
+        learn_vocabulary(CORPUS, TextSettings(vocabulary=100))
 
 
 @pytest.mark.parametrize("sentences", [[], ["", "  "]])
 def test_no_text(sentences: list[str]) -> None:
     with pytest.raises(DataError, match="no text"):
-        Text.train(sentences, TextSettings())
+        learn_vocabulary(sentences, TextSettings())
 
 
 def test_files_that_are_no_vocabulary(tmp_path: Path, plain: Text) -> None:
@@ -216,7 +221,7 @@ def test_settings_that_contradict(wrong: dict[str, object]) -> None:
 @pytest.mark.parametrize("byte_fallback", [True, False])
 def test_dropping_nothing_is_sentencepiece(byte_fallback: bool) -> None:
     asked = TextSettings(vocabulary=400 if byte_fallback else 140, byte_fallback=byte_fallback)
-    text = Text.train(CORPUS, asked)
+    text = learn_vocabulary(CORPUS, asked)
     sampler = BpeDropout(text._pieces_for_sampling(), 0.0)
     for string in [*CORPUS, *UNSEEN]:
         expected = text.encode([string])[0].tolist()
@@ -226,7 +231,7 @@ def test_dropping_nothing_is_sentencepiece(byte_fallback: bool) -> None:
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_sampling_is_a_pure_function_of_text_and_key(kind: str) -> None:
     asked = TextSettings(kind=kind, vocabulary=330, sampling=0.3)
-    one, other = (Text.train(CORPUS, asked) for _ in range(2))
+    one, other = (learn_vocabulary(CORPUS, asked) for _ in range(2))
     strings = [string for string in UNSEEN for _ in range(3)]
     forward = [one.sample(string, key) for key, string in enumerate(strings)]
     backward = [other.sample(s, key) for key, s in reversed(list(enumerate(strings)))]
@@ -248,7 +253,7 @@ def test_forgetting_changes_nothing(plain: Text, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(("kind", "strength"), [("bpe", 0.1), ("bpe", 0.4), ("unigram", 0.3)])
 def test_the_distribution_is_that_of_sentencepiece(kind: str, strength: float) -> None:
     """Two samples of 20,000 segmentations, theirs and ours, of a few words."""
-    text = Text.train(CORPUS, TextSettings(kind=kind, vocabulary=330, sampling=strength))
+    text = learn_vocabulary(CORPUS, TextSettings(kind=kind, vocabulary=330, sampling=strength))
     sampler = text._sampler
     assert sampler is not None
     words = sorted({word for line in CORPUS[:30] for word in line.split()}, key=len)[-4:]

@@ -12,8 +12,8 @@ from implementations import STACKS
 from recipe_of_files import recipe_of
 from trained_run import trained_run
 
-from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.settings import ModelSettings
@@ -111,7 +111,7 @@ def test_the_tokens_that_were_labelled_are_explained(
     """A vocabulary that keeps spaces has tokens for them, which belong to the word behind."""
     labeller = labeller_of(run, STACKS[0])
     settings = TextSettings(vocabulary=300, kind="bpe", lossless=lossless)
-    learned = Text.train(["the dog barks at it  twice\nand\tgoes"] * 9, settings)
+    learned = learn_vocabulary(["the dog barks at it  twice\nand\tgoes"] * 9, settings)
     form = TextForm(learned, "en")
     monkeypatch.setattr(labeller.engine, "source", form)
     labeller.network = new_classifier(STACKS[0], learned.size, 2).eval()

@@ -10,6 +10,7 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.demo.corpus import demo_corpus
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.runs.corpora import plain_pairs
 from dragoman.tasks.catalogue import Run
@@ -68,7 +69,7 @@ def test_line_ends_part_words(letters: Path) -> None:
     run = Run.open(letters)
     changes = {"lossless": True, "byte_fallback": True, "vocabulary": 300}
     settings = run.target_text.settings.model_copy(update=changes)
-    form = TextForm(type(run.target_text).train(["ab cd ab"], settings), "de")
+    form = TextForm(learn_vocabulary(["ab cd ab"], settings), "de")
     (tokens,) = form.tokens([" ab\n\ncd  ü"])
     found = words_of(form, tokens, [-1.0] * len(tokens))
     assert [(w.before, w.text) for w in found] == [(" ", "ab"), ("\n\n", "cd"), ("  ", "ü")]

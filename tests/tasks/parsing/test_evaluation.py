@@ -222,7 +222,7 @@ def test_a_run_knows_what_a_word_is(toy: Run) -> None:
     source = engine.source.values([sentence])[0]
     begins = model.next_word.begins[torch.tensor(source)].tolist()
     assert len(source) > 5 and sum(begins) == 5, "four words and the end"
-    ids = form.symbols.encode(Parser(toy)(sentence).tree)
+    ids = form.tokens([Parser(toy)(sentence).text])[0]
     stands = model.next_word.stands[torch.tensor(ids)].tolist()
     assert [form.shown([one])[0] for one, word in zip(ids, stands, strict=True) if word] == [
         "XX"

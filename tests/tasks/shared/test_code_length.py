@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.tasks.shared.surprisal import Length
 
 LEARNED = ["The cat sleeps.", "A dog sees the cat, and the cat sees it.", "über  allem"] * 4
@@ -23,7 +24,7 @@ TEXTS = [
 
 def text_of(kind: str, **settings: object) -> Text:
     wanted = {"kind": kind, "vocabulary": 300, "character_coverage": 1.0, **settings}
-    return Text.train(LEARNED, TextSettings.model_validate(wanted))
+    return learn_vocabulary(LEARNED, TextSettings.model_validate(wanted))
 
 
 def length_of(vocabulary: Text, text: str) -> Length:

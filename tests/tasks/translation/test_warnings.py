@@ -20,6 +20,7 @@ from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.subwords.text import Text
 from dragoman.forms.subwords.text_settings import TextSettings
+from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.language_model.form import NoSource
@@ -37,8 +38,10 @@ READ = [
 """What the run of these tests has read, some common words more often."""
 COMMON = "the a the of the a the of " * 40
 LEXICON = Lexicon.count([*READ * 5, *[COMMON] * 100])
-WORDS = Text.train([*READ, COMMON], TextSettings(kind="word", vocabulary=60, byte_fallback=False))
-SUBWORDS = Text.train([*READ, COMMON], TextSettings(vocabulary=90, byte_fallback=False))
+WORDS = learn_vocabulary(
+    [*READ, COMMON], TextSettings(kind="word", vocabulary=60, byte_fallback=False)
+)
+SUBWORDS = learn_vocabulary([*READ, COMMON], TextSettings(vocabulary=90, byte_fallback=False))
 LENGTHS = LengthRatio(ratio=1.0, least=-1.2, greatest=1.2)
 
 
@@ -118,7 +121,7 @@ def test_where_nobody_knows_what_was_looked_at_words_are_asked_about_one_by_one(
 
 
 def test_where_words_are_not_spaced_each_piece_may_be_missing() -> None:
-    text = Text.train(
+    text = learn_vocabulary(
         ["東京都", "京都"] * 9, TextSettings(kind="char", vocabulary=8, byte_fallback=False)
     )
     source = ReadSource.of(TextForm(text, "ja"), "東京都")
@@ -146,7 +149,7 @@ def test_signs_that_cannot_be_read_are_named_and_quotation_marks_are_not() -> No
 
 
 def test_signs_and_words_that_touch_are_named_as_one() -> None:
-    text = Text.train([*READ, COMMON], TextSettings(vocabulary=340))
+    text = learn_vocabulary([*READ, COMMON], TextSettings(vocabulary=340))
     marked = told(*["the <q>cat</q> sees a bird"] * 2, text=text)
     assert marked == [("unknown", "<q>"), ("unknown", "</q>")]
 

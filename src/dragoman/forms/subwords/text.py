@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -24,11 +25,10 @@ from pydantic import ValidationError
 
 from dragoman.base.atomic import replacing_file
 from dragoman.base.errors import RunError
-from dragoman.base.reading import read_bytes
+from dragoman.base.reading import read_bytes, readable
 from dragoman.forms.subwords.protobuf import TOKEN, field_bytes, fields
 from dragoman.forms.subwords.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
-from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings, prepare
-from dragoman.forms.subwords.vocabulary_learning import learn_model
+from dragoman.forms.subwords.text_settings import MOST_TOKENS, TextSettings
 
 _FEW = 32
 """Fewer texts are decoded one by one, because starting SentencePiece's threads takes longer."""
@@ -42,8 +42,18 @@ MASK = "<mask>"
 """The symbol for a hidden token. No text contains it: written out, it is read as text."""
 
 
+def prepare(text: str, settings: TextSettings) -> str:
+    """Prepare a text in ways that SentencePiece cannot: NFC, and bytes that were not valid
+    UTF-8. ASCII needs neither."""
+    if text.isascii():
+        return text
+    if settings.normalization == "nfc" and not settings.lossless:
+        text = unicodedata.normalize("NFC", text)
+    return readable(text)
+
+
 class Text:
-    """One vocabulary. Make it with ``train`` or ``load``."""
+    """One vocabulary. ``load`` reads it from a file; ``learn_vocabulary`` learns it from text."""
 
     def __init__(self, model: bytes, settings: TextSettings) -> None:
         """Make a vocabulary from the bytes of a SentencePiece model. ``settings`` say how text
@@ -61,23 +71,6 @@ class Text:
         hidden = () if self.mask is None else (self.mask,)
         self.forbidden: tuple[int, ...] = (self.bos, self.unknown, *hidden)
         """The symbols that no output may contain, which every search forbids."""
-
-    @classmethod
-    def train(
-        cls,
-        sentences: Iterable[str],
-        settings: TextSettings,
-        *,
-        seed: int = 0,
-        symbols: Sequence[str] = (),
-    ) -> Text:
-        """Learn a vocabulary. The same sentences, settings and seed give the same one.
-
-        ``symbols``: further tokens that represent no text, such as ``MASK``.
-
-        Raises DataError if the text is empty or does not support a vocabulary of this size.
-        """
-        return cls(learn_model(sentences, settings, seed=seed, symbols=symbols), settings)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], settings: TextSettings | None = None) -> Text:

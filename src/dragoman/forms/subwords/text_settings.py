@@ -1,13 +1,11 @@
-"""The settings for cutting text into tokens, and the preparation of text for SentencePiece."""
+"""The settings for cutting text into tokens."""
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dragoman.base.reading import readable
 from dragoman.base.settings import Settings
 from dragoman.forms.subwords.sampling import SPACE
 
@@ -59,13 +57,3 @@ class TextSettings(Settings):
             if not symbol or any(c.isspace() or c == SPACE for c in symbol):
                 raise ValueError(f"user symbol {symbol!r} is empty or holds a space")
         return self
-
-
-def prepare(text: str, settings: TextSettings) -> str:
-    """Prepare a text in ways that SentencePiece cannot: NFC, and bytes that were not valid
-    UTF-8. ASCII needs neither."""
-    if text.isascii():
-        return text
-    if settings.normalization == "nfc" and not settings.lossless:
-        text = unicodedata.normalize("NFC", text)
-    return readable(text)

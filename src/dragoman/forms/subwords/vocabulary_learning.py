@@ -12,7 +12,8 @@ import sentencepiece
 
 from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
-from dragoman.forms.subwords.text_settings import TextSettings, prepare
+from dragoman.forms.subwords.text import Text, prepare
+from dragoman.forms.subwords.text_settings import TextSettings
 
 _THREADS = 4
 """The number of threads for learning. It is fixed because the last bits of unigram sums depend
@@ -22,11 +23,21 @@ _MERGED = ("bpe", "unigram")
 """The kinds whose vocabulary has exactly the size in the settings."""
 
 
-def learn_model(
-    sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
-) -> bytes:
-    """Return the bytes of the model: see ``Text.train``."""
-    return _learn(sentences, settings, seed, symbols, exactly=settings.kind in _MERGED)
+def learn_vocabulary(
+    sentences: Iterable[str],
+    settings: TextSettings,
+    *,
+    seed: int = 0,
+    symbols: Sequence[str] = (),
+) -> Text:
+    """Learn a vocabulary. The same sentences, settings and seed give the same one.
+
+    ``symbols``: further tokens that represent no text, such as ``MASK``.
+
+    Raises DataError if the text is empty or does not support a vocabulary of this size.
+    """
+    exactly = settings.kind in _MERGED
+    return Text(_learn(sentences, settings, seed, symbols, exactly=exactly), settings)
 
 
 def largest_size(
@@ -35,7 +46,7 @@ def largest_size(
     """Return the size of the largest vocabulary that the sentences support, up to that of
     ``settings``.
 
-    It learns that vocabulary, so it is for little text. Errors: as ``Text.train``.
+    It learns that vocabulary, so it is for little text. Errors: as ``learn_vocabulary``.
     """
     model = _learn(sentences, settings, seed, symbols, exactly=False)
     return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())

@@ -235,6 +235,7 @@ class CpuState(DecodeState):
         self._row_slots = torch.arange(before + new)
         self.standing = None if before + new == len(self.starts) else self._row_slots
         self.starts[before:] = self._column
+        self._is_even = bool((self.starts == self.starts[0]).all())
         self._owners[before : before + new] = known + torch.arange(new)
         if self._key_mask is not None:
             self._key_mask[:, before:] = True
@@ -324,7 +325,6 @@ class CpuState(DecodeState):
             self.places[:rows] = owners * most + torch.arange(rows) - first[owners]
         allowed = self.sources.allowed[:, None]  # (B, 1, S)
         self.source_mask = Mask.of(allowed, self._heads.count, self.sources.may_be_blind)
-        self._is_even = bool((self.starts == self.starts[0]).all())
 
 
 def taken(rows: Tensor, index: Tensor | None, new: int = 1) -> Tensor:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import Request
+from dragoman.search.request import Request, rows_of
 from dragoman.serving.queue.cost import COSTLY
 
 
@@ -42,7 +42,7 @@ class QueuedRequest:
         self.client = client
         self.requests = requests
         self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
-        self.costly = [one.settings.rows * one.limit >= COSTLY for one in requests]
+        self.costly = [rows_of(one.settings) * one.limit >= COSTLY for one in requests]
         self.left = len(requests)
         self.taken = 0
         self.wanted = True

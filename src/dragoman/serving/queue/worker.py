@@ -21,6 +21,7 @@ from collections.abc import Callable
 from functools import partial
 
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import rows_of
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.queue.queued_request import Answer, Draft, FairQueue, QueuedRequest
@@ -81,7 +82,7 @@ class Batches:
         if not batch.running and other.running:
             # A batch does not make up for time that it left unused.
             batch.spent = max(batch.spent, other.spent)
-        ticket = batch.scheduler.take(queued.requests[number])
+        ticket = batch.scheduler.submit(queued.requests[number])
         batch.running[ticket] = queued, number
 
     def next(self) -> QueueBatch:
@@ -203,7 +204,7 @@ class Worker:
             ):
                 queued, number = following
                 waiting.sentences -= 1
-                rows -= 0 if queued.costly[number] else queued.requests[number].settings.rows
+                rows -= 0 if queued.costly[number] else rows_of(queued.requests[number].settings)
                 self._hold(queued, number, 1)
                 taken.append(following)
         if departures != self._departures:
@@ -219,7 +220,7 @@ class Worker:
         True if clients that already occupy rows may get more; while many sentences wait, this is
         False until several rows are free. ``rows``: the number of free rows for searches that are
         not costly."""
-        new = queued.requests[queued.taken].settings.rows
+        new = rows_of(queued.requests[queued.taken].settings)
         if queued.costly[queued.taken]:
             if self._costly and self._costly + new > self._of_costly:
                 return False
@@ -230,7 +231,7 @@ class Worker:
 
     def _hold(self, queued: QueuedRequest, number: int, sign: int) -> None:
         """Count the rows of a sentence whose search begins (``sign`` is 1) or ends (-1)."""
-        rows = sign * queued.requests[number].settings.rows
+        rows = sign * rows_of(queued.requests[number].settings)
         self._held[queued.client] += rows
         if not self._held[queued.client]:
             del self._held[queued.client]

@@ -21,7 +21,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.search_settings import with_beams
 from dragoman.runs.run import Run
-from dragoman.search.request import Request
+from dragoman.search.request import Request, rows_of
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.refusals import Refusal, unsearchable
@@ -299,7 +299,7 @@ class ServedRun(ABC):
         """Check the beam, the number of outputs and the number of hypotheses of a search against
         the limits."""
         self.check_width(settings.beam, settings.n_best)
-        rows = settings.rows
+        rows = rows_of(settings)
         if rows > self.settings.rows:
             raise Refusal(
                 "too_many_hypotheses",
@@ -328,12 +328,12 @@ class ServedRun(ABC):
         the limit."""
         weight = 1 if self.engine.path.whole_steps else ON_TORCH
         cost = sum(
-            (one.settings.rows * weight + one.settings.n_best) * one.limit
+            (rows_of(one.settings) * weight + one.settings.n_best) * one.limit
             for one in wanted
             if len(one.source)
         )
         longest = max((one.limit for one in wanted), default=0)
-        widest = max((one.settings.rows for one in wanted), default=0)
+        widest = max((rows_of(one.settings) for one in wanted), default=0)
         self.check_cost(
             cost,
             "search",

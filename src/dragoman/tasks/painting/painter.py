@@ -33,9 +33,8 @@ import numpy.typing as npt
 from dragoman.base.atomic import write_bytes
 from dragoman.base.errors import DataError, RunError
 from dragoman.base.wording import plural, shortened
-from dragoman.engine.predictor import SearchingPredictor
+from dragoman.engine.predictor import SearchingPredictor, parts
 from dragoman.engine.settings import TranslatorSettings
-from dragoman.engine.streaming import parts
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.pictures.bitmaps import png_of
 from dragoman.runs.run import Run

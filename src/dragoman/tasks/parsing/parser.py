@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from dragoman.base.errors import DataError, TooLongError
-from dragoman.engine.predictor import SearchingPredictor
+from dragoman.engine.predictor import SearchingPredictor, parts
 from dragoman.engine.settings import EngineSettings
-from dragoman.engine.streaming import parts
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import TreeForm, words_of
 from dragoman.search.hypothesis import Hypothesis

@@ -31,10 +31,9 @@ from dragoman.base.errors import RunError
 from dragoman.data.word_links import starts_of, words_of
 from dragoman.engine.ctc_ranking import CtcRanking, ctc_log_probabilities
 from dragoman.engine.engine import Engine
-from dragoman.engine.predictor import Predictor, Shown
+from dragoman.engine.predictor import Predictor, Shown, parts
 from dragoman.engine.search_settings import with_beams
 from dragoman.engine.settings import EngineSettings, TranslatorSettings
-from dragoman.engine.streaming import parts
 from dragoman.forms.form import Values
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis

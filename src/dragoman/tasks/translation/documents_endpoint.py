@@ -32,7 +32,7 @@ from starlette.responses import Response
 
 from dragoman.base.errors import DragomanError
 from dragoman.documents.translation import Steps, ToAlign, ToSearch, steps
-from dragoman.engine.streaming import parts
+from dragoman.engine.predictor import parts
 from dragoman.formats.catalogue import FORMATS
 from dragoman.formats.units.document import Target
 from dragoman.search.hypothesis import Hypothesis

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dragoman.base.errors import DataError
 from dragoman.engine.engine import Engine
-from dragoman.engine.streaming import parts
+from dragoman.engine.predictor import parts
 from dragoman.forms.form import Values
 from dragoman.tasks.translation.result import Translation
 
