@@ -99,7 +99,7 @@ def test_writing_from_the_command_line(letters: Path, dragoman: Dragoman) -> Non
     assert long.code == 0 and "but the model reads 32 at once" in long.err
     for wrong, message in (
         (("--scores", "--stop", "a"), "Leave out --stop"),
-        (("--likeliest", "--number", "2", "--stop", "a"), "--stop does not work"),
+        (("--likeliest", "--number", "2", "--stop", "a"), "--stop, --likeliest and -n cannot"),
         (("--likeliest",), "--likeliest does not sample"),  # a seed is among them
     ):
         refused = dragoman(*(how[:-2] if len(wrong) > 1 else how), *wrong)
