@@ -86,7 +86,7 @@ def write_model(
     count = settings.longest or POSITIONS
     positions = Positions(settings.positions, settings.model_dim)
     ours = dict(weights)
-    if positions.is_fixed_table:
+    if positions.is_added_table:
         table = positions.rows(count, torch.device("cpu"), torch.float32)[:count].numpy()
         ours |= {f"{side}_positions.table": table for side in ("source", "target")}
     model = settings.model_dump()
