@@ -18,10 +18,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LARGEST = {
-    "Python files in src": 590,
-    "code lines in src": 67_235,
-    "code lines beside src": 1_015,
-    "code lines in benchmarks": 5_837,
+    "Python files in src": 588,
+    "code lines in src": 66_672,
+    "code lines beside src": 1_212,
+    "code lines in benchmarks": 5_839,
     "lines of the page in web/src": 18_597,
     "lines of C++ in src": 7_283,
     "lines of data, style and scripts in src": 2_867,
