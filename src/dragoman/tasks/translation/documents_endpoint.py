@@ -235,7 +235,8 @@ class _Work:
     async def events(
         self, document: InMemory, request: DocumentRequest
     ) -> AsyncGenerator[bytes, None]:
-        """Translate the document -> events with the progress, and at the end the address."""
+        """Translate the document, and yield events that report the progress, and at the end the
+        address."""
         async with aclosing(self._parts(document, request)) as told:
             async for one in told:
                 if isinstance(one, TranslatedFile):
