@@ -88,12 +88,14 @@ class Scheduler:
         """The number of hypotheses in the batch."""
         return self._live.rows
 
-    def submit(self, request: Request) -> int:
-        """Hand in a request -> its ticket, by which its answer comes back from ``advance``.
+    def submit(self, request: Request, *, is_checked: bool = False) -> int:
+        """Submit a request, and return its ticket: ``advance`` returns the answer with it.
 
-        Raises SearchError if it cannot be met.
+        ``is_checked``: True if the request has been checked already. Raises SearchError for a
+        request that cannot be met.
         """
-        request.check(self._eos)
+        if not is_checked:
+            request.check(self._eos)
         self._tickets += 1
         settings, length = request.settings, len(request.source)
         searches = 1 if settings.sampling is None else settings.n_best  # one per sample

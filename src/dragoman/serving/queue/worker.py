@@ -82,7 +82,7 @@ class Batches:
         if not batch.running and other.running:
             # A batch does not make up for time that it left unused.
             batch.spent = max(batch.spent, other.spent)
-        ticket = batch.scheduler.submit(queued.requests[number])
+        ticket = batch.scheduler.submit(queued.requests[number], is_checked=True)
         batch.running[ticket] = queued, number
 
     def next(self) -> QueueBatch:
