@@ -93,9 +93,9 @@ class LookResult:
 
     @property
     def doubt(self) -> str:
-        """A line of text with the log-probability of the output that the model writes without the
-        change: first as computed without, then as computed under the change. The line is "" if
-        there is no change but a prefix."""
+        """A line of text that compares two log-probabilities of the output that the unchanged model
+        writes: that by the unchanged model, then that by the changed one. Empty if nothing but a
+        prefix is changed."""
         if self.what_if is None or not self.what_if.change.reaches_in:
             return ""  # a prefix changes the output, not the probabilities
         return (

@@ -36,8 +36,8 @@ not wait."""
 
 def _predictor(run: Run, looking: bool, precision: InferencePrecision) -> Predictor[object]:
     """Return the predictor of ``run``: the object that computes outputs and attention. ``looking``:
-    True to examine the attention of a run from which no figures can be made. Errors: ``RunError``
-    for a run that cannot be examined in this way."""
+    True if only the attention is examined; then runs that no figure can show are accepted. Errors:
+    ``RunError`` for a run that cannot be examined in this way."""
     looking = looking or run.task.writes in run.recipe.source.drawn_for
     if run.task.reads_files and not looking:
         raise RunError(
@@ -130,7 +130,7 @@ class Subject:
     @cached_property
     def plain(self) -> Predictor[object]:
         """The run's predictor in fp32. Only in fp32 can heads be switched off and words be hidden.
-        For a run whose model writes nothing, this is ``predictor`` itself."""
+        For a model that generates no text, such as a classifier, this is ``predictor`` itself."""
         if not self.run.task.writes:
             return self.predictor  # there is no other path
         return _predictor(self.run, looking=True, precision="fp32")

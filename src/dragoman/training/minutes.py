@@ -152,8 +152,8 @@ def corrected(
 
 
 def planned_schedule(settings: TrainingSettings, model_dim: int) -> Schedule:
-    """Return the learning rate of every update: of the first plan, if there is one, until its last
-    update, and then of the corrected plan."""
+    """Return the learning rate of every update. If there is a first plan, its rates are used until
+    it was corrected, and those of the corrected plan from then on."""
 
     def planned(part: TrainingSettings) -> Schedule:
         return make_schedule(part.schedule, model_dim=model_dim, updates=part.updates)

@@ -148,7 +148,8 @@ class Muon:
 
 def hidden_matrices(model: nn.Module) -> dict[str, int]:
     """Return the names of the matrices that ``Computing.hidden_matrices`` returns for the modules
-    of ``model``, each with its number of blocks."""
+    of ``model``, each with its number of blocks: matrices that are stored as one, such as those of
+    queries, keys and values."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
         names[id(matrix)]: blocks

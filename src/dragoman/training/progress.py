@@ -65,7 +65,7 @@ class RecentLoss:
             self._nll += record.nll * record.tokens
 
     def read(self, learning_rate: float) -> str:
-        """Return a phrase with the means since the last call, and begin new means."""
+        """Return a phrase with the mean loss and speed of the updates since the last call."""
         tokens = max(self._tokens, 1)
         speed = self._tokens / max(self._seconds, 1e-9)
         nll = self._nll / tokens

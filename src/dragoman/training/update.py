@@ -182,7 +182,7 @@ class Updater:
         return warning
 
     def compute_by(self, way: TrainingWay) -> None:
-        """From now on, make the model compute as ``way`` says inside ``computing(way)``."""
+        """From now on, let the model compute in the way ``way`` inside ``computing(way)``."""
         self.way, self._masks_by_kernels = way, way.by_kernels
         with loader.using(way.level):
             use_precision(self.model, way.precision, by_kernels=way.by_kernels)

@@ -77,8 +77,8 @@ class Validator:
         )
 
     def keep(self, which: str, value: float | None = None, values: Tensor | None = None) -> None:
-        """Write ``values`` (E,), or the current weights without them, to ``path``. The metadata of
-        the file store ``which``, which says which weights they are, and ``value``, their score."""
+        """Write ``values`` (E,), or the current weights if None, to ``path``. The metadata of the
+        file hold the name of this set of weights (``which``) and its score (``value``)."""
         metadata = {"weights": which, "update": str(self.state.update)}
         if value is not None:
             metadata |= {"metric": self.updater.settings.metric, "value": repr(value)}

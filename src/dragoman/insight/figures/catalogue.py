@@ -111,8 +111,9 @@ def of_part(
 
 
 def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
-    """Return a function that makes one slider for a model: the slider of the head of its attention
-    ``part``. ``zero``: the meaning of head 0, such as "mean"; if None, heads count from 1."""
+    """Return a function that makes the slider of a model that selects a head of its attention
+    ``part``, such as "encoder". ``zero``: the meaning of head 0, such as "mean"; if None, heads
+    count from 1."""
 
     def made(model: Network) -> Sliders:
         most = max((one.heads for one in model.attentions_of(part)), default=0)

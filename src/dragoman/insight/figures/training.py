@@ -74,8 +74,8 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     p = [i / 1000 for i in range(500, 1000)]
 
     def loss(q: float, epsilon: float) -> float:
-        """Return the cross-entropy if the right token gets the probability q and all other tokens
-        share the rest equally."""
+        """Return the cross-entropy with label smoothing ``epsilon`` if the right token gets the
+        probability ``q`` and all other tokens share the rest equally."""
         rest = (1 - q) / (vocabulary - 1)
         on_right = 1 - epsilon + epsilon / vocabulary
         wrong = (vocabulary - 1) * epsilon / vocabulary

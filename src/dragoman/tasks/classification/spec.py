@@ -158,7 +158,8 @@ class _Contradictions:
 
 
 def _check_labels(examples: Examples) -> Iterator[tuple[str, Pair]]:
-    """The examples with names. Errors: ``DataError`` for an empty label, or a label too long."""
+    """Check the labels, and yield the examples, each with the name of its corpus. Errors:
+    ``DataError`` for a label that is empty or too long."""
     for name, pair in examples():
         if not pair.target.strip():
             raise DataError(f"{name}, line {pair.line}: the label is empty")

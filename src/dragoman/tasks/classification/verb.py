@@ -89,8 +89,8 @@ def classify(args: ClassifyArguments) -> None:
 def labelling(
     args: ClassifyArguments, run: Run, precision: str, *, is_alone: bool = False
 ) -> LineWork:
-    """Make the work of ``dragoman classify`` on lines, or on files, whose names precede their
-    labels.
+    """Return the work of ``dragoman classify`` on lines or on files. For files, the name precedes
+    the label.
 
     ``is_alone``: True for a single file, which must be readable.
     """

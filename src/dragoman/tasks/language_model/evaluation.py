@@ -2,8 +2,8 @@
 
 Losses are over all tokens of a text and its end symbol. *Bits per byte* express them in units that
 do not depend on the vocabulary, so that runs with different vocabularies can be compared. They are
-the length of a code that restores the text as the vocabulary knows it (``Length``), divided by the
-bytes of that text.
+the number of bits that a code for the text needs (``Length``), divided by its number of bytes, both
+after the vocabulary has normalised it.
 
 During training, texts are read in windows as in training, each by itself. A finished run reads them
 in windows that overlap (``evaluation.stride``), so its losses are lower.

@@ -289,7 +289,8 @@ def _without_end(words: Sequence[SurprisalWord], characters: int) -> list[Surpri
 
 
 def _of_turn(settings: SearchSettings, turn: int, limit: int) -> SearchSettings:
-    """Make the settings of a window of at most ``limit`` tokens, with a seed for each turn."""
+    """Return the search settings for the window number ``turn`` of a long text: at most ``limit``
+    tokens, and a seed of its own."""
     sampling = settings.sampling
     if sampling is not None:
         seed = (sampling.seed + turn * _NEXT_TURN) % 2**63

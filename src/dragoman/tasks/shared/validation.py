@@ -104,7 +104,7 @@ class Validation(ABC, Generic[Measured]):
 
 
 class PairsValidation(Validation[Batch]):
-    """Validates a task whose outputs are searched for from a source."""
+    """Validates a task in which a model reads a source, and a search finds the output."""
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
         """Select the pairs within the length limits of training (one sentence of a hundred thousand

@@ -46,8 +46,9 @@ _AROUND = 4
 
 @dataclass(frozen=True)
 class TaggingReport(LabelReport):
-    """The result of a run on some sentences. Its labels are all tags, followed by tags that only
-    these sentences have; a mistake is shown as the word in brackets, with the words around it."""
+    """The result of a run on some sentences. Its labels are the run's tags, followed by tags
+    that only these sentences have. A mistake is shown as the word in brackets, with the words
+    around it."""
 
     one_label: ClassVar[str] = "tag"
     counted: ClassVar[str] = "words"

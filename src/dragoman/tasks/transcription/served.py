@@ -226,8 +226,8 @@ def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis
 
 
 def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike] | None:
-    """Return a spike for each run of rows in which CTC is sure of a token, at the row with the
-    highest probability; None if the run was trained without CTC."""
+    """Return a spike for each stretch of rows in which CTC is sure of a token, at the row with the
+    highest probability. Return None if the model was trained without CTC."""
     if transcriber.engine.network.ctc is None:
         return None
     settings = FramesSource.of(form.settings)

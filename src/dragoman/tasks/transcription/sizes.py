@@ -65,7 +65,8 @@ class SpokenBuilder(RecipeBuilder):
         return one and super().takes() and places_of(first, read_lines) is not None
 
     def file_at(self, path: str) -> CorpusSettings:
-        """The corpus, with the options' or the usual names for files, texts and speakers."""
+        """Return the corpus at ``path``. Its columns for files, texts and speakers have the names
+        that the options give, or the usual ones."""
         options, about = self.options, dict[str, Any](source=path, format="spoken")
         about |= places_of(Path(path), read_lines) or {}
         if options.keys is not None:

@@ -87,7 +87,7 @@ class Proofreader:
         return cls(engine, run.lexicon(), run.length_ratio())
 
     def over(self, engine: Engine) -> Proofreader:
-        """Make a proofreader of the same training text for another engine."""
+        """Make a proofreader for another engine, with what this one knows of the training text."""
         return Proofreader(engine, self.lexicon, self._lengths)
 
     def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
