@@ -70,7 +70,7 @@ def open_weights(path: Path) -> Iterator[TensorFile]:
     except RunError as error:
         raise RunError(
             f"{error}. Copy it again from its source. If the run still has its training folder, "
-            "create it again from the last snapshot: dragoman average RUN --last 1"
+            "make the weights again from the last snapshot: dragoman average RUN --last 1"
         ) from error
 
 

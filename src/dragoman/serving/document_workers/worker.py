@@ -89,7 +89,7 @@ def _answer(
         if len(made) > wanted["most"]:
             raise BadDocument(
                 f"the translation of {wanted['name']} has {len(made):,} bytes, and this server "
-                f"keeps {wanted['most']:,} until they are downloaded. Split the document into parts"
+                f"keeps at most {wanted['most']:,} for a download. Split the document into parts"
             )
         return {}, [made]
     units = document.units

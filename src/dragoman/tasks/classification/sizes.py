@@ -120,8 +120,8 @@ class FilesBuilder(HeadBuilder):
             return listed
         if is_idx(path):
             raise RecipeError(
-                f"{path}. Give two IDX files, of pictures and of their labels, such as "
-                "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz"
+                f"{path} is only one of two files. Give two IDX files, of pictures and of their "
+                "labels, such as train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz"
             )
         return CorpusSettings(source=path, format="folders")
 
