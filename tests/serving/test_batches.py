@@ -72,7 +72,7 @@ def test_costly_searches_get_a_quarter_of_the_time(little: float, costly: float)
         def __init__(self) -> None:
             self.seconds, self.taken = 0.0, 0
 
-        def submit(self, _: object) -> int:
+        def submit(self, _: object, **__: object) -> int:
             return 1
 
         def advance(self, *_: int) -> list[object]:
