@@ -139,7 +139,8 @@ class Predictor(ABC, Generic[Answer]):
 
     @property
     def precision(self) -> str:
-        """The precision of the computation: int8, bf16 or fp32."""
+        """The precision of the computation: int8, bf16, fp32, or mixed for an ensemble that uses
+        several."""
         return self.engine.path.precision if self.engine.writes else "fp32"
 
     @property

@@ -42,7 +42,7 @@ _ROWS_AT_ONCE = 64
 PARTS: tuple[Part, ...] = get_args(Part)
 
 Fits = Callable[[int, int], None]
-"""A callback with the numbers of source and target tokens, which ends the work by raising."""
+"""A callback that gets the numbers of source and target tokens, and may end the work by raising."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,9 @@ class InspectionSession:
         self._engine, self._target, self._predictor = engine, engine.target, predictor
 
     def inspect(self, wanted: InspectionRequest, fits: Fits = lambda *_: None) -> Inspection:
-        """Inspect a text. ``fits`` is called before the search with the sizes known then, and
-        again after it. Errors: ``SearchError``; ``DragomanError`` for an empty text."""
+        """Inspect a text. ``fits`` is called with the sizes known before the search and, for a
+        model that writes, again after it. Errors: ``SearchError``; ``DragomanError`` for a text
+        that the predictor rejects."""
         if self._engine.writes:
             return self._inspect_writing(wanted, fits)
         return self._inspect_reading(wanted, fits)
