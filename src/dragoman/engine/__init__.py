@@ -1,1 +1,2 @@
-"""A trained model, made ready for inference: its fastest path, its search, its attention."""
+"""The engine: a trained model made ready for inference, with its fastest path, search and
+attention."""

@@ -1,10 +1,12 @@
-"""Which source word a target word comes from, read from cross-attention, and how often that is so.
+"""Word alignment read from cross-attention, and its alignment error rate (AER).
 
-A target word is linked to the source word that it looked at most. Attention is no alignment: the
-step that *chose* a word says where the model looked to choose it; the step behind it, which has
-read the word, often aligns better (Chen et al. 2020; Kobayashi et al. 2020). Both are measured.
+Each target word is linked to the source word that it attends to most. Attention is not the same as
+alignment: the step that *chose* a word shows where the model looked to choose it; the next step,
+which has read the word, often aligns better (Chen et al. 2020; Kobayashi et al. 2020). Both are
+measured.
 
-A word is looked at by as much as its pieces together, and looks as its pieces do on average.
+The attention to a word is the sum of the attention to its pieces; the attention of a word is the
+mean of that of its pieces.
 
 Shapes: L layers, H heads, S tokens of the source, T of the target, S' and T' their words.
 """
@@ -30,17 +32,17 @@ if TYPE_CHECKING:
 
 Weights = NDArray[np.floating]
 Alignment = NDArray[np.float64]
-"""(T, S): how much each token of an output looked at each of its source."""
+"""(T, S): the attention weight of each token of an output to each token of its source."""
 TokenPair = tuple[Sequence[int], Sequence[int]]
-"""Tokens of a source and of an output, without start and end symbols."""
+"""The tokens of a source and of its output, without start and end symbols."""
 
 When = Literal["choosing", "having read"]
 MOMENTS: tuple[When, ...] = ("choosing", "having read")
 
 
 def by_words(alignment: Alignment, numbers: Sequence[int], words: int) -> Alignment:
-    """(T, S) -> (T, S'): a word of the source is looked at by as much as its tokens together.
-    ``numbers``: of the word of each token, as ``Form.tokens_of_words`` has them."""
+    """Sum the attention (T, S) to the tokens of each source word. Return (T, S'). ``numbers`` (S,):
+    the number of each token's word, as ``Form.tokens_of_words`` gives them."""
     looked: Alignment = np.zeros((len(alignment), words))
     np.add.at(looked.T, list(numbers), alignment.T)
     return looked
@@ -48,12 +50,13 @@ def by_words(alignment: Alignment, numbers: Sequence[int], words: int) -> Alignm
 
 @dataclass(frozen=True)
 class AligningHead:
-    """Which attention aligns, layer and head counted from 0."""
+    """The attention head that aligns: its layer and head, counted from 0, and the step that is
+    read."""
 
     when: When
     layer: int
     head: int | None
-    """None: the mean of the heads."""
+    """The number of the head; None: the mean of the heads."""
 
     def __str__(self) -> str:
         head = "mean of the heads" if self.head is None else f"head {self.head + 1}"
@@ -61,14 +64,15 @@ class AligningHead:
 
     @property
     def option(self) -> str:
-        """The options of the command line that choose this head."""
+        """The command line options that choose this head."""
         head = "*" if self.head is None else str(self.head + 1)
         step = "" if self.when == "having read" else " --step choosing"
         return f"--head '{self.layer + 1}.{head}'{step}"
 
     @classmethod
     def parse(cls, text: str, when: str) -> AligningHead:
-        """``2.1``: layer 2, head 1; ``2.*``: the mean of its heads. Errors: ``DragomanError``."""
+        """Parse ``2.1`` (layer 2, head 1) or ``2.*`` (the mean of the heads of layer 2). ``when``:
+        "choosing" or "reading". Errors: ``DragomanError``."""
         match = re.fullmatch(r"(?:cross\.)?([1-9]\d{0,3})(?:\.([1-9]\d{0,3}|\*))?", text)
         if match is None:
             raise DragomanError(
@@ -92,23 +96,26 @@ class AligningHead:
 
     @classmethod
     def guess(cls, cross: Weights) -> AligningHead:
-        """Without gold: the mean of the heads of the layer that looks most surely at one token."""
+        """Choose a head without gold links: the mean of the heads of the layer whose attention is
+        most concentrated on single tokens."""
         looked = cross[..., :-1, :-1].mean(axis=1)  # (L, T, S)
         return cls("choosing", int(looked.max(axis=-1, initial=0).sum(axis=-1).argmax()), None)
 
     def weights(self, cross: Weights) -> Weights:
-        """(L, H, T + 1, S + 1) with end symbols -> (T, S)."""
+        """Select the weights of this head, (T, S), from the cross-attention (L, H, T + 1, S + 1),
+        whose last row and column are end symbols."""
         heads = moment(cross, self.when)[self.layer]
         found: Weights = heads.mean(axis=0) if self.head is None else heads[self.head]
         return found
 
     @property
     def place(self) -> tuple[int, int]:
-        """In tables of (L, H + 1), whose last column is the mean of a layer's heads."""
+        """The place of this head in tables of (L, H + 1), whose last column is the mean of a
+        layer's heads."""
         return self.layer, -1 if self.head is None else self.head
 
     def check(self, layers: Sequence[AttentionLayer]) -> None:
-        """Errors: ``DragomanError`` for a layer or head that a model's cross-attention has not."""
+        """Raise ``DragomanError`` if the cross-attention of a model has no such layer or head."""
         if self.layer >= len(layers):
             raise DragomanError(
                 f"there is no layer {self.layer + 1}: only {len(layers)} layers of this model "
@@ -122,27 +129,28 @@ class AligningHead:
 
 
 def moment(cross: Weights, when: When) -> Weights:
-    """(…, T + 1, S + 1) with end symbols -> (…, T, S): the step that chose each token, or the one
-    that has read it."""
+    """Select the rows of the steps that chose each token, or of the steps that have read it:
+    (…, T + 1, S + 1) with end symbols -> (…, T, S)."""
     return cross[..., 1:, :-1] if when == "having read" else cross[..., :-1, :-1]
 
 
 @dataclass(frozen=True)
 class HeadLinks:
-    """Which source word each target word of a given pair looks at most, by every head."""
+    """The source word that each target word of one pair attends to most, for every head."""
 
     target: NDArray[np.int64]
-    """(T',): the target words that are linked, which are those that have tokens."""
+    """(T',): the numbers of the target words that have tokens. Only these are linked."""
     source: dict[When, NDArray[np.int64]]
-    """(L, H + 1, T'): the source word of each, by every head and last by the mean of a layer's."""
+    """(L, H + 1, T'): the source word of each linked target word, for every head and, last, for the
+    mean of a layer's heads."""
     looked_at_by: dict[When, NDArray[np.int64]]
-    """(L, H + 1, S'): the target word that looks most at each source word that has tokens."""
+    """(L, H + 1, S'): the target word that attends most to each source word that has tokens."""
     source_words: NDArray[np.int64]
     """(S',): the numbers of the source words that have tokens."""
     guess: AligningHead
-    """The head that aligns the pair best, as estimated without gold links."""
+    """The head that is expected to align the pair best, estimated without gold links."""
     sizes: tuple[int, int]
-    """Words of the source and of the target."""
+    """The numbers of words of the source and of the target."""
 
     @classmethod
     def of(
@@ -152,9 +160,10 @@ class HeadLinks:
         target_words: Sequence[int],
         sizes: tuple[int, int],
     ) -> HeadLinks:
-        """``cross`` (L, H, T + 1, S + 1): row t is of the step that chose token t, the last of that
-        which ended; the last column is the end symbol. ``source_words`` (S,) and ``target_words``
-        (T,): the number of each token's word. Errors: ``DataError`` for 0 layers."""
+        """Find the links of every head. ``cross`` (L, H, T + 1, S + 1): row t belongs to the step
+        that chose token t, the last row to the step that chose the end symbol; the last column is
+        the end symbol of the source. ``source_words`` (S,) and ``target_words`` (T,): the number of
+        each token's word. Errors: ``DataError`` for 0 layers."""
         if not len(cross):
             raise DataError("this model has no attention over its source, so it cannot align")
         source, of_source = np.unique(np.array(source_words, np.int64), return_inverse=True)
@@ -176,40 +185,40 @@ class HeadLinks:
 
     @classmethod
     def of_record(cls, record: AttentionRecord) -> HeadLinks:
-        """From a record whose tokens are pieces with their ``▁``; each side ends with the end
-        symbol."""
+        """Find the links from a record whose tokens are pieces with their ``▁``; each side must end
+        with the end symbol."""
         (source, of_source), (target, of_target) = (
             words(side[:-1]) for side in (record.source, record.target)
         )
         return cls.of(record.cross, of_source, of_target, (len(source), len(target)))
 
     def by(self, head: AligningHead) -> Links:
-        """The links that a head makes."""
+        """Return the links that a head makes from each target word."""
         row = self.source[head.when][head.place]
         return frozenset(zip(row.tolist(), self.target.tolist(), strict=True))
 
     def back_by(self, head: AligningHead) -> Links:
-        """The links that a head makes from each source word to the target word that looks most at
-        it."""
+        """Return the links that a head makes from each source word to the target word that attends
+        most to it."""
         row = self.looked_at_by[head.when][head.place]
         return frozenset(zip(self.source_words.tolist(), row.tolist(), strict=True))
 
 
 Counts = NDArray[np.int64]
-"""(N, L, H + 1, 4) of each pair, layer and head, last of the mean of the layer's heads: |A|, |S|,
-|A ∩ S|, |A ∩ P| (``metrics/alignment.py``)."""
+"""(N, L, H + 1, 4): for each pair, layer and head (last: the mean of the layer's heads), |A|, |S|,
+|A ∩ S| and |A ∩ P| (``metrics/alignment.py``)."""
 
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """The counts from which the AER of every layer and head over some sentence pairs follows."""
+    """The counts over some sentence pairs from which the AER of every layer and head follows."""
 
     counts: dict[When, Counts]
 
     @classmethod
     def of(cls, looked: Sequence[HeadLinks], gold: Sequence[Gold]) -> AlignmentScores:
-        """Errors: ``DataError`` for links outside of their sentences, or of another number of
-        them."""
+        """Compare links with gold links. Errors: ``DataError`` for gold links outside of their
+        sentences, or if the numbers of pairs differ."""
         check_gold(gold, (one.sizes for one in looked))
         both = list(zip(looked, gold, strict=True))
         return cls(
@@ -227,12 +236,12 @@ class AlignmentScores:
 
     @property
     def heads(self) -> dict[When, NDArray[np.float64]]:
-        """(L, H + 1): AER of each head, and last of the mean of the layer's heads."""
+        """(L, H + 1): the AER of each head and, last, of the mean of the layer's heads."""
         return {when: _rates(counts) for when, counts in self.counts.items()}
 
     @property
     def best(self) -> AligningHead:
-        """The head with the lowest AER. An oracle: it is chosen with the gold links."""
+        """The head with the lowest AER. It is an oracle, because the gold links choose it."""
         tables = self.heads
         when: When = min(tables, key=lambda one: float(tables[one].min()))
         layer, head = np.unravel_index(int(tables[when].argmin()), tables[when].shape)
@@ -240,16 +249,16 @@ class AlignmentScores:
         return AligningHead(when, int(layer), None if mean else int(head))
 
     def part(self, first: int, last: int | None = None) -> AlignmentScores:
-        """The scores of pairs ``first`` to ``last`` alone, last excluded."""
+        """Return the scores of pairs ``first`` to ``last`` alone, ``last`` excluded."""
         return replace(self, counts={w: c[first:last] for w, c in self.counts.items()})
 
     def quality(self, head: AligningHead) -> AlignmentQuality:
-        """The alignment error rate of one head and its parts, over all pairs together."""
+        """Return the alignment error rate of one head and its parts, over all pairs together."""
         counts = self.counts[head.when][:, *head.place]
         return AlignmentQuality(*counts.sum(axis=0).tolist())
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores as JSON can hold them."""
+        """Return the scores in a form that JSON can hold."""
         best = self.best
         return {
             "sentences": self.sentences,
@@ -265,7 +274,8 @@ class AlignmentScores:
 
 
 def _counts(target: NDArray[Any], source: NDArray[Any], gold: Gold) -> Counts:
-    """(T',), (L, H + 1, T') -> (L, H + 1, 4)."""
+    """Count the links of one pair: target words (T',) with their source words (L, H + 1, T') ->
+    (L, H + 1, 4)."""
     largest = [max((link[side] for link in gold.possible), default=0) for side in (0, 1)]
     sizes = 1 + np.maximum(largest, [source.max(initial=0), target.max(initial=0)])
     counted = [np.full(source.shape[:2], size) for size in (len(target), len(gold.sure))]
@@ -278,7 +288,8 @@ def _counts(target: NDArray[Any], source: NDArray[Any], gold: Gold) -> Counts:
 
 
 def _rates(counts: Counts) -> NDArray[np.float64]:
-    """(N, L, H + 1, 4) -> (L, H + 1) AER over all pairs together; without any link 0."""
+    """Compute the AER over all pairs together: (N, L, H + 1, 4) -> (L, H + 1); 0 where there are no
+    links."""
     found, sure, found_sure, found_possible = np.moveaxis(counts.sum(axis=0), -1, 0)
     size = found + sure
     hits = found_sure + found_possible

@@ -1,6 +1,6 @@
 """The attention of a model for given sources and outputs: every weight of one pair, the parts of a
-single weight, and the token alignment of many pairs. The network itself computes it, since kernels
-keep no weights.
+single weight, and the token alignment of many pairs. The network itself computes the attention,
+since the kernels do not keep attention weights.
 
     weight = softmax(q · k / √d_k) over the keys,   adds = weight · v W_i^O       (paper, §3.2)
 
@@ -33,11 +33,11 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.training.settings import GuidedSettings
 
 Cross = npt.NDArray[np.float32]
-"""(L, H, T + 1, S + 1): every weight of the attention over the source, while a pair was read; the
-end symbols stand last."""
+"""(L, H, T + 1, S + 1): every weight of the attention over the source for one pair. The end symbols
+come last."""
 
 MOST_WEIGHTS = 4_000_000
-"""Attention weights held at once while aligning, over all layers and heads: 16 MB."""
+"""The most attention weights that an alignment holds at once, over all layers and heads: 16 MB."""
 
 
 @dataclass(eq=False)
@@ -48,13 +48,13 @@ class AttentionReader:
     source: Form
     target: Form
     writes: bool
-    """True if there is an output to look at beside the source."""
+    """True if the model writes an output, so that there is more than the source to look at."""
     guided: GuidedSettings | None
-    """How a head was taught to align."""
+    """The settings by which a head was trained to align; None if there are none."""
 
     @cached_property
     def taught(self) -> AligningHead | None:
-        """The head that was taught to align; None where none was."""
+        """The head that was trained to align; None if there is none."""
         if self.guided is None:
             return None
         return AligningHead.taught(self.guided, self.network.attentions_of("cross"))
@@ -62,11 +62,11 @@ class AttentionReader:
     def record(
         self, values: Sequence[int] | Values, tokens: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
-        """Every attention weight of one output. Parts that the model has not are of 0 layers; one
-        that writes nothing has no ``tokens`` either.
+        """Return every attention weight of one output. A part that the model lacks has 0 layers;
+        for a model that writes nothing, ``tokens`` is not used.
 
-        ``values``: of the source form, the end symbol included, or rows. ``through``: a recording
-        probe that reaches in, with heads switched off or words hidden.
+        ``values``: those of the source form, with the end symbol, or rows. ``through``: a recording
+        probe that also intervenes, such as by switching heads off or hiding words.
         """
         given = [self.target.bos, *tokens] if self.writes else []
         with torch.inference_mode(), through or Probe() as probe:
@@ -85,17 +85,18 @@ class AttentionReader:
     def maps(
         self, probe: Probe, part: str, source: int, target: int, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """(L, H, rows, columns) of one output of so many tokens, out of what ``probe`` recorded."""
+        """Return the weights (L, H, rows, columns) of one ``part`` that ``probe`` recorded, for
+        ``source`` and ``target`` tokens."""
         names = [attention.name for attention in self.network.attentions_of(part)]
         rows = source if part == "encoder" else target
         columns = target if part == "decoder" else source
         return probe.maps(names, rows, columns, dtype)
 
     def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
-        """Yields for each batch of ``pairs`` the attention of each output token to each source
-        token, (T, S) per pair: of the head that was taught to align, or else the mean of the heads
-        of the layer whose attention is most concentrated. All 0 for a model without attention over
-        its source."""
+        """Yield for each batch of ``pairs`` the attention of each output token to each source
+        token, (T, S) per pair: that of the head that was trained to align, or else the mean of the
+        heads of the layer whose attention is most concentrated. All 0 for a model without attention
+        over its source."""
         for batch in self.cross(pairs):
             yield [
                 (self.taught or AligningHead.guess(cross)).weights(cross).astype(np.float64)
@@ -105,8 +106,8 @@ class AttentionReader:
             ]
 
     def cross(self, pairs: Sequence[TokenPair]) -> Iterator[list[Cross]]:
-        """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
-        a time; of 0 layers where a model has no such attention."""
+        """Yield for each batch of ``pairs`` every weight of the attention over the source; with 0
+        layers for a model that has no such attention."""
         layers = self.network.attentions_of("cross")
         before = len(self.source.before)
         for batch in self._batches(pairs):
@@ -128,7 +129,8 @@ class AttentionReader:
             ]
 
     def _batches(self, pairs: Sequence[TokenPair]) -> Iterator[list[TokenPair]]:
-        """Pairs in their order, as many in a batch as have ``MOST_WEIGHTS`` together at most."""
+        """Yield the pairs in their order, in batches of at most ``MOST_WEIGHTS`` weights or of a
+        single pair."""
         maps = sum(attention.heads for attention in self.network.attentions)
         batch: list[TokenPair] = []
         longest = 0
@@ -145,24 +147,25 @@ class AttentionReader:
 
 @dataclass(frozen=True)
 class OpenedCell:
-    """One cell of an attention map."""
+    """One cell of an attention map: the weight of one key for one query, with all that it is made
+    of."""
 
     query: Tensor
-    """The query (K,) of the token that looks."""
+    """(K,) the query of the token that attends."""
     key: Tensor
-    """The key (K,) of the token that is looked at."""
+    """(K,) the key of the token that is attended to."""
     value: Tensor
-    """The value (Kv,) of the token that is looked at."""
+    """(Kv,) the value of the token that is attended to."""
     product: float
     """The product q · k."""
     scale: float
-    """The factor of the product: 1 / √d_k, or 1 for a model without it."""
+    """The factor of the product: 1 / √d_k, or 1 for a model that does not scale."""
     weight: float
-    """The weight, as the model computed it."""
+    """The attention weight, as the model computed it."""
     adds: Tensor
-    """(D,) the part of this cell in the row of the token that looks."""
+    """(D,) the contribution of this cell to the output row of the query's token."""
     head_adds: Tensor
-    """(D,) the part of the whole head in that row."""
+    """(D,) the contribution of the whole head to that output row."""
 
 
 def attention_of(model: Network, layer: AttentionLayer) -> MultiHeadAttention | None:
@@ -183,9 +186,9 @@ def open_cell(
     heads_off: Collection[tuple[str, int]] = (),
     hidden: Collection[int] = (),
 ) -> OpenedCell:
-    """Run a text and open one cell of an attention that has queries and keys (``attention_of``).
-    ``source`` (S,) and ``target`` (T,), the latter with the start symbol, are tokens; ``heads_off``
-    and ``hidden`` as ``Probe`` takes them."""
+    """Run the model on a text and open one cell of an attention that has queries and keys
+    (``attention_of``). ``source`` (S,) and ``target`` (T,) are tokens, ``target`` with the start
+    symbol; ``heads_off`` and ``hidden`` are those of ``Probe``."""
     computes = attention_of(model, attention)
     assert computes is not None, "an attention with queries and keys"
     probe = Probe(heads_off=heads_off, hidden=hidden, points=("query", "key", "value", "heads"))

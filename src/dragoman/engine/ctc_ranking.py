@@ -1,9 +1,9 @@
-"""CTC and the decoder rank the hypotheses of a beam again (Watanabe et al., 2017):
+"""Reranks the hypotheses of a beam by CTC and the decoder together (Watanabe et al., 2017):
 
     (1 - λ) · log P(y | x) of the decoder + λ · log P(y | x) of CTC
 
-The decoder may leave out or repeat words; CTC goes over the recording from its beginning to its end
-and does not. Their sums go without a length penalty: CTC has no liking for short texts.
+The decoder may leave out or repeat words; CTC does not, since it goes through the recording from
+beginning to end. The sum has no length penalty, because CTC does not favour short texts.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ class CtcRanking:
 
     @classmethod
     def of(cls, engine: Engine, recipe: Recipe, weight: float) -> CtcRanking:
-        """The ranking of a run. It ranks nothing for a run without CTC, with weight 0, or where
-        CTC takes part in the search."""
+        """Return the ranking for a run. It changes nothing for a run without CTC, with weight 0, or
+        where CTC takes part in the search."""
         ranks = recipe.training.ctc_weight and not engine.search_settings.ctc_weight
         return cls(engine, weight if ranks else 0.0)
 
     @property
     def ranks(self) -> bool:
-        """True if CTC has a say; otherwise the hypotheses keep their order."""
+        """True if CTC is used; otherwise the hypotheses keep their order."""
         return bool(self._weight)
 
     def asked(self, settings: SearchSettings) -> SearchSettings:
-        """The search whose hypotheses are ranked: as many as the beam has. Where nothing is ranked,
-        the settings stay."""
+        """Return the settings of the search whose hypotheses are ranked: ``n_best`` is raised to
+        the beam. Where nothing is ranked, and for sampling, return ``settings`` unchanged."""
         if settings.sampling is not None or not self.ranks:
             return settings
         return settings.model_copy(update={"n_best": settings.beam})
 
     def __call__(self, values: Values, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """The best first; what was cut stands behind what the model ended. Where CTC has no room
-        for any of the texts, the order stays."""
+        """Return the hypotheses, the best first; those that were cut come after those that the
+        model ended. ``values``: the rows of the recording. Where CTC cannot fit any of the texts
+        into the recording, the order does not change."""
         if len(hypotheses) < 2 or not self.ranks:
             return list(hypotheses)
         known = ctc_log_probabilities(self._engine, values)
@@ -69,7 +70,7 @@ class CtcRanking:
 
 
 def ctc_log_probabilities(engine: Engine, values: Values) -> Tensor:
-    """(T, V + 1): log P of each output and the blank in each row of a recording."""
+    """Return log P of each output and of the blank in each row of a recording, (T, V + 1)."""
     import torch
 
     from dragoman.nn.layout import Sequences
@@ -83,7 +84,8 @@ def ctc_log_probabilities(engine: Engine, values: Values) -> Tensor:
 
 
 def text_log_probabilities(known: Tensor, texts: Sequence[Sequence[int]]) -> list[float]:
-    """log P of each text by CTC, in nats; -inf for one that has no room. ``known``: (T, V + 1)."""
+    """Return log P of each text by CTC, in nats; -inf for a text that does not fit into the
+    recording. ``known`` (T, V + 1): the result of ``ctc_log_probabilities``."""
     import torch
     from torch.nn import functional as F
 

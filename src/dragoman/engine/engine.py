@@ -1,15 +1,16 @@
-"""A model ready to be asked: the network, the forms of both its sides, the fastest path that this
-machine has, and the limits of its search.
+"""A model ready for inference: the network, the forms of its source and target, the fastest path on
+this machine, and the limits of its search.
 
-Whoever translates, writes, measures, serves or looks inside does it through an ``Engine``. The
-forms say which symbols an output may not hold, how an input is cut and how long an output may
-become; the engine sees to it, and chooses what runs the model::
+Translation, generation, evaluation, serving and inspection all use an ``Engine``. The forms define
+which symbols an output may not contain, how an input is cut and how long an output may become; the
+engine applies these limits and chooses the path that runs the model::
 
     raw --source form--> values --request, search--> hypotheses --target form--> raw
 
-Tokens in, hypotheses out; ``Translator`` and the server put text around it. Where kernels run the
-model, and the machine is known, torch is not imported before something asks for the network itself:
-to score an output that is given, or to see where the model looks (``attention.py``).
+An engine turns tokens into hypotheses; ``Translator`` and the server convert text to tokens and
+back. If kernels run the model, and an earlier process has measured them on this machine, torch is
+imported only when the network itself is needed: to score a given output, or to read its attention
+(``attention.py``).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """One model, ready to be asked. Only its ``scheduler`` may be called by several threads."""
+    """One model, ready for inference. Several threads may call only its ``scheduler``."""
 
     def __init__(
         self,
@@ -74,19 +75,20 @@ class Engine:
         opens: Callable[[], Network] | None = None,
         writes: bool = True,
     ) -> None:
-        """``network``: the model in torch; None: ``opens`` gives it when it is first asked for.
-        ``search``: how to search, unless a request says otherwise. ``path``: what runs the model;
-        left out, the network itself. ``ensemble``: the plain models of several runs together, where
-        ``path`` runs several; ``network`` is then that of the first. ``places``: how many positions
-        the model has on either side (``ModelSettings.longest``); left out, those of ``network``.
-        ``guided``: how a head was taught to align. ``writes``: whether outputs are searched for;
-        False for a model that says something of what it has read."""
+        """``network``: the model in torch; None: ``opens`` makes it when it is first needed.
+        ``search``: the search settings, unless a request has its own. ``path``: the implementation
+        that runs the model; None: the network itself. ``ensemble``: the plain models of several
+        runs together, where ``path`` runs several; ``network`` is then the model of the first run.
+        ``places``: the number of positions that the model has on either side
+        (``ModelSettings.longest``); None: that of ``network``. ``guided``: the settings by which a
+        head was trained to align. ``writes``: True if outputs are searched for; False for a model
+        that only makes predictions about its input."""
         self._made = network
         self._opens = opens
         self._ensemble = ensemble
         self._guided = guided
         self.places = places
-        """How many positions the model has on either side; None: any number."""
+        """The number of positions that the model has on either side; None: any number."""
         if network is not None and places is None:
             self.places = network.settings.longest
         self.source = source
@@ -106,7 +108,7 @@ class Engine:
         shortlist: Shortlist | None = None,
         others: Sequence[Run] = (),
     ) -> Engine:
-        """The engine of a run; with ``others`` that of an ensemble, whose text and search are
+        """Open the engine of a run; with ``others``, that of an ensemble, whose text and search are
         those of ``run``. Errors: ``RunError``, also for a run that writes nothing."""
         if not run.task.writes:
             raise RunError(run.writes_no_text)
@@ -146,7 +148,8 @@ class Engine:
 
     @classmethod
     def reading(cls, run: Run, settings: EngineSettings) -> Engine:
-        """The engine of a run that only reads: for output probabilities and for looking."""
+        """Open the engine of a run that only reads: for the probabilities of its outputs and for
+        inspection."""
         context = run.recipe.plan.context
         return cls(
             run.model(), *run.forms, run.recipe.search,
@@ -173,7 +176,8 @@ class Engine:
 
     @property
     def description(self) -> str:
-        """One line: what runs the model on this machine, and why."""
+        """One line that names the implementation which runs the model on this machine, and the
+        reason."""
         return self.path.reason if self.writes else "fp32 on plain torch"
 
     @property
@@ -185,15 +189,15 @@ class Engine:
 
     @property
     def network(self) -> Network:
-        """The model itself, for looking. Errors: ``DragomanError`` for an ensemble, which has no
-        inside of its own."""
+        """The model itself, for inspection. Errors: ``DragomanError`` for an ensemble, which is not
+        a single network."""
         if self._ensemble is not None:
             raise DragomanError("an ensemble has no attention to look at. Open one of its runs")
         return self._network
 
     @property
     def has_inside(self) -> bool:
-        """True if there is one ``network`` to look into; an ensemble has several."""
+        """True if there is one ``network`` to inspect; False for an ensemble, which has several."""
         return self._ensemble is None
 
     @cached_property
@@ -207,11 +211,12 @@ class Engine:
         )
 
     def over(self, network: Network) -> Engine:
-        """An engine with the same forms and search, but another network, which runs as it is."""
+        """Return an engine with the same forms and search, but another network, which runs without
+        a fast path."""
         return Engine(network, self.source, self.target, self.search_settings)
 
     def between(self, forms: Forms) -> Engine:
-        """An engine of the same model with other forms of the same vocabularies."""
+        """Return an engine of the same model with other forms of the same vocabularies."""
         return Engine(
             None, *forms, self.search_settings, path=self._path, settings=self.settings,
             device=self.device, places=self.places, guided=self._guided,
@@ -220,27 +225,28 @@ class Engine:
 
     @property
     def written(self) -> TextForm:
-        """The target, where it is text. Errors: ``RunError`` where it is not."""
+        """The target form of a model that writes text. Errors: ``RunError`` for any other model."""
         return as_text(self.target)
 
     @property
     def workers(self) -> int:
-        """The number of threads with which searching is fastest; each has its own batch."""
+        """The number of threads with which a search is fastest; each thread has its own batch. 0
+        for a model that writes nothing."""
         if not self.writes:
             return 0
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
 
     @cached_property
     def longest(self) -> int:
-        """The most values of a source that are read at once: as many as the settings say, and no
-        more than the model has positions for."""
+        """The most values of a source that the model reads at once: the number in the settings, but
+        no more than the model has positions."""
         wished = self.settings.longest
         return wished if self.places is None else min(wished, self.places)
 
     # ---- text to values
 
     def cut(self, texts: Sequence[str], *, whole: bool) -> list[Passage]:
-        """Each text cut into the pieces that are searched for one by one: see ``Form.cut``."""
+        """Cut each text into the pieces that are searched for one by one: see ``Form.cut``."""
         return self.source.cut(texts, self.target, longest=self.longest, whole=whole)
 
     def request(
@@ -251,12 +257,13 @@ class Engine:
         record: list[StepRecord] | None = None,
         raw: str | None = None,
     ) -> Request:
-        """The request for a search. ``values`` are of the source form, the end symbol included;
-        ``raw`` is the source as it was given, which a form whose outputs have rules needs.
+        """Make the request for a search. ``values`` are those of the source form, with the end
+        symbol; ``raw`` is the source as it was given, which only a form whose outputs have rules
+        needs.
 
-        No output is longer than the model has positions for, whatever was asked for.
-        Errors: ``SearchError`` if it must be longer than that; ``DataError`` for a source that has
-        no output.
+        The output is limited to the positions of the model, whatever ``settings`` say. Errors:
+        ``SearchError`` if ``min_length`` exceeds that limit; ``DataError`` for a source that has no
+        output.
         """
         chosen = settings or self.search_settings
         source = np.asarray(values)
@@ -281,8 +288,8 @@ class Engine:
         settings: SearchSettings,
         begun: Sequence[Sequence[int]] | None = None,
     ) -> list[Request]:
-        """The request for each piece of each passage. ``begun``: the tokens that the output of each
-        passage begins with, if any. Errors: those of ``request``."""
+        """Make the request for each piece of each passage. ``begun``: for each passage, the tokens
+        that its output begins with, if any. Errors: those of ``request``."""
         begins = [
             begin if place == 0 else ()
             for one, begin in zip(passages, begun or [()] * len(passages), strict=True)
@@ -297,18 +304,19 @@ class Engine:
     # ---- generating
 
     def scheduler(self, spare: int = 0) -> Scheduler:
-        """A batch that searches join and leave, for a server: each of its threads drives one.
-        ``spare``: rows that it has beside those of the settings."""
+        """Make a scheduler, a batch that searches join and leave, for one thread of a server.
+        ``spare``: the number of rows (hypotheses) that it has in addition to those of the
+        settings."""
         rows = self.settings.rows + spare
         return Scheduler(self.path.searched, **self._batch | {"capacity_rows": rows})
 
     @cached_property
     def searcher(self) -> Searcher:
-        """Searches for any number of requests; its batches are kept."""
+        """The searcher for any number of requests. It keeps its batches between calls."""
         return Searcher(self.path.searched, workers=self.workers, **self._batch)
 
     def search(self, requests: Iterable[Request]) -> list[list[Hypothesis]]:
-        """The n best hypotheses of each request."""
+        """Return the n best hypotheses of each request."""
         return list(self.searcher(requests))
 
     # ---- scoring, by the network itself
@@ -316,7 +324,8 @@ class Engine:
     def score(
         self, sources: Sequence[Sequence[int] | Values], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """Outputs that are given (force decoding): values of the source, tokens of the target."""
+        """Score given outputs (force decoding). ``sources``: values of the source form;
+        ``targets``: tokens."""
         import torch
 
         from dragoman.search.forced_decoding import force_decode
@@ -334,8 +343,8 @@ class Engine:
     def score_windows(
         self, texts: Iterable[Sequence[int]], context: int, stride: int
     ) -> Iterator[list[float]]:
-        """log P of each token of each text, and of its end symbol, where nothing is read: window by
-        window (``search/forced_decoding.py``)."""
+        """Yield for each text the log-probabilities of its tokens and of its end symbol, for a
+        model that reads no source, window by window (``search/forced_decoding.py``)."""
         from dragoman.search.forced_decoding import score_windows, whole
 
         return whole(score_windows(texts=texts, context=context, stride=stride, **self._alone))
@@ -343,8 +352,8 @@ class Engine:
     def score_parts(
         self, tokens: Sequence[int], context: int, stride: int, together: int
     ) -> Iterator[list[float]]:
-        """Scores one text as ``score_windows`` does, and yields the scores as they are computed:
-        windows of ``together`` tokens at a time, or at least one window."""
+        """Score one text as ``score_windows`` does, and yield the scores as they are computed:
+        windows of at most ``together`` tokens at a time, but at least one window."""
         from dragoman.search.forced_decoding import score_windows
 
         for part, _ in score_windows(
@@ -355,8 +364,8 @@ class Engine:
     def output_log_probabilities(
         self, values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]
     ) -> list[npt.NDArray[np.float32]]:
-        """For a model that writes nothing: log P of every output at some places of each input,
-        (places, V) for each input."""
+        """Return log P of every output at some places of each input, (places, V) per input, for a
+        model that writes nothing."""
         import torch
 
         from dragoman.nn.layout import Sequences
@@ -376,7 +385,7 @@ class Engine:
 
     @property
     def _alone(self) -> dict[str, Any]:
-        """Arguments for scoring texts where nothing is read."""
+        """The arguments for scoring texts with a model that reads no source."""
         import torch
 
         (nothing,) = self.source.values([""])
@@ -390,13 +399,14 @@ class Engine:
 
     @property
     def _rows(self) -> int:
-        """Hypotheses under way at once: as many as were asked for, or as are fastest."""
+        """The number of rows (hypotheses) of a batch: that of the settings if it is set, else the
+        fastest."""
         asked = "rows" in self.settings.model_fields_set
         return self.settings.rows if asked else self.path.rows
 
     @property
     def _batch(self) -> dict[str, Any]:
-        """Arguments of every batch of searches."""
+        """The arguments of every batch of searches."""
         return {
             "bos": self.target.bos,
             "eos": self.target.eos,
@@ -406,7 +416,8 @@ class Engine:
 
 
 def _writing(network: Network) -> Writing:
-    """``models.interface.writing``, which is of torch: asked for only where torch is imported."""
+    """Call ``models.interface.writing``, which imports torch, only where torch is imported
+    anyway."""
     from dragoman.models.interface import writing
 
     return writing(network)

@@ -1,4 +1,5 @@
-"""Which runs can write as one (``models/ensemble.py``), and how each reads what it is given."""
+"""Checks which runs can form an ensemble (``models/ensemble.py``), and converts the source for
+each."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from dragoman.runs.run import Run
 
 
 def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
-    """Returns for each run the function that converts source tokens of the first run to its own;
-    None if they are the same.
+    """Return for each run the function that converts source tokens of the first run to its own;
+    None for a run whose tokens are the same.
 
-    Errors: ``RunError`` for a run that cannot write together with the first.
+    Errors: ``RunError`` for a run that cannot form an ensemble with the first.
     """
     first = runs[0]
     for run in runs[1:]:
@@ -46,9 +47,10 @@ def _pieces(text: Text) -> list[str]:
 
 
 def _reads_alike(first: Run, run: Run) -> bool:
-    """True if both split every text into the same tokens, or makes the same rows of every file.
+    """Return True if both runs split every text into the same tokens, or make the same rows of
+    every file.
 
-    Errors: ``RunError`` if one of them reads files and the other reads them otherwise.
+    Errors: ``RunError`` if one of them reads files and the other reads its source in another way.
     """
     if first.source.fingerprint != run.source.fingerprint:
         if first.task.reads_files or run.task.reads_files:
@@ -62,7 +64,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
 
 
 def _reader(given: Form, form: Form) -> Reader:
-    """Returns a function that converts tokens of ``given`` to those of ``form``, through text."""
+    """Return a function that converts tokens of ``given`` to those of ``form``, by way of text."""
 
     def read(source: Sequences) -> Sequences:
         sentences = source.values.split(list(source.layout.lengths))

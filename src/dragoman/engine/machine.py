@@ -26,7 +26,7 @@ _UNITS = (
 
 
 def machine_facts() -> list[tuple[str, str]]:
-    """Name and value, most telling first."""
+    """Return the facts as names and values, the most important first."""
     import torch
 
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
@@ -50,7 +50,8 @@ def machine_facts() -> list[tuple[str, str]]:
 
 
 def vector_units() -> list[str]:
-    """The instruction sets that matter here, best first."""
+    """Return the instruction sets of this processor that the kernels and torch profit from, best
+    first."""
     flags = cpu_flags()
     return [name for flag, name in _UNITS if flag in flags] or ["none that is known"]
 

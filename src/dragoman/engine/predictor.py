@@ -1,9 +1,9 @@
-"""The base of all predictors: a run and its engine, which answer, score and show attention.
+"""The base of all predictors. A predictor is a run with its engine, which answers, scores and shows
+attention.
 
-``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
-``Filler`` fills in its blanks; ``Labeller`` says which label it has. All are called alike: one
-source gives one answer, several give a list of answers. Looking inside is the same for all of them:
-``shown`` gives the output to look at.
+``Translator`` translates a text; ``Writer`` continues a text; ``Filler`` fills in the blanks of a
+text; ``Labeller`` chooses its label. All are called alike: one source gives one answer, several
+give a list of answers. All are inspected alike, too: ``shown`` returns the output to look at.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class Output(Protocol):
-    """One output of a predictor, whatever else it knows of it."""
+    """One output of a predictor, whatever else its class adds."""
 
     @property
     def text(self) -> str: ...
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Its tokens, without begin and end symbols."""
+        """The tokens of the output, without start and end symbols."""
 
     @property
     def score(self) -> float: ...
@@ -49,18 +49,19 @@ class Output(Protocol):
 
 @dataclass(frozen=True)
 class Shown:
-    """The output that is shown of a source that is looked into."""
+    """The output that is shown when a source is inspected."""
 
     text: str
     """The output as people read it."""
     ids: tuple[int, ...]
-    """Its tokens, or the numbers of its labels."""
+    """The tokens of the output, or the numbers of its labels."""
     score: float
-    """log P of all of them, in nats; of what is searched for, over the length penalty."""
+    """log P of all ``ids`` together, in nats; for an output of a search, divided by the length
+    penalty."""
 
 
 NO_ENCODER = "reads a text from left to right and has no encoder to look into"
-"""``Predictor.no_inside`` of a model that reads as it writes."""
+"""The ``Predictor.no_inside`` of a model that reads from left to right."""
 
 
 Answer = TypeVar("Answer", covariant=True)
@@ -71,10 +72,11 @@ Item = TypeVar("Item")
 
 
 class Predictor(ABC, Generic[Answer]):
-    """A trained model, ready to be asked. Not for several threads at once."""
+    """A trained model, ready for use. Only one thread at a time may use a predictor."""
 
     asked_of: ClassVar[tuple[str, str]]
-    """The task of its runs, and what those of others are, as ``Run.require_task`` takes both."""
+    """The task of the runs that this class accepts, and the words that describe other runs: the
+    arguments of ``Run.require_task``."""
 
     def __init__(self, run: Run, engine: Engine) -> None:
         self.run = run
@@ -89,9 +91,9 @@ class Predictor(ABC, Generic[Answer]):
     def __call__(
         self, given: str | Path | Iterable[str | Path], *how: Any, **options: Any
     ) -> Answer | list[Answer]:
-        """One text, or the path of one file, gives one answer. Several give a list of answers, in
-        their order. The options are those of ``each``. Errors: those of ``each``; ``TypeError`` for
-        what is neither a text nor a path."""
+        """Answer one text, or the file at one path; for several, return a list of answers, in
+        order. The options and errors are those of ``each``. Errors: ``TypeError`` for anything but
+        texts and paths."""
         if isinstance(given, str | Path):
             (answer,) = self.each([str(given)], *how, **options)
             return answer
@@ -99,13 +101,13 @@ class Predictor(ABC, Generic[Answer]):
 
     @abstractmethod
     def each(self, given: Iterable[str], *how: Any, **options: Any) -> Iterator[Answer]:
-        """Gives the answer for each of several texts or files, in their order. Take all of them
-        before you use this predictor again."""
+        """Yield the answer for each of several texts or files, in order. Take all answers before
+        you use this predictor again."""
 
     @abstractmethod
     def shown(self, text: str, prefix: str = "") -> Output:
-        """The output that is looked at where nobody gives another: what the model makes of a text
-        as one, or the text itself where nothing is read."""
+        """Return the output to look at when no other is given: the output of the model for the
+        whole text, or the text itself for a model that reads no source."""
 
     @property
     def reads(self) -> bool:
@@ -119,57 +121,64 @@ class Predictor(ABC, Generic[Answer]):
 
     @property
     def no_inside(self) -> str | None:
-        """The reason why ``look`` has nothing to show, as it follows the run's name; or None."""
+        """The reason why ``look`` has nothing to show, worded to follow the name of the run; None
+        if it has."""
         return None
 
     @property
     def plain(self) -> Network:
-        """The model without fast paths, for looking; whoever changes it opens his own. Errors:
-        ``DragomanError`` for an ensemble."""
+        """The model without fast paths, for inspection. To change it, open the run again and change
+        that copy. Errors: ``DragomanError`` for an ensemble."""
         return self.engine.network
 
     @property
     def description(self) -> str:
-        """One line: what runs the model on this machine, and why."""
+        """One line that names the implementation which runs the model on this machine, and the
+        reason."""
         return self.engine.description
 
     @property
     def precision(self) -> str:
-        """The precision of the computation: int8, bf16 or fp32."""
+        """The precision of the computation: int8, bf16, fp32, or mixed for an ensemble that uses
+        several."""
         return self.engine.path.precision if self.engine.writes else "fp32"
 
     @property
     def level(self) -> str:
-        """The instruction set of the kernels that run the model; nothing for plain torch."""
+        """The instruction set of the kernels that run the model; empty for plain torch."""
         return self.engine.path.level if self.engine.writes else ""
 
     def source_ids(self, text: str) -> list[int]:
-        """Tokens of a source with the end symbol; the end symbol alone where nothing is read."""
+        """Return the tokens of a source with the end symbol; only the end symbol for a model that
+        reads no source."""
         return self.engine.source.values([text])[0]
 
     def source_values(self, source: str) -> Sequence[int] | Values:
-        """The values of a source that the model reads: ``source_ids``, or the rows of a file."""
+        """Return the values of a source that the model reads: ``source_ids``, or the rows of a
+        file."""
         if self.run.task.reads_files:
             return self.engine.source.read([source])[0]
         return self.source_ids(source)
 
     def given_ids(self, text: str) -> list[int]:
-        """Tokens of a text that is to be shown: as it is read or, where nothing is, written."""
+        """Return the tokens of a text that is to be shown: the tokens that the model reads or, for
+        a model that reads no source, those that it writes."""
         return self.source_ids(text) if self.reads else self.engine.target.tokens([text])[0]
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
-        """Force decoding of outputs that are given as tokens, without end symbols."""
+        """Score outputs that are given as tokens, without end symbols (force decoding)."""
         return self.engine.score([self.source_values(source) for source in sources], targets)
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
-        """Every attention weight of an output, by the plain model: see ``AttentionRecord``.
+        """Return every attention weight of an output, computed by the plain model: see
+        ``AttentionRecord``.
 
-        ``through``: a recording probe that reaches in, with heads switched off or words hidden.
-        Errors: ``DragomanError`` where there is nothing to look into.
+        ``through``: a recording probe that also intervenes, such as by switching heads off or
+        hiding words. Errors: ``DragomanError`` if there is nothing to look into.
         """
         if self.no_inside is not None:
             raise DragomanError(f"{self.run.folder} {self.no_inside}")
@@ -177,7 +186,8 @@ class Predictor(ABC, Generic[Answer]):
 
 
 class ReadingPredictor(Predictor[Answer]):
-    """A predictor whose model reads and writes nothing. Not for several threads at once."""
+    """A predictor whose model reads but does not write. Only one thread at a time may use a
+    predictor."""
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run of another task."""
@@ -187,7 +197,7 @@ class ReadingPredictor(Predictor[Answer]):
 
     @classmethod
     def over(cls, engine: Engine, recipe: Recipe, forms: Forms) -> Self:
-        """Open a network in training. The predictor has no run, so it answers, and no more."""
+        """Make a predictor of a network in training. Without a run, it can only answer."""
         predictor = cls.__new__(cls)
         predictor.engine = engine
         predictor.prepare(recipe, forms)
@@ -195,11 +205,11 @@ class ReadingPredictor(Predictor[Answer]):
 
     @abstractmethod
     def prepare(self, recipe: Recipe, forms: Forms) -> None:
-        """Take over what a recipe and forms say about reading and answering."""
+        """Take from a recipe and forms what the predictor needs to read and answer."""
 
 
 class WritingPredictor(Predictor[Answer]):
-    """A predictor whose outputs are searched for. Not for several threads at once."""
+    """A predictor whose outputs are searched for. Only one thread at a time may use a predictor."""
 
     usual: ClassVar[EngineSettings] = EngineSettings()
 
@@ -215,29 +225,30 @@ class WritingPredictor(Predictor[Answer]):
 
 
 class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
-    """A predictor that searches once for each source. Not for several threads at once."""
+    """A predictor that searches once for each source. Only one thread at a time may use a
+    predictor."""
 
     together: ClassVar[int] = 256
-    """The sources that ``stream`` reads at once."""
+    """The number of sources that ``stream`` reads at once."""
 
     @classmethod
     def over(cls, engine: Engine) -> Self:
-        """A predictor of a network in training. It has no run, so it searches, and no more."""
+        """Make a predictor of a network in training. Without a run, it can only search."""
         predictor = cls.__new__(cls)
         predictor.engine = engine
         return predictor
 
     @abstractmethod
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
-        """The search for one source. ``settings`` replace the run's own. Errors: ``DataError`` for
-        a source that cannot be read."""
+        """Make the request for one source. ``settings`` replace the run's own. Errors:
+        ``DataError`` for a source that cannot be read."""
 
     @abstractmethod
     def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> Found:
-        """The result for a source, from the hypotheses of its search, the best first."""
+        """Return the result for a source, from the hypotheses of its search, the best first."""
 
     def answers(self, given: Sequence[str], requests: Iterable[Request]) -> Iterator[Found]:
-        """Searches for each request, and yields the result for its source, in their order."""
+        """Search for each request, and yield the result for its source, in order."""
         return self.engine.searcher.each(
             requests, lambda number, found: self.answer(given[number], found)
         )
@@ -245,16 +256,16 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
     def stream(
         self, given: Iterable[str], settings: SearchSettings | None = None
     ) -> Iterator[Found]:
-        """Searches for any number of sources, ``together`` at a time, and gives what is found for
-        each, in their order. Errors: ``DataError`` for a source that cannot be read, once all
-        before it are answered."""
+        """Search for any number of sources, ``together`` at a time, and yield the result for each,
+        in order. Errors: ``DataError`` for a source that cannot be read, raised after the results
+        for all sources before it."""
         for part in parts(given, self.together):
             yield from self.answers(part, (self.ask(one, settings) for one in part))
 
 
 def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
-    """Lists of ``size`` items, the last of fewer. An error of reading comes up behind those that
-    were read before it."""
+    """Yield lists of ``size`` items, the last of which may be shorter. An error of reading is
+    raised after the items that were read before it."""
     waiting = iter(items)
     while True:
         part: list[Item] = []
@@ -270,7 +281,7 @@ def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
 
 
 def named(given: Iterable[object]) -> Iterator[str]:
-    """Texts as they are, and paths as texts. Errors: ``TypeError`` for anything else."""
+    """Yield texts unchanged, and paths as texts. Errors: ``TypeError`` for anything else."""
     for number, one in enumerate(given):
         if not isinstance(one, str | Path):
             raise TypeError(

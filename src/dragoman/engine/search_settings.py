@@ -1,4 +1,4 @@
-"""Search settings with changes merged in; needs no torch."""
+"""Merges changes into search settings. This module does not import torch."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _WHERE = "how to search"
 
 
 class _Section(Settings):
-    """``search`` as it stands in a recipe, so that mistakes are told as those of recipes are."""
+    """The section ``search`` of a recipe, so that errors are reported like those of recipes."""
 
     search: SearchSettings
 
 
 def search_of(recipe: Recipe, changes: Sequence[str]) -> SearchSettings:
-    """The search settings of a run with ``key=value`` merged in, checked by its task.
+    """Merge ``key=value`` changes into the search settings of a run, and check the result for its
+    task.
 
     Errors: ``RecipeError``.
     """
@@ -36,7 +37,8 @@ def search_of(recipe: Recipe, changes: Sequence[str]) -> SearchSettings:
 
 
 def for_test_set(recipe: Recipe, changes: Sequence[str] = ()) -> SearchSettings:
-    """The search settings for a test set: the best output alone, with ``key=value`` merged in.
+    """Return the search settings for a test set: only the best output, with ``key=value`` changes
+    merged in.
 
     Errors: ``RecipeError``.
     """
@@ -44,9 +46,10 @@ def for_test_set(recipe: Recipe, changes: Sequence[str] = ()) -> SearchSettings:
 
 
 def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -> SearchSettings:
-    """Settings with another beam or n-best; a beam that is not given is widened to hold the n best.
+    """Return settings with another beam or n-best. If ``beam`` is None, it is widened to hold the n
+    best.
 
-    Errors: ``RecipeError`` where the two do not agree.
+    Errors: ``RecipeError`` if the two contradict each other.
     """
     changes = [] if beam is None else [f"beam={beam}"]
     if n_best is not None:
@@ -57,7 +60,7 @@ def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -
 
 
 def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
-    """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
+    """Merge ``key=value`` changes into search settings. Errors: ``RecipeError``."""
     merged: dict[str, Any] = {"search": settings.model_dump(exclude_none=True)}
     for change in changes:
         if "=" not in change:

@@ -1,14 +1,14 @@
 """A session examines one model: its output for a text with or without an intervention, the
-probability of that output, and every weight and row on the way. ``dragoman look``, the figures
-and the server use it.
+probability of that output, and every attention weight and hidden row of its computation.
+``dragoman look``, the figures and the server use sessions.
 
-The output is the one that is served: the engine searches for it by its fast path, and the
-network then reads it (force decoding). If rounding in that path led to another output than the
-network alone would have written, that one is reported too. An intervention affects only the
-network, which then searches itself.
+The output is the one that the server would return: the engine searches for it on its fast path, and
+the network then reads it (force decoding). If rounding on the fast path leads to another output
+than the network alone would write, the network's own output is reported too. An intervention
+affects only the network, which then runs the search itself.
 
-The model is never changed: a probe is open while it computes (``nn/probes.py``), always on the
-network itself. Long work begins each of its parts with ``begin_part`` (below).
+The model is never changed: a probe (``nn/probes.py``) is open while the network computes. Long work
+begins each of its parts with ``begin_part`` (below).
 
 Shapes: L layers, H heads, S source tokens, T target tokens, P rows, D model width, V vocabulary.
 """
@@ -42,24 +42,25 @@ _ROWS_AT_ONCE = 64
 PARTS: tuple[Part, ...] = get_args(Part)
 
 Fits = Callable[[int, int], None]
-"""A callback with the numbers of source and target tokens, which ends the work by raising."""
+"""A callback that gets the numbers of source and target tokens, and may end the work by raising."""
 
 
 @dataclass(frozen=True)
 class Intervention:
-    """The changes of a model's computation."""
+    """The changes to a model's computation."""
 
     heads_off: frozenset[tuple[str, int]] = frozenset()
-    """(attention, head) as ``Probe`` takes them: their output is set to zero."""
+    """The heads whose output is set to zero, as (attention, head), like those of ``Probe``."""
     hidden: tuple[int, ...] = ()
-    """Positions of the source that no attention may look at; the tokens keep their places."""
+    """The positions of the source that no attention may attend to. The other tokens keep their
+    positions."""
 
     def probe(self, *, record: bool = False) -> Probe:
         """Return a probe that intervenes while it is open."""
         return Probe(heads_off=self.heads_off, hidden=self.hidden, record=record)
 
     def without(self, attention: str, head: int) -> Intervention:
-        """Return the intervention with one more head off."""
+        """Return this intervention with one more head switched off."""
         return replace(self, heads_off=self.heads_off | {(attention, head)})
 
 
@@ -73,23 +74,23 @@ class InspectionRequest:
     settings: SearchSettings
     under: Intervention = Intervention()
     prefix: Sequence[int] = ()
-    """The first tokens of the output, which are given."""
+    """The first tokens of the output, if they are given."""
     given: Sequence[int] = ()
-    """The whole output, without its end symbol, which replaces the search."""
+    """The whole output, without its end symbol, if it is given instead of searched for."""
 
 
 @dataclass(frozen=True)
 class OwnOutput:
-    """The output of the network alone, if it differs from the served one."""
+    """The output of the network alone, where it differs from the served output."""
 
     text: str
     place: int
-    """The first token, counted from 0, at which the served output differs from it."""
+    """The first place, counted from 0, at which the two outputs differ."""
 
     @classmethod
     def of(cls, served: Sequence[int], own: Sequence[int], text: str) -> OwnOutput:
-        """Compare the tokens that are served with the network's ``own``, which differ; ``text``
-        is that of ``own``."""
+        """Compare the served tokens with the network's ``own``, which differ from them. ``text`` is
+        the text of ``own``."""
         pairs = enumerate(zip(served, own, strict=False))
         shorter = min(len(served), len(own))
         return cls(text, next((place for place, (a, b) in pairs if a != b), shorter))
@@ -105,19 +106,21 @@ class Inspection:
     text: str
     """The output as people read it."""
     target: list[str]
-    """The written tokens as displayed, the end symbol last; empty if nothing was written."""
+    """The written tokens as displayed, with the end symbol last; empty if nothing was written."""
     settings: SearchSettings
     attention: dict[Part, Tensor]
-    """(L, H, T, S) in half precision."""
+    """The attention weights by part, (L, H, queries, keys), in half precision."""
     source_stages: dict[str, Tensor]
-    """Name -> (P, D) in half precision, in the order of computing."""
+    """The rows (P, D) of each stage of the source by name, in half precision, in the order of
+    computing."""
     target_stages: dict[str, Tensor]
     steps: list[StepRecord]
     choices: tuple[Tensor, Tensor]
-    """(T, k) probabilities and token numbers; a token that is not allowed has probability 0."""
+    """(T, k) the probabilities of the most probable tokens at each place, and (T, k) their ids. A
+    token that is not allowed has probability 0."""
     own: OwnOutput | None = None
-    """The output of the network alone, if it differs; None for a given output or under an
-    intervention."""
+    """The output of the network alone, where it differs from ``best``; None for a given output or
+    under an intervention."""
     compared: float | None = None
     """The log-probability of another output, if one was given."""
 
@@ -129,16 +132,18 @@ class Inspection:
 
 
 class InspectionSession:
-    """The session of one model, which may not be used by several threads at once."""
+    """The session of one model. Only one thread at a time may use a session."""
 
     def __init__(self, engine: Engine, predictor: Predictor[object] | None = None) -> None:
-        """``predictor`` reads a text as the task does; a model that writes nothing needs it."""
+        """``predictor`` reads a text in the manner of its task; it is required for a model that
+        writes nothing."""
         self.model: Network = engine.network
         self._engine, self._target, self._predictor = engine, engine.target, predictor
 
     def inspect(self, wanted: InspectionRequest, fits: Fits = lambda *_: None) -> Inspection:
-        """Inspect a text. ``fits`` is called before the search with the sizes known then, and
-        again after it. Errors: ``SearchError``; ``DragomanError`` for an empty text."""
+        """Inspect a text. ``fits`` is called with the sizes known before the search and, for a
+        model that writes, again after it. Errors: ``SearchError``; ``DragomanError`` for a text
+        that the predictor rejects."""
         if self._engine.writes:
             return self._inspect_writing(wanted, fits)
         return self._inspect_reading(wanted, fits)
@@ -146,8 +151,8 @@ class InspectionSession:
     def believed(
         self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
     ) -> float:
-        """Return log P of an output in nats, including its end symbol; or of a prediction about
-        a text."""
+        """Return log P of an output in nats, including its end symbol; for a model that writes
+        nothing, log P of its prediction ``tokens`` about the text."""
         begin_part()
         if not self._engine.writes:
             assert self._predictor is not None, "what writes nothing is read by its predictor"
@@ -168,7 +173,8 @@ class InspectionSession:
     def without_each_head(
         self, score: Callable[[Intervention], float], under: Intervention = Intervention()
     ) -> dict[str, list[list[float]]]:
-        """Return ``score`` with each head off in turn, as part -> by layer and head."""
+        """Call ``score`` with each head switched off in turn. Return the scores by part, then by
+        layer and head."""
         found: dict[str, list[list[float]]] = {}
         for one in self.model.attentions:
             of_heads = [score(under.without(one.name, head)) for head in range(one.heads)]
@@ -178,7 +184,7 @@ class InspectionSession:
     # ---- inside
 
     def _inspect_writing(self, wanted: InspectionRequest, fits: Fits) -> Inspection:
-        """Inspect a model that writes: record its search, and its reading of the output."""
+        """Inspect a model that writes: record its search, and how it reads the output."""
         ids, given, prefix = wanted.ids, wanted.given, wanted.given or wanted.prefix
         fits(len(ids), len(prefix) + 1)
         target, model, steps = self._target, writing(self.model), list[StepRecord]()
@@ -260,7 +266,7 @@ class InspectionSession:
         return self._engine.attention.maps(probe, part, len(source), len(target), torch.float16)
 
     def _score(self, ids: Sequence[int], found: Hypothesis, search: SearchSettings) -> Hypothesis:
-        """Return an output with the probabilities of the network itself."""
+        """Return an output with the probabilities that the network itself gives it."""
         (read,) = self._engine.score([ids], [found.tokens])
         costs = read.token_log_probabilities[: len(found.token_log_probabilities)]
         return hypothesis_of(found.tokens, costs, search, finished=found.finished)
@@ -280,7 +286,7 @@ class InspectionSession:
 
 
 def _search(engine: Engine, request: Request) -> Hypothesis:
-    """Return the best hypothesis of a search, every step of which is a part of the work."""
+    """Run one search as long work, each step of which is a part. Return its best hypothesis."""
     scheduler = engine.scheduler()
     scheduler.submit(request)
     while True:
@@ -295,7 +301,7 @@ def teacher_forced(
     targets: Sequence[Sequence[int]],
     probe: Probe | None = None,
 ) -> Tensor:
-    """Return the decoder's hidden rows (P, D) of given outputs, each with its start symbol;
+    """Return the decoder's hidden rows (P, D) for given outputs, each with its start symbol.
     ``probe`` is open meanwhile."""
     with torch.inference_mode(), probe or nullcontext():
         memory = model.encode(Sequences.of([torch.as_tensor(np.asarray(one)) for one in sources]))
@@ -303,7 +309,8 @@ def teacher_forced(
 
 
 def _allowed_tokens(rules: Rules, tokens: Sequence[int], places: Sequence[int]) -> Tensor:
-    """Return (len(places), V) flags, True for tokens that are allowed at a place of an output."""
+    """Return flags (len(places), V), True for the tokens that are allowed at each of ``places`` of
+    an output."""
     given = np.array([tokens], np.int32)
     return torch.from_numpy(np.concatenate([rules.allowed(given[:, :place]) for place in places]))
 
@@ -316,8 +323,8 @@ def _halve(stages: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 Check = Callable[[], None]
-"""A callback before each part of long work (a search, a reading, a loss with one head off),
-which ends the work by raising. It belongs to the thread that set it, as a probe does. The
+"""A callback that is called before each part of long work (a search, a reading, a loss with one
+head off) and ends the work by raising. It belongs to the thread that set it, as a probe does. The
 command line sets none."""
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
@@ -333,7 +340,7 @@ def ended_by(check: Check) -> Iterator[None]:
 
 
 def begin_part() -> None:
-    """Call the check of this thread, if there is one, which may raise."""
+    """Call the check of this thread, if one is set. The check may raise."""
     check = _check.get()
     if check is not None:
         check()

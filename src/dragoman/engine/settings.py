@@ -1,5 +1,5 @@
-"""Settings of inference: how a model computes, and which part of this machine it uses. Needs no
-torch."""
+"""Settings of inference: how a model computes, and how much of this machine it uses. This module
+does not import torch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class TranslatorSettings(EngineSettings):
 
     @classmethod
     def of(cls, settings: EngineSettings | None) -> Self:
-        """The settings of an engine, with the usual ones of a translator for all that they lack."""
+        """Return the settings of an engine, with a translator's defaults for everything that is not
+        set."""
         given = settings or cls()
         return cls.model_validate(
             given.model_dump(include=set(cls.model_fields), exclude_unset=True)
@@ -61,7 +62,8 @@ class TranslatorSettings(EngineSettings):
 
     @classmethod
     def check(cls, **values: object) -> Self:
-        """The settings, or a ``DragomanError`` that says in one line what is allowed."""
+        """Return the settings made of ``values``. Errors: ``DragomanError``, which says in one line
+        what is allowed."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:

@@ -1,4 +1,5 @@
-"""Standard input in windows: large enough to batch, never waiting long for more."""
+"""Cuts standard input into windows: large enough for batches, without a long wait for more
+lines."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from typing import TypeVar
 from dragoman.base.errors import DragomanError
 
 WINDOW = 4000
-"""Lines translated together at most, and lines read ahead at most: several times as many as a
-search sorts together, since its threads idle at the end of each."""
+"""The most lines that are translated together, and the most that are read ahead. It is several
+times the number that a search sorts together, since the search's threads idle at the end of each
+window."""
 PATIENCE = 0.05
-"""Seconds that a window waits for further lines, from its first on, before it is translated."""
+"""The seconds, counted from its first line, that a window waits for more lines before it is
+translated."""
 
 
 Item = TypeVar("Item")
@@ -23,10 +26,11 @@ Item = TypeVar("Item")
 def windows(
     lines: Iterable[Item], size: int = WINDOW, patience: float = PATIENCE
 ) -> Iterator[list[Item]]:
-    """Cut a stream into windows: of ``size`` lines, or of those that came within ``patience``.
+    """Cut a stream into windows: of ``size`` lines, or of the lines that came within ``patience``
+    seconds.
 
-    Lines are read ahead by a thread while a window is being translated, at most ``size`` of them.
-    An error of reading comes up here, behind the lines that were read before it.
+    A thread reads at most ``size`` lines ahead while a window is being translated. An error of
+    reading is raised after the lines that were read before it.
     """
     waiting: queue.Queue[tuple[Item] | Exception | None] = queue.Queue(maxsize=size)
     gone = threading.Event()

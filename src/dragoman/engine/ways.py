@@ -1,8 +1,9 @@
 """Measures how fast each way of this machine trains models of known shapes, and how fast each path
 translates, for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
 
-Training runs measure their own model (``training/fastest_way.py``); this measures in the same
-manner, and remembers nothing.
+A *way* is a choice of kernels or plain torch, a precision and a number of threads. Training runs
+measure the ways for their own model (``training/fastest_way.py``); this module measures them in the
+same manner, and stores no result.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from dragoman.training.settings import TrainingSettings, TrainingWay
 
 @dataclass(frozen=True)
 class WayShape:
-    """The shape of a model and the size of its updates."""
+    """The shape of a model that is measured, and the size of its updates."""
 
     name: str
     model: TransformerSettings
     vocabulary: int
     tokens: int
-    """The number of target tokens of an update."""
+    """The number of target tokens of one update."""
 
 
 def _transformer(width: int, layers: int, heads: int) -> TransformerSettings:
@@ -52,16 +53,17 @@ SHAPES = (
     WayShape("width 256, 3+3 layers", _transformer(256, 3, 8), 8000, 4096),
     WayShape("base: width 512, 6+6 layers", _transformer(512, 6, 8), 37000, 25_000),
 )
-"""A toy's, a small corpus', and the paper's base."""
+"""The shapes of a toy model, of a model for a small corpus, and of the paper's base model."""
 
 _TOKENS_AT_ONCE = 4096
 _ROWS, _INPUTS, _OUTPUTS = 1024, 512, 2048
-"""The sizes of the products, those of the first feed-forward layer of the base model."""
+"""The sizes of the matrix products that are measured: those of the first feed-forward layer of the
+base model, for 1024 rows."""
 _PRODUCT_SECONDS = 0.2
 
 
 def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
-    """Measures how fast each way trains a model of ``shape`` on random sentences."""
+    """Measure how fast each way trains a model of ``shape`` on random sentences."""
     torch.manual_seed(1)
     model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
     at_once = min(shape.tokens, _TOKENS_AT_ONCE)
@@ -74,7 +76,8 @@ def measure_shape(shape: WayShape, timing: Timing) -> MeasuredWays:
 
 
 def products(way: TrainingWay) -> float:
-    """Operations per second of matrix products by ``way``: the best of what fits into some time."""
+    """Return the operations per second of matrix products by ``way``: the best of those that fit
+    into ``_PRODUCT_SECONDS``."""
     x, weight = torch.randn(_ROWS, _INPUTS), torch.randn(_OUTPUTS, _INPUTS)
     dtype = linear.TYPES[way.precision]
     x = x.to(dtype)
@@ -93,8 +96,8 @@ def products(way: TrainingWay) -> float:
 
 
 def training_rows(measured: MeasuredWays) -> list[list[str | int | float]]:
-    """A row for each way, the fastest first: way, precision, threads, GOP/s of products, tokens/s,
-    and why it is taken or not."""
+    """Return a table row for each way, the fastest first: way, precision, threads, GOP/s of
+    products, tokens/s, and why the way is taken or not."""
     rates = measured.rates
     return [
         [
@@ -117,8 +120,8 @@ def _why(way: TrainingWay, taken: TrainingWay, rates: Mapping[TrainingWay, float
 
 
 def translating_rows() -> list[list[str | int | float]]:
-    """A row for each way to run a small Transformer: path, milliseconds of one sentence's steps and
-    of a batch's, and which is taken."""
+    """Return a table row for each way to run a small Transformer: path, milliseconds of the steps
+    for one sentence and for a batch, and whether the way is taken."""
     return [
         [line, round(one / 1000, 2), round(many / 1000, 2), "taken" if taken else ""]
         for line, one, many, taken in paths_timed()
@@ -129,7 +132,8 @@ TRANSLATING_HEAD = ("way", "one sentence, ms", "12 sentences, ms", "")
 
 
 def _sentences(vocabulary: int, tokens: int) -> Batch:
-    """Random sentences as long as image captions, with ``tokens`` target tokens in all."""
+    """Make random sentences as long as image captions, with at least ``tokens`` target tokens in
+    all."""
     draw = np.random.default_rng(0)
     lengths: list[int] = []
     while sum(lengths) + len(lengths) < tokens:

@@ -1,1 +1,1 @@
-"""The models: one contract, and each kind that meets it."""
+"""The models: one contract (``interface.py``), and the kinds of models that fulfil it."""

@@ -1,17 +1,19 @@
-"""A convolutional encoder–decoder (ConvS2S: Gehring et al., 2017), section numbers of that paper.
+"""A convolutional encoder–decoder (ConvS2S: Gehring et al., 2017). Section numbers are those of
+that paper.
 
     v(x) = A ⊗ σ(B),  [A B] = W [x_{i-k/2}; ...; x_{i+k/2}] + b           (§3.2: gated linear unit)
     h^l = (v(h^{l-1}) + h^{l-1}) √½                                        (§3.2, §3.4)
 
-In the decoder a window ends at its own row, and every layer looks at the source by itself (§3.3):
+In the decoder, a window ends at its own row, and every layer has its own attention over the source
+(§3.3):
 
     q = (W_q v + b_q + e) √½         e the embedding of the token, e_s of the source's
     found = √S Σ_s softmax(q · z)_s (z_s + e_s) √½      z what the encoder makes of S positions
     h^l = ((W_c found + b_c + v) √½ + h^{l-1}) √½
 
-Every matrix but embeddings and output is weight-normalised; √½ keeps the variance of a sum (§3.4),
-and all begin as §3.5 says. Departures: the output layer has no bias and no weight normalisation, so
-that it may be tied; one width for all blocks.
+All matrices but embeddings and output are weight-normalised; √½ keeps the variance of a sum (§3.4),
+and all weights are initialised as in §3.5. Departures: the output layer has no bias and no weight
+normalisation, so that it can be tied; all blocks have the same width.
 
 Shapes: B sources, P packed rows, D width of embeddings, C width of blocks, k of a window, N rows of
 a search, L layers of the decoder.
@@ -70,7 +72,7 @@ class GatedConvolution(nn.Module):
 
 
 class ConvolutionalDecoderLayer(nn.Module):
-    """A block, and its way to the source and back."""
+    """A block of the decoder, with its attention over the source."""
 
     def __init__(self, settings: ConvolutionalSettings, name: str) -> None:
         super().__init__()
@@ -80,19 +82,21 @@ class ConvolutionalDecoderLayer(nn.Module):
         self.found = normed(settings.model_dim, settings.channels)
 
     def forward(self, windows: Tensor, x: Tensor, embedded: Tensor, look_over: LookOver) -> Tensor:
-        """``x`` (P, C) of the layer below and its ``windows`` (P, k x C), ``embedded`` (P, D) what
-        the first layer read -> (P, C)."""
+        """Compute the layer: from the rows ``x`` (P, C) of the layer below, their ``windows``
+        (P, k x C) and the decoder's input ``embedded`` (P, D), return rows (P, C). ``look_over``
+        computes the attention."""
         made = self.block(windows)
         found = look_over(self, (self.query(made) + embedded) * HALF)
         return ((self.found(found) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
 
 
 LookOver = Callable[[ConvolutionalDecoderLayer, Tensor], Tensor]
-"""Queries of a layer (P, D) -> what they find in their sources (P, D), times √S."""
+"""The attention of a layer over the sources: its queries (P, D) -> the weighted sums of values
+(P, D), times √S."""
 
 
 class Convolutional(EncoderDecoder):
-    """Blocks that read, blocks that write, an attention in each of these."""
+    """A convolutional encoder and decoder; each block of the decoder has an attention."""
 
     settings: ConvolutionalSettings
 
@@ -141,7 +145,8 @@ class Convolutional(EncoderDecoder):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
+        """Encode a batch of sources. The rows (P, 2D) of the result hold a key and a value each: z,
+        and (z + e) √½."""
         probe = probes.opened.get()
         if self.front_end is None:
             layout = source.layout
@@ -200,7 +205,8 @@ class Convolutional(EncoderDecoder):
     def _embed(
         self, tokens: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
-        """(P,), (P,) -> (P, D); ``row_keys`` (P,) of the rows, for dropout."""
+        """Embed tokens (P,) at positions (P,), with dropout. Return (P, D). ``row_keys`` (P,) of
+        the rows, for dropout."""
         embedding = self._words(side)
         if embedding.packed is not None:
             dtype = embedding.packed.dtype
@@ -213,14 +219,16 @@ class Convolutional(EncoderDecoder):
     def _add_positions(
         self, x: Tensor, positions: Tensor, side: Side, row_keys: Tensor | None = None
     ) -> Tensor:
-        """Rows (P, D) with their positions (P,); ``row_keys`` (P,) of the rows, for dropout."""
+        """Add positions (P,) to rows (P, D), and apply dropout. ``row_keys`` (P,) of the rows, for
+        dropout."""
         probe = probes.opened.get()
         if probe is None or not probe.positions_off or side == "target":
             x = x + self._places(side)(positions, None, x.dtype)
         return self.dropout.forward(x, row_keys)
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:
-        """The state of a search before the first token: windows of zeros, and its sources."""
+        """Return the state of a search before the first token: windows of zeros, and the
+        sources."""
         settings, rows = self.settings, memory.rows
         sizes = settings.decoder_layers, memory.layout.batch, settings.kernel_width - 1
         past = rows.new_zeros(*sizes, settings.channels)
@@ -234,7 +242,7 @@ class Convolutional(EncoderDecoder):
 
 
 class _AllAtOnce:
-    """All rows of some targets look at their sources."""
+    """The attention over the sources for all rows of some targets at once."""
 
     def __init__(self, layout: Layout, memory: Memory, by_kernels: bool) -> None:
         self._layout = layout
@@ -260,7 +268,7 @@ class _AllAtOnce:
 
 
 class _StepByStep:
-    """The rows of a search look at their sources."""
+    """The attention over the sources for the rows of a search."""
 
     def __init__(self, state: CarriedState, looking: Looking) -> None:
         self._source = state.source
@@ -282,12 +290,12 @@ def _source(memory: Memory) -> Source:
 
 
 def normed(inputs: int, outputs: int, dropped: float = 0.0) -> NormedLinear:
-    """A linear map that keeps the variance (§3.5), where dropout leaves out a share of inputs."""
+    """Make a linear map that keeps the variance (§3.5) of inputs of which dropout drops a share."""
     return NormedLinear(inputs, outputs, std=math.sqrt((1 - dropped) / inputs))
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:
-    """``x`` as it is, whose gradient is ``factor`` times what comes back."""
+    """Return ``x`` unchanged, but multiply its gradient by ``factor``."""
     out: Tensor = _ScaleGradient.apply(x, factor)  # type: ignore[no-untyped-call]
     return out
 

@@ -1,10 +1,11 @@
-"""A Transformer's decoder by itself: nothing is read, each token looks back at those before it.
+"""A Transformer's decoder without an encoder: there is no source, and each token attends to those
+before it.
 
     x = x + SelfAttention(LayerNorm(x));  x = x + FFN(LayerNorm(x))          (pre-norm)
 
-(Radford et al., 2018 and 2019: GPT's shape; paper §3.2.3 for the mask.) For texts that stand alone.
-The contract of ``interface.py`` is kept as by a model that reads: the memory of B sources is B
-times nothing.
+(Radford et al., 2018 and 2019: GPT's shape; paper §3.2.3 for the mask.) It models texts without a
+source. It keeps the contract of ``interface.py`` like a model that reads: the memory of B sources
+has B sequences of length 0.
 
 Shapes: B sources, P packed rows, D width, N rows of a search, t new tokens.
 """
@@ -27,7 +28,7 @@ from dragoman.nn.linear import Linear
 
 
 class DecoderState(CachedState):
-    """A search under way, whose sources are empty."""
+    """A search in a model whose sources are empty."""
 
     def __init__(self, model: Decoder, memory: Memory) -> None:
         self._model = model
@@ -64,7 +65,7 @@ class OnlyWriting(Advancing):
         return self.embedding if self.output is None else self.output
 
     def encode(self, source: Sequences) -> Memory:
-        """A memory of B sources in which nothing stands."""
+        """Return a memory of B sources without any rows."""
         layout, table = source.layout, self.embedding
         # What a search keeps is of the precision that the layers compute in.
         dtype, width = table.cast or table.weight.dtype, table.weight.shape[1]
@@ -73,14 +74,14 @@ class OnlyWriting(Advancing):
 
 
 class Decoder(OnlyWriting):
-    """A decoder alone: an embedding, layers, and an output."""
+    """A Transformer decoder without an encoder: an embedding, layers, and an output."""
 
     settings: DecoderSettings
 
     def __init__(
         self, settings: DecoderSettings, source_vocabulary: int, target_vocabulary: int
     ) -> None:
-        """``source_vocabulary`` is not used: nothing is read."""
+        """``source_vocabulary`` is not used, since there is no source."""
         super().__init__(settings, target_vocabulary)
         width = settings.model_dim
         self.positions = Positions(settings.positions, width)

@@ -1,5 +1,5 @@
-"""Encoding of a batch of sources: an embedding of tokens, or the front end that the source of the
-rows names (``RowsSource.front_end``), then encoder layers (paper §3.1), alone or below a decoder.
+"""Encodes a batch of sources: an embedding of tokens, or the front end that a source of rows names
+(``RowsSource.front_end``), then encoder layers (paper §3.1), with or without a decoder.
 
 ``ClassToken`` puts a learned row before the rows of another front end (Dosovitskiy et al., 2021,
 equation 1).
@@ -37,7 +37,7 @@ SourceInput = int | RowsSource
 
 
 class ClassToken(FrontEnd):
-    """A learned row that stands first in each sequence."""
+    """A front end that puts a learned row before the rows of another one."""
 
     def __init__(self, made: FrontEnd, width: int) -> None:
         super().__init__()
@@ -58,8 +58,8 @@ class ClassToken(FrontEnd):
 
 
 def front_end(source: SourceInput, width: int) -> FrontEnd | None:
-    """The front end of a network of that width, with weights from torch's generator; None: there is
-    an embedding instead."""
+    """Make the front end of a network of that ``width``, with weights from torch's generator.
+    Return None for a source of tokens, which gets an embedding instead."""
     if isinstance(source, int):
         return None
     name, sizes = source.front_end
@@ -68,7 +68,7 @@ def front_end(source: SourceInput, width: int) -> FrontEnd | None:
 
 class EncoderDecoder(Advancing):
     """A model with an encoder and a decoder. It has the embeddings of both and the output layer;
-    ``settings.tie`` says which of these are one matrix."""
+    ``settings.tie`` chooses which of these share one matrix."""
 
     source_embedding: Embedding
     """The token embedding; a model that reads rows has none."""
@@ -80,7 +80,7 @@ class EncoderDecoder(Advancing):
         target_vocabulary: int,
         width: int | None = None,
     ) -> None:
-        """``width``: the width of the embeddings, if it is not that of the model."""
+        """``width``: the width of the embeddings; None: that of the model."""
         super().__init__()
         self.settings, tie = settings, settings.tie
         width = width or settings.model_dim
@@ -103,7 +103,7 @@ class EncoderDecoder(Advancing):
 
 
 class LayeredEncoder(Network):
-    """A network that encodes as a Transformer does: embeddings or a front end, with positions, and
+    """A network that encodes like a Transformer: embeddings or a front end, with positions, and
     then layers of self-attention."""
 
     source_embedding: Embedding
@@ -116,11 +116,12 @@ class LayeredEncoder(Network):
 
     @cached_property
     def embedding_scale(self) -> float:
-        """The factor of embeddings of tokens."""
+        """The factor of token embeddings."""
         return self.settings.embedding_scale
 
     def encode(self, source: Sequences) -> Memory:
-        """Layer by layer. An open probe may switch positions off, or hide words."""
+        """Encode a batch of sources, layer by layer. An open probe may switch positions off, or
+        hide words."""
         settings, encoding, tokens = self.settings, self.source_positions, None
         if self.front_end is None:
             tokens = source.values
@@ -164,18 +165,17 @@ class LayeredEncoder(Network):
 
 
 class Encoder(LayeredEncoder):
-    """A Transformer's encoder by itself (Devlin et al., 2019: BERT's shape): of each row that comes
-    out something is said, ``project(encode(source).rows)``.
+    """A Transformer's encoder without a decoder (Devlin et al., 2019: BERT's shape). It makes a
+    prediction for each of its rows, ``project(encode(source).rows)``.
 
         x = x + SelfAttention(LayerNorm(x));  x = x + FFN(LayerNorm(x))          (pre-norm)
         logits = x Wᵀ
 
-    What is said is the task's: which token stands where one is masked, W being the embedding with
-    ``tie``, or one of some labels. Departures from BERT: no segments, no first symbol of its own,
-    ReLU (the paper's) unless the setting ``activation`` says GELU, and no layer between the last
-    one and W.
+    The task defines the prediction: the token at a masked place (W is the embedding with ``tie``),
+    or one of some labels. Departures from BERT: no segments, no special first symbol, ReLU (the
+    paper's) unless the setting ``activation`` says GELU, and no layer between the last one and W.
 
-    Its weights are called as those of a ``Transformer``'s encoder.
+    Its weights have the names of those of a ``Transformer``'s encoder.
     """
 
     settings: EncoderSettings
@@ -183,9 +183,9 @@ class Encoder(LayeredEncoder):
     def __init__(
         self, settings: EncoderSettings, source_vocabulary: SourceInput, target_vocabulary: int
     ) -> None:
-        """``target_vocabulary``: V, the tokens or labels that a row can be given; with ``tie`` the
-        tokens that are read. One that reads rows has no matrix to tie, and without another output
-        layer none at all: a head stands over it."""
+        """``target_vocabulary``: V, the number of tokens or labels that can be predicted for a row;
+        with ``tie``, the number of tokens that are read. An encoder of rows has no embedding to
+        tie: with ``tie`` it has no output layer, and needs a head over it."""
         super().__init__()
         self.settings = settings
         width = settings.model_dim

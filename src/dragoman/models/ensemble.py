@@ -1,13 +1,14 @@
-"""Several models as one: the mean of what they give each next token (Sutskever et al. 2014).
+"""Several models as one: the mean of their probabilities for each next token (Sutskever et al.
+2014).
 
     P(y_t | y_<t, X) = 1/M · Σ_m P_m(y_t | y_<t, X)
 
-The mean is of probabilities, a mixture, and not of their logarithms (a product, which other
-programs take): it sums to one without being normalised again, so that a score is log P of a model
-as any other's, and a token that one model alone holds for impossible is not forbidden by it.
+It is the mean of probabilities (a mixture), not of their logarithms (a product, which other
+programs use). A mixture sums to one without being normalised again, so a score is log P of a model
+like any other, and a token is not excluded because a single model considers it impossible.
 
-The models may be of any kinds, run in any way, as long as they write with one vocabulary. What the
-first reads is what is given; a model that reads by another vocabulary has a ``Reader``.
+The models may be of any kinds and run on any paths, but must write with one vocabulary. Sources are
+given as the first model reads them; a model that reads with another vocabulary has a ``Reader``.
 
 Shapes: M models, P packed rows, N rows of a search, V vocabulary.
 """
@@ -24,11 +25,12 @@ from dragoman.models.interface import DecodeState, Memory, Model
 from dragoman.nn.layout import Sequences
 
 Reader = Callable[[Sequences], Sequences]
-"""Converts sources as the first model reads them to those that another model reads."""
+"""A function that converts sources as the first model reads them to those that another model
+reads."""
 
 
 class EnsembleState(DecodeState):
-    """A search under way in every model; all have the same rows."""
+    """A search under way in all models of an ensemble, with the same rows in each."""
 
     def __init__(self, states: Sequence[DecodeState]) -> None:
         self.states = tuple(states)
@@ -47,14 +49,14 @@ class EnsembleState(DecodeState):
 
 
 class Ensemble(Model):
-    """Models that write with one vocabulary, under the contract of a single one.
+    """Models that write with one vocabulary, as one model.
 
     Its logits are log-probabilities: their softmax is the mixture.
     """
 
     def __init__(self, models: Sequence[Model], readers: Sequence[Reader | None] = ()) -> None:
-        """``readers``: one for each model, None where it reads what the first does; left out, all
-        of them do."""
+        """``readers``: one for each model, None for a model that reads what the first one does;
+        empty: all of them do."""
         assert models, "an ensemble of no models"
         self._models = tuple(models)
         self._readers = tuple(readers) or (None,) * len(models)
@@ -69,7 +71,8 @@ class Ensemble(Model):
         return Memory(first.rows, first.layout, first.key_mask, first.tokens, parts)
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """-> the hidden rows of all models side by side, (P, D_1 + … + D_M)."""
+        """Return the hidden rows of all models side by side, (P, D_1 + … + D_M), under teacher
+        forcing."""
         hidden = [
             model.decode(target_in, part)
             for model, part in zip(self._models, memory.parts, strict=True)
@@ -96,11 +99,13 @@ class Ensemble(Model):
 
 
 def mixture(logits: Sequence[Tensor]) -> Tensor:
-    """M x (..., V) logits -> (..., V) log-probabilities of the mean of their distributions."""
+    """Return the log-probabilities (..., V) of the mean of the distributions of M tensors of logits
+    (..., V)."""
     known = [torch.log_softmax(_at_least_fp32(one), dim=-1) for one in logits]
     return torch.stack(known).logsumexp(dim=0) - math.log(len(known))
 
 
 def _at_least_fp32(logits: Tensor) -> Tensor:
-    """In fp32 at least: probabilities of many tokens are summed."""
+    """Convert logits to fp32 unless they are fp64, because probabilities of many tokens are
+    summed."""
     return logits if logits.dtype == torch.float64 else logits.float()

@@ -1,8 +1,8 @@
-"""A faster way to run the models of a kind, for callers that need not know the kind.
+"""Faster ways to run the models of a kind, for callers that need not know the kind.
 
-``catalogue/networks.py`` says which kinds have some. They keep the contract of ``interface.py`` and
-are held to what the model itself computes (``tests/contract``). A list of them is read without
-torch.
+``catalogue/networks.py`` lists the fast paths of each kind. They keep the contract of
+``interface.py``, and tests compare their results with those of the model itself
+(``tests/contract``). Their list can be read without torch.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Model, Writing
 
 AMOUNTS = {"one": 4, "many": 48}
-"""Rows of sentences that are searched at once: one by itself, whose products have few rows, or as
-many as a batch holds. What is fastest for one need not be for many."""
+"""The numbers of rows (hypotheses) in a trial: those of one sentence, with which products have few
+rows, or as many as a batch holds. The path that is fastest for one need not be the fastest for
+many."""
 
 Named = Mapping[str, npt.NDArray[np.float32]]
 """The weights of a model by their names in a file."""
 
 
 class PackedModel(Protocol):
-    """The weights of one model as a path computes with them: at first room for them alone."""
+    """The weights of one model as a path uses them. At first, only their memory is allocated."""
 
     @property
     def parts(self) -> Sequence[npt.NDArray[np.uint8]]:
-        """The memory of all of them. Settings, instruction set and library decide how many parts
-        there are and how large, so that what they hold can be kept and put back."""
+        """The memory of all weights. Settings, instruction set and library determine the number and
+        sizes of the parts, so that their contents can be stored and restored."""
 
     def pack(self, named: Named) -> None:
-        """Fill them from weights of the shapes that ``WithoutTorch.shapes`` gives; once."""
+        """Fill the parts from weights of the shapes that ``WithoutTorch.shapes`` gives. Call this
+        only once."""
 
 
 @dataclass(frozen=True)
@@ -48,51 +50,59 @@ class WithoutTorch:
     """Functions that make a path from weights alone, without importing torch."""
 
     shapes: Callable[[Any, int, int], Mapping[str, tuple[int, ...]]]
-    """The shape of every weight by name, for settings and the numbers of source and target tokens.
-    Whoever packs weights sees to it that they have these shapes."""
+    """Returns the shape of every weight by name, for settings and the numbers of source and target
+    tokens. The caller must check that the weights have these shapes before it packs them."""
     room: Callable[[Any, int, int], PackedModel]
     """Allocates room for weights, from settings and the numbers of source and target tokens."""
     make: Callable[[Any, Shortlist | None], SearchModel]
-    """Packed weights -> what a search speaks with."""
+    """Makes the model for a search from packed weights."""
     why_not: Callable[[Any], str | None]
-    """Why models of such settings cannot be run so at all; None if they can, where kernels are."""
+    """Returns the reason why no machine can run models with such settings on this path; None if a
+    machine with kernels can."""
 
 
 @dataclass(frozen=True)
 class FastPath:
-    """One way to run a model of the kind, told from the others by the precision of its products."""
+    """One way to run models of a kind. ``precision`` is the precision of its products."""
 
     precision: Literal["int8", "bf16", "fp32"]
     make: Callable[[Any, Shortlist | None], Model]
-    """The network on this path: its weights are packed now, and later changes do not show."""
+    """Puts a network on this path. The weights are packed at once, and later changes to them have
+    no effect."""
     why_not: Callable[[ModelSettings | None], str | None]
-    """Why models of such settings (None: all of the kind) cannot be run so on this machine; None
-    if they can."""
+    """Returns the reason why this machine cannot run models with such settings (None: any of the
+    kind) on this path; None if it can."""
     trial: Callable[[int], Callable[[], None]]
-    """Makes some work of a small model with so many rows, whose time tells what this path is worth
-    here."""
+    """Prepares work of a small model with that number of rows. The time of the work shows how fast
+    this path is here."""
     line: Callable[[], str]
-    """One line for a person: what runs the model."""
+    """Returns one line for people that names what runs the model."""
     units: Callable[[], str]
-    """One line for ``dragoman doctor``: what of this machine does the work."""
+    """Returns one line for ``dragoman doctor`` that names the units of this machine that do the
+    work."""
     level: str | None = None
-    """The instruction set whose kernels are to be in use where it is made and tried."""
+    """The instruction set whose kernels must be in use where the path is made and tried; None:
+    any."""
     takes_shortlist: bool = False
     rows: int = 64
-    """Hypotheses under way at once with which many sentences are fastest: more fall out of a
-    processor's cache, and with fewer, the fixed cost of a step weighs more."""
+    """The number of rows (hypotheses) per batch with which many sentences are fastest. More rows do
+    not fit in a processor's cache; with fewer, the fixed cost of a step weighs more."""
     more_rows: int | None = None
-    """A larger number of rows that is faster on some machines; it is measured."""
+    """A larger number of rows that is faster on some machines, which a trial finds out; None: there
+    is none."""
     rows_trial: Callable[[int], Callable[[], None]] | None = None
-    """The ``trial`` for a given number of rows, if there are ``more_rows``."""
+    """Prepares work like ``trial``, to compare ``rows`` with ``more_rows``; None if there are no
+    ``more_rows``."""
     trial_name: str = ""
-    """The name under which its times are remembered; left out, its precision."""
+    """The name under which the times of the trials are remembered; empty: the precision."""
     searched: Callable[[Any], SearchModel] | None = None
-    """Wraps the result of ``make`` for a search; left out, it is searched through torch."""
+    """Wraps the result of ``make`` for a search; None: the search goes through torch
+    (``on_torch.py``)."""
     without_torch: WithoutTorch | None = None
 
     def remembered_as(self, amount: str) -> str:
-        """The name of a trial's time; ``amount``: a key of ``AMOUNTS``, or a number of rows."""
+        """Return the name of a trial's time. ``amount``: a key of ``AMOUNTS``, or a number of
+        rows."""
         return f"{self.trial_name or self.precision}, {amount}"
 
 
@@ -102,10 +112,11 @@ def on_plain_torch(
     trial_name: str = "",
     rows: int = 64,
 ) -> tuple[FastPath, FastPath]:
-    """The paths that plain torch runs: in bf16 where the processor has units for it, and in fp32.
+    """Return the paths that plain torch runs: bf16, for processors with units for it, and fp32.
 
-    ``make``: of a precision. ``small``: a model to try them with. ``trial_name``: what their trials
-    are remembered by, before the precision. ``rows``: see ``FastPath``.
+    ``make``: puts a model on the path of a precision. ``small``: makes a model for trials.
+    ``trial_name``: the beginning of the names of the trials, before the precision. ``rows``: see
+    ``FastPath``.
     """
 
     def path(
@@ -126,16 +137,16 @@ def on_plain_torch(
 
 
 TRIAL_TOKENS = 2000
-"""Tokens in each vocabulary of the small model that a trial runs."""
+"""The number of tokens in each vocabulary of the small model of a trial."""
 _BEAM = 4
 
 
 def trial(
     network: Callable[[], Writing], make: Callable[[Any, None], Model], rows: int, steps: int = 6
 ) -> Callable[[], None]:
-    """A small model that reads some sentences and writes some tokens, the way that ``make`` has it:
-    what ``FastPath.trial`` gives. Four of the ``rows`` are hypotheses of a sentence, and move from
-    step to step as those of a beam do."""
+    """Prepare the work of a ``FastPath.trial``: a small model, put on a path by ``make``, reads
+    some sentences and takes some steps of a search. Every four of the ``rows`` are hypotheses of
+    one sentence, and are reordered at each step as in a beam."""
     import torch
 
     from dragoman.nn.layout import Sequences

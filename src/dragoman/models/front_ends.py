@@ -1,5 +1,5 @@
-"""Front ends: what precedes the first layer of a model whose source is rows of numbers. A front end
-makes rows of the model's width, and often fewer of them.
+"""Front ends: the part before the first layer of a model whose source is rows of numbers. A front
+end makes rows of the model's width, and often fewer of them.
 
 - ``FramesFrontEnd``, for frames of sound: a convolution of 3 x 3 over time and bands with stride 2
   for each factor of two, ReLU, and a linear map to the width of the model (Dong et al., 2018,
@@ -10,8 +10,8 @@ makes rows of the model's width, and often fewer of them.
 - ``StemFrontEnd``: convolutions over a picture until a patch is one place (Xiao et al., 2021,
   "Early convolutions help Transformers see better"). Departure: no batch normalisation.
 
-Shapes: B sources, P packed rows of width F, P' and D rows and width of the result, T x F places
-of a grid; C channels, H heads.
+Shapes: B sources, P packed rows of width F, P' and D rows and width of the result, T x F places of
+a grid; C channels, H heads.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from dragoman.nn.settings import AttentionSettings
 WHITE = 255.0
 """The value of a white pixel, or of ink, in a byte."""
 BAND_WEIGHTS = "front_end.bands"
-"""The name of the weights of ``BandHeads`` for probes, (B, H, T, T)."""
+"""The name of the attention weights (B, H, T, T) of ``BandHeads`` for probes."""
 _KERNEL = 3
 
 
 class FrontEnd(nn.Module):
-    """This class turns rows as they are stored into rows of the model's width."""
+    """The base of front ends, which turn rows as they are stored into rows of the model's width."""
 
     across = 0
     """The number of columns if rows form a grid; 0 if they form a line."""
     attention_names: tuple[str, ...] = ()
-    """The names of the attention weights in it, for probes."""
+    """The names, for probes, of the attention weights in the front end."""
 
     @abstractmethod
     def forward(self, source: Sequences) -> Sequences:
         """Turn (P, F) into (P', D), sequence by sequence; row keys for dropout are kept."""
 
     def length(self, rows: int) -> int:
-        """Return the number of rows that are made of ``rows``."""
+        """Return the number of rows that are made from ``rows`` stored rows."""
         return rows
 
 
@@ -74,7 +74,7 @@ class BandHeads(MultiHeadAttention):
         x = x + Concat(head_1, ..., head_h) W^O
         head_i = Attention(x_i W_i^Q, x_i W_i^K, x_i W_i^V)          x_i: slice i of the bands of x
 
-    It is the lecture's picture of several heads (80 bands, 4 heads of 20 each), and precedes the
+    This is how the lecture depicts several heads (80 bands, 4 heads of 20 each). It precedes the
     convolutions, which mix the bands. There are no positions: frames differ only in their sound.
     """
 
@@ -83,7 +83,7 @@ class BandHeads(MultiHeadAttention):
         self.output = PlainLinear(bands, bands)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """There is only one way to compute it."""
+        """Do nothing, since there is only one way to compute this attention."""
 
     def heard(self, frames: Sequences) -> Sequences:
         """Return the frames plus the output of the heads."""
@@ -92,8 +92,8 @@ class BandHeads(MultiHeadAttention):
 
 
 class FramesFrontEnd(FrontEnd):
-    """The front end of frames of sound, or of columns of a line of text; 2, 4 or 8 become one
-    row."""
+    """The front end for frames of sound, or for the columns of a line of text. 2, 4 or 8 of them
+    become one row."""
 
     def __init__(
         self,
@@ -104,8 +104,9 @@ class FramesFrontEnd(FrontEnd):
         heads: int = 0,
         scale: float = 1.0,
     ) -> None:
-        """``width``: D; ``row_width``: F; ``heads``: those of ``BandHeads``, if any; ``scale``:
-        a factor for the rows."""
+        """``width``: D; ``row_width``: F; ``channels``: C; ``subsample``: the number of frames that
+        become one row; ``heads``: the number of heads of ``BandHeads``, 0 for none; ``scale``: the
+        factor of the stored rows."""
         super().__init__()
         self.scale, halvings = scale, subsample.bit_length() - 1
         self.bands = BandHeads(row_width, heads) if heads else None
@@ -155,13 +156,13 @@ class PatchesFrontEnd(FrontEnd):
 
 
 class StemFrontEnd(FrontEnd):
-    """Convolutions over whole pictures, which are put together from their patches."""
+    """Convolutions over whole pictures, which are first put together from their patches."""
 
     def __init__(
         self, width: int, grid: tuple[int, int], side: int, colours: int, channels: int
     ) -> None:
-        """``grid``: patches from top to bottom and from left to right; ``side``: the pixels of a
-        patch."""
+        """``grid``: the numbers of patches from top to bottom and from left to right; ``side``: the
+        side of a patch in pixels."""
         super().__init__()
         self.down, self.across = grid
         self.side, self.colours = side, colours
@@ -190,4 +191,4 @@ FRONT_ENDS: dict[str, Callable[..., FrontEnd]] = {
     "patches": PatchesFrontEnd,
     "stem": StemFrontEnd,
 }
-"""The front ends by the names that a source gives them (``RowsSource.front_end``)."""
+"""The front ends by the names that sources use for them (``RowsSource.front_end``)."""

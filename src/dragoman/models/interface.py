@@ -1,16 +1,16 @@
-"""The one contract between models and everything that trains, searches, serves or looks inside.
+"""The contract between models and the code that trains, searches, serves or inspects them.
 
-A model *encodes*; what was encoded it *scores* outputs of, or *generates* them, or both. Training
-and force decoding ask for ``Scores``, search asks for ``Generates`` and of the state ``select`` and
-``admit``, and for nothing else. Property tests hold every model and every fast path to it:
-``decode`` equals ``step`` repeated, however the prefix is cut; selecting or admitting at any moment
-changes no result.
+A model *encodes* sources; it then *scores* given outputs for them, or *generates* outputs, or both.
+Training and force decoding need only ``Scores``; search needs only ``Generates``, with ``select``
+and ``admit`` of its state. Property tests check the contract for every model and every fast path:
+``decode`` equals ``step`` repeated, however the prefix is cut, and selecting or admitting at any
+time changes no result.
 
-A model that only reads says something of each row that it has read: it *encodes*, and *projects*
-those rows (``Network``). One that writes projects the rows of ``decode`` (``Writing``).
+A model that only reads predicts something for each row: it *encodes*, and *projects* the encoded
+rows (``Network``). A model that writes projects the rows of ``decode`` (``Writing``).
 
-Shapes: B batch of sources, P packed rows (see ``nn/layout.py``), D model width, V vocabulary,
-N live rows of a search (sentences x beam), t new tokens per row, k candidates per row.
+Shapes: B batch of sources, P packed rows (see ``nn/layout.py``), D model width, V vocabulary, N
+live rows of a search (sentences x beam), t new tokens per row, k candidates per row.
 """
 
 from __future__ import annotations
@@ -33,93 +33,102 @@ if TYPE_CHECKING:
     from dragoman.models.front_ends import FrontEnd
 
 Part = Literal["encoder", "decoder", "cross"]
-"""Which attention: source tokens look at the source (encoder), target tokens at those before them
-(decoder), or target tokens at the source (cross)."""
+"""The part of a model that an attention belongs to: source tokens attend to the source (encoder),
+target tokens attend to those before them (decoder), or target tokens attend to the source
+(cross)."""
 
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """One attention of a model, for callers that look at it or reach into it."""
+    """One attention of a model, for callers that inspect it or intervene in it."""
 
     part: Part
     layer: int
-    """Its number within the part, from 0."""
+    """The number of the layer within the part, from 0."""
     heads: int
     scale: float
     """The factor of scores before the softmax: 1 / √d_k in the paper."""
     name: str
-    """Its name for probes (``nn/probes.py``)."""
+    """The name of the attention for probes (``nn/probes.py``)."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """B encoded sources. They may be shorter than the input: a speech encoder shortens."""
+    """B encoded sources. They may be shorter than the input: a speech encoder shortens its
+    source."""
 
     rows: Tensor
     """(P, D), one row per position that the decoder may attend to."""
     layout: Layout
     key_mask: Tensor | None = None
-    """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
+    """(P,) bool, False for rows that may not be attended to (an unknown token, a hidden word);
+    None: all may be."""
     tokens: Tensor | None = None
-    """(P,) the ids that were read, where ids were: a shortlist and the next word go by them."""
+    """(P,) the token ids that were read; None if rows were read. A shortlist and the hint about the
+    next word (``next_word.py``) use them."""
     parts: tuple[Memory, ...] = ()
     """In an ensemble, the memory of each model for the same B sources (``ensemble.py``)."""
 
 
 class DecodeState(ABC):
-    """All that a search carries from step to step. Changed in place; belongs to one search.
+    """The state that a search keeps from step to step. It belongs to one search, which changes it
+    in place.
 
-    Row n continues one hypothesis of source ``sources[n]``. Rows of one source are together.
+    Each row continues one hypothesis of one source. The rows of one source are adjacent.
     """
 
     @property
     @abstractmethod
     def lengths(self) -> Tensor:
-        """(N,) int64: how many target tokens each row has taken in, BOS counted."""
+        """(N,) int64: the number of target tokens that each row has read, including BOS."""
 
     @abstractmethod
     def select(self, rows: Tensor) -> None:
         """Keep ``rows`` (M,) int64, in that order: reorder, drop, or repeat hypotheses.
 
-        A source none of whose rows is kept is forgotten, and its memory is freed.
+        A source without kept rows is forgotten, and its memory is freed.
         """
 
     @abstractmethod
     def admit(self, memory: Memory) -> None:
-        """Add B new sources behind the rows under way, one row each, at position 0."""
+        """Add B new sources after the rows under way, with one row each, at position 0."""
 
     def native(self, k: int, length: int) -> Step | None:
-        """The step by which native code calls ``best`` and ``select`` itself; None if it cannot.
+        """Return the step by which native code calls ``best`` and ``select`` itself; None if it
+        cannot.
 
-        ``k``: candidates that will be asked for. ``length``: tokens that a row will have taken in
-        after the next step; beyond it a step may stop and ask for more.
+        ``k``: the number of candidates that will be requested. ``length``: the number of tokens
+        that a row will have read after the next step; beyond it, a native step may stop and request
+        more.
         """
         return None
 
 
 class Encodes(ABC):
-    """A model that reads sources, as all do."""
+    """A model that reads sources, as every model does."""
 
     @abstractmethod
     def encode(self, source: Sequences) -> Memory:
-        """Read a batch of sources, once. ``source.values`` are (P,) ids, end symbol included, or
-        (P, F) rows, whichever the model was made for."""
+        """Read a batch of sources once. ``source.values`` are ids (P,), including end symbols, or
+        rows (P, F), depending on the model."""
 
 
 class Projects(ABC):
-    """Every model turns hidden rows into logits."""
+    """A model that turns hidden rows into logits, as every model does."""
 
     @abstractmethod
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """(..., D) -> logits (..., V), or (..., len(ids)) over the outputs ``ids`` alone."""
+        """Compute logits of hidden rows: (..., D) -> (..., V), or (..., len(ids)) for only the
+        outputs ``ids``."""
 
 
 class Scores(Encodes, Projects):
-    """A model that writes, as training and force decoding use it: its outputs are given."""
+    """A model that writes, as training and force decoding use it: with given outputs."""
 
     @abstractmethod
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """All positions at once under teacher forcing -> hidden (P, D); what training calls.
+        """Compute the hidden rows (P, D) of all positions at once, under teacher forcing, as in
+        training.
 
         ``target_in.values`` (P,) begins each sentence with BOS; row p of the result predicts the
         token that follows row p.
@@ -127,28 +136,30 @@ class Scores(Encodes, Projects):
 
 
 class Generates(Encodes):
-    """A model that writes, as a search uses it: its outputs are made, token by token."""
+    """A model that writes, as a search uses it: it generates outputs token by token."""
 
     normalises: ClassVar[bool] = True
-    """Whether ``best`` makes log-probabilities of what ``step`` gives."""
+    """True if ``best`` turns the results of ``step`` into log-probabilities; False if it keeps
+    them."""
 
     @abstractmethod
     def start(self, memory: Memory) -> DecodeState:
-        """A state with one row per source, at position 0."""
+        """Return a state with one row per source, at position 0."""
 
     @abstractmethod
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        """Take in ``tokens`` (N, t) -> logits (N, V) of what follows the last of them.
+        """Read ``tokens`` (N, t). Return logits (N, V) of the token after the last of them.
 
-        t is 1 in search; more for a prompt or a forced prefix. The first token is BOS.
+        t is 1 in search, and more for a prompt or a forced prefix. The first token is BOS.
         """
 
     def best(
         self, tokens: Tensor, state: DecodeState, k: int, constrain: Constrain | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Step, then the k best continuations: log-probabilities (N, k) fp32 and ids (N, k).
+        """Take a step, then return the k best continuations, best first: log-probabilities (N, k)
+        fp32 and ids (N, k). Equal scores may come in any order.
 
-        Best first; equal scores in any order. Fast paths fuse what this spells out.
+        This is the plain computation; fast paths fuse its parts.
         """
         scores = self.step(tokens, state).float()
         if self.normalises:
@@ -159,28 +170,30 @@ class Generates(Encodes):
 
 
 class Model(Scores, Generates):
-    """The whole contract of what writes: every such model keeps it, and every faster way to run
-    one."""
+    """The whole contract of models that write. Every such model keeps it, and so does every fast
+    path."""
 
 
 class Network(nn.Module, Encodes, Projects):
     """A model as a recipe describes it: a torch module that reads, and can be trained.
 
-    ``settings.py`` names them all. Made from its settings, the number of different tokens that it
-    reads (or what its rows are), and the number of its outputs: of those that it writes, or of what
-    it can say of a row.
+    ``settings.py`` lists the kinds. A network is made from its settings, the number of different
+    tokens that it reads (or the settings of its rows), and the number of its outputs: the tokens
+    that it writes, or the predictions that it can make for a row.
     """
 
     settings: ModelSettings
     front_end: FrontEnd | None
-    """The part that turns a source of rows into the model's rows; None if it reads tokens."""
+    """The part that turns a source of rows into rows of the model's width; None if the model reads
+    tokens."""
     ctc: Linear | None
-    """The layer that predicts for each row that was read which token is spoken there, or none (the
-    last output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``)."""
+    """The layer that predicts for each encoded row which token is spoken there, or none (the last
+    output): for training (``training/losses/ctc.py``) and for the search (``with_ctc.py``). None:
+    there is no such layer."""
     output_bias: nn.Parameter | None
-    """(V,) a bias that is added to the logits, or none."""
+    """(V,) a bias that is added to the logits; None: there is none."""
     plain_only: ClassVar[str] = ""
-    """Why no faster path of its kind runs it; nothing where they may."""
+    """The reason why no faster path runs this model; empty if one may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -189,28 +202,31 @@ class Network(nn.Module, Encodes, Projects):
         self.output_bias = None
 
     def memory_length(self, length: int) -> int:
-        """The number of rows that the layers make of a source of ``length`` tokens or rows."""
+        """Return the number of rows that the layers get for a source of ``length`` tokens or
+        rows."""
         return length if self.front_end is None else self.front_end.length(length)
 
     @property
     @abstractmethod
     def attentions(self) -> tuple[AttentionLayer, ...]:
-        """All that can be looked at, layers of one part in their order; empty where nothing can."""
+        """All attentions that can be inspected, those of one part in the order of their layers;
+        empty if there are none."""
 
     def attentions_of(self, part: str) -> tuple[AttentionLayer, ...]:
-        """The attentions of one part, in the order of their layers."""
+        """Return the attentions of one part, in the order of their layers."""
         return tuple(attention for attention in self.attentions if attention.part == part)
 
     @property
     @abstractmethod
     def output_layer(self) -> Embedding | Linear:
-        """The matrix that ``project`` multiplies by before it adds ``output_bias``: for losses
-        that fuse it."""
+        """The matrix by which ``project`` multiplies, before it adds ``output_bias``. Losses that
+        fuse ``project`` use it."""
 
     @abstractmethod
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        """The input of a side's first layer for one sequence (length,), and the terms that it is
-        made of: (length, D) each by name, in the order of computing. For those who look inside."""
+        """Return the input of a side's first layer for one sequence (length,), and the terms of
+        which it is made: (length, D) each by name, in the order of computing. Inspection uses
+        them."""
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         logits = self.output_layer.project(hidden, ids)
@@ -225,17 +241,19 @@ class Writing(Network, Model):
 
 
 def writing(network: Network) -> Writing:
-    """A network of a task that writes (``Task.writes``), for which a recipe takes no other."""
+    """Return ``network`` as a ``Writing`` one, which it must be. Recipes of a task that writes
+    (``Task.writes``) accept no other."""
     assert isinstance(network, Writing), f"a {network.settings.kind} model writes nothing"
     return network
 
 
 class Advancing(Writing):
-    """A network whose step can be had without its logits (``prepared.py`` makes them otherwise)."""
+    """A network that can take a step without computing logits (``prepared.py`` computes them in its
+    own way)."""
 
     @abstractmethod
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        """Take in ``tokens`` (N, t) -> hidden (N, D) of the last."""
+        """Read ``tokens`` (N, t). Return the hidden rows (N, D) of the last of them."""
 
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
         return self.project(self.advance(tokens, state))

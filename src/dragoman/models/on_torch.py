@@ -1,6 +1,7 @@
-"""A model that torch runs, as a search speaks with it: arrays become tensors and back.
+"""The interface between a search and a model that torch runs: arrays become tensors, and tensors
+arrays.
 
-On the host they are the same memory; a model on another device has its share moved there.
+On the host, both share their memory; for a model on another device, they are copied.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dragoman.nn.layout import Layout, Sequences
 
 
 class OnTorch(SearchModel):
-    """A search's view of ``model``, which is on ``device``."""
+    """The interface of a search to ``model``, which is on ``device``."""
 
     def __init__(self, model: Generates, device: torch.device | str = "cpu") -> None:
         self.model = model

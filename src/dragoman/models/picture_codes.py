@@ -1,5 +1,5 @@
-"""An autoencoder whose middle is codes: a picture becomes one code for each of its patches, and a
-picture again.
+"""An autoencoder of pictures with discrete codes: a picture becomes one code for each of its
+patches, and the codes become a picture again.
 
     rows = W₁ patch + b₁                          each patch of p x p pixels
     rows = rows + W(ReLU(W(ReLU(rows))))          ``blocks`` times
@@ -8,10 +8,10 @@ picture again.
     rows = rows + Conv(ReLU(Conv(ReLU(rows))))    ``blocks`` times, 3 x 3 over the grid of patches
     pixels = W₄ ReLU(rows) + b₄
 
-A code is that of its patch alone: the same square of a picture has the same code wherever it stands
-and whatever stands beside it, which a painter learns more easily. Of the pixels of a patch its
-neighbours' codes tell too. Departure from DALL-E's and VQ-GAN's autoencoders: these halve the
-picture step by step, and their codes see their neighbours.
+A code depends on its patch alone: equal patches have the same code, wherever they are and whatever
+is next to them, which a painter (a model that writes codes) learns more easily. The pixels of a
+patch also depend on the codes of its neighbours. Departure from DALL-E's and VQ-GAN's autoencoders:
+those halve the picture step by step, and their codes depend on neighbouring pixels.
 
 Shapes: B pictures, P patches in all, h x w patches of a picture, D width, F numbers of a patch.
 """
@@ -38,13 +38,14 @@ from dragoman.sources.picture.codes_form import CodeSymbols
 from dragoman.sources.picture.settings import PictureSource
 
 _EPSILON = 1e-3
-"""Keeps the outermost levels within reach of tanh, and no further level (the paper's code)."""
+"""A margin that keeps the outermost levels within reach of tanh without adding another level (as in
+the paper's code)."""
 
 
 class FiniteScalars:
-    """Finite scalar quantisation (Mentzer et al., 2023): a few bounded numbers, each rounded to one
-    of a few levels. Together they are a code. There is no table of codes to learn, so none of its
-    rows can fall out of training.
+    """Finite scalar quantisation (Mentzer et al., 2023): a code is a few bounded numbers, each
+    rounded to one of a few levels. There is no table of codes to learn, and so none with rows that
+    training no longer reaches.
 
         f(z) = tanh(z + s) h - o        h = (L - 1)(1 - ε) / 2,  o = ½ for an even L, else 0
         quantised = f(z) + stop_gradient(round(f(z)) - f(z))
@@ -52,7 +53,7 @@ class FiniteScalars:
     s = artanh(o / h), so that z = 0 is mapped to 0. A gradient passes through the rounding as if it
     were not there (Bengio et al., 2013).
 
-    Codes have ``len(levels)`` numbers, and the product of ``levels`` is how many codes there are.
+    A code has ``len(levels)`` numbers, and the product of ``levels`` is the number of codes.
     Shapes: P rows, N numbers of a code, each with L_n levels.
     """
 
@@ -62,33 +63,33 @@ class FiniteScalars:
         self._steps = tuple(math.prod(self.levels[:n]) for n in range(len(self.levels)))
 
     def bounded(self, z: Tensor) -> Tensor:
-        """(P, N) any numbers -> such as are rounded to one of their levels."""
+        """Map any numbers (P, N) to numbers that round to one of their levels: f(z)."""
         levels = z.new_tensor(self.levels)
         half = (levels - 1) * (1 - _EPSILON) / 2
         offset = torch.where(levels % 2 == 0, 0.5, 0.0).to(z.dtype)
         return torch.tanh(z + torch.atanh(offset / half)) * half - offset
 
     def quantised(self, z: Tensor) -> Tensor:
-        """(P, N) -> levels around 0, as numbers through which a gradient passes."""
+        """Round numbers (P, N) to levels around 0, so that a gradient passes through."""
         bounded = self.bounded(z)
         return bounded + (bounded.round() - bounded).detach()
 
     def codes(self, quantised: Tensor) -> Tensor:
-        """(P, N) levels around 0 -> (P,) int64, from 0."""
+        """Return the codes (P,) int64, from 0, of levels (P, N) around 0."""
         return ((quantised.round().long() + self._zero(quantised)) * self._step(quantised)).sum(-1)
 
     def levels_of(self, codes: Tensor) -> Tensor:
-        """``codes`` undone: (P,) -> (P, N) levels around 0, as fp32."""
+        """Return the levels (P, N) around 0, in fp32, of codes (P,): the inverse of ``codes``."""
         counts = torch.tensor(self.levels, device=codes.device)
         digits = codes[:, None] // self._step(codes) % counts
         return (digits - self._zero(codes)).float()
 
     def scaled(self, quantised: Tensor) -> Tensor:
-        """Levels around 0 -> numbers from -1 to 1, which a decoder reads."""
+        """Scale levels around 0 to numbers from -1 to 1, which a decoder reads."""
         return quantised / self._zero(quantised).to(quantised.dtype)
 
     def _zero(self, like: Tensor) -> Tensor:
-        """(N,) how many levels of each number lie below 0."""
+        """Return (N,) the number of levels below 0 of each number of a code."""
         return torch.tensor([level // 2 for level in self.levels], device=like.device)
 
     def _step(self, like: Tensor) -> Tensor:
@@ -98,12 +99,12 @@ class FiniteScalars:
 _KERNEL = 3
 _WHITE = 255.0
 _SMALL = 0.1
-"""The gain of what a block adds: at first it adds little."""
+"""The gain of a block's second layer, so that at first the block adds little."""
 
 
 class GridConvolution(nn.Module):
-    """A convolution of 3 x 3 over (B, h, w, D), as one linear map of each place's neighbours; what
-    lies outside is zero."""
+    """A convolution of 3 x 3 over grids (B, h, w, D), computed as one linear map of the neighbours
+    of each place. Places outside of the grid are zero."""
 
     def __init__(self, width: int, gain: float = 1.0) -> None:
         super().__init__()
@@ -120,7 +121,7 @@ class GridConvolution(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two maps, added to what they read (He et al., 2016)."""
+    """Two layers, whose result is added to their input (He et al., 2016)."""
 
     def __init__(self, first: nn.Module, second: nn.Module) -> None:
         super().__init__()
@@ -132,23 +133,24 @@ class ResidualBlock(nn.Module):
 
 
 def patch_block(width: int) -> ResidualBlock:
-    """A block that works on each patch alone."""
+    """Make a block that works on each patch alone."""
     return ResidualBlock(Linear(width, width), Linear(width, width, gain=_SMALL))
 
 
 def grid_block(width: int) -> ResidualBlock:
-    """A block that works on each patch and its neighbours."""
+    """Make a block that works on each patch and its neighbours."""
     return ResidualBlock(GridConvolution(width), GridConvolution(width, gain=_SMALL))
 
 
 class PictureCodes(Network):
-    """``project(encode(pictures).rows)`` are the pictures again, from -1 to 1; ``codes`` and
-    ``pictures`` are the two halves of it."""
+    """The autoencoder. ``project(encode(pictures).rows)`` reconstructs pictures, with values from
+    -1 to 1; ``codes`` and ``pictures`` are its two halves."""
 
     settings: CodesSettings
 
     def __init__(self, settings: CodesSettings, source: SourceInput, outputs: int = 0) -> None:
-        """``source``: what is read, which must be pictures. ``outputs`` follows from both."""
+        """``source``: the settings of the rows that are read, which must be pictures. ``outputs``
+        is not used: it follows from ``source``."""
         super().__init__()
         assert not isinstance(source, int), "pictures are no tokens"
         self.settings, self._source = settings, PictureSource.of(source)
@@ -180,11 +182,11 @@ class PictureCodes(Network):
         return {}
 
     def codes(self, patches: Tensor) -> Tensor:
-        """(P, F) bytes of whole pictures -> (P,) int64, the code of each patch."""
+        """Return the code of each patch, (P,) int64, for the bytes (P, F) of whole pictures."""
         return self.scalars.codes(self._quantise(patches))
 
     def pictures(self, codes: Tensor) -> Tensor:
-        """(P,) codes of whole pictures -> (P, F) bytes."""
+        """Return the bytes (P, F) of whole pictures for their codes (P,)."""
         pixels = self.project(self._decode(self.scalars.levels_of(codes)))
         return bytes_of(pixels)
 
@@ -200,27 +202,28 @@ class PictureCodes(Network):
         return torch.relu(decoded)
 
     def _grid(self, rows: Tensor) -> Tensor:
-        """(P, D) -> (B, h, w, D)."""
+        """Arrange rows as the grids of their pictures: (P, D) -> (B, h, w, D)."""
         return rows.view(-1, *self._source.grid, rows.shape[-1])
 
 
 def scaled(patches: Tensor, dtype: torch.dtype) -> Tensor:
-    """Bytes from black (0) to white (255) -> -1 to 1."""
+    """Scale bytes from black (0) to white (255) to numbers from -1 to 1."""
     return patches.to(dtype) * (2 / _WHITE) - 1
 
 
 def bytes_of(pixels: Tensor) -> Tensor:
-    """``scaled`` undone; what lies beyond black or white is black or white."""
+    """Turn numbers from -1 to 1 into bytes, the inverse of ``scaled``. Values beyond black or white
+    become black or white."""
     return ((pixels.float() + 1) * (_WHITE / 2)).round().clamp(0, _WHITE).to(torch.uint8)
 
 
 _TOGETHER = 256
-"""Pictures that are computed at once."""
+"""The number of pictures that are computed at once."""
 
 
 class PictureCoder:
-    """An autoencoder that has learned, at work on arrays: pictures to codes, and codes to pictures,
-    on the CPU, in fp32 (``sources/picture/codes_form.py`` asks for it)."""
+    """A trained autoencoder that works on arrays: it converts pictures to codes and codes to
+    pictures, on the CPU, in fp32 (``sources/picture/codes_form.py`` uses it)."""
 
     def __init__(self, network: PictureCodes, patches: int) -> None:
         self._network = network.eval()
@@ -228,7 +231,8 @@ class PictureCoder:
 
     @classmethod
     def of(cls, symbols: CodeSymbols, weights: Mapping[str, Tensor], where: str) -> PictureCoder:
-        """Errors: ``RunError``, naming ``where``, for weights of another autoencoder."""
+        """Make the coder from ``weights``. Errors: ``RunError``, naming ``where``, for weights of
+        another autoencoder."""
         try:
             settings = CodesSettings.model_validate(symbols.model)
             network = PictureCodes(settings, symbols.source)
@@ -248,7 +252,7 @@ class PictureCoder:
         return patches
 
     def _by_patch(self, work: Callable[[Tensor], Tensor], given: npt.NDArray[Any]) -> Any:
-        """(B, P, ...) -> (B, P, ...): ``work`` on the patches of some pictures at once."""
+        """Apply ``work`` to the patches of some pictures at a time: (B, P, ...) -> (B, P, ...)."""
         with torch.inference_mode():
             parts = [
                 work(torch.from_numpy(part).flatten(0, 1))

@@ -1,12 +1,12 @@
-"""A network prepared for translating: its weights laid out once, in int8, bf16 or fp32.
+"""A network prepared for inference: its weights are laid out once, in int8, bf16 or fp32.
 
-It computes what the network computes, to within rounding: every layer by oneDNN's products
-(``nn/linear.py``), the best tokens without sorting all (``best_of``); or by kernels
-in int8 (``native/int8.py``), while torch does what is between them. It is a fast path of the kinds
-whose networks are ``Advancing``: here of LSTMs and of convolutional models (``paths``), and in
-``transformer/fast_paths.py`` of Transformers.
+It computes the same as the network, to within rounding: every layer by oneDNN's products
+(``nn/linear.py``), and the best tokens without sorting all (``best_of``); or by kernels in int8
+(``native/int8.py``), with torch in between. It is a fast path for networks that are ``Advancing``:
+here (``paths``) for LSTMs and convolutional models, and in ``transformer/fast_paths.py`` for
+Transformers.
 
-N rows, V tokens, k candidates.
+Shapes: N rows, V tokens, k candidates.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ from dragoman.nn.linear import InferenceLinear, prepare
 
 
 class PreparedNetwork(Model):
-    """``network`` in ``dtype``. Its matrices are laid out now, so it is to be made anew after a
-    change of weights. Teacher forcing (``decode``, ``project``) is done by ``network`` itself.
+    """``network`` in ``dtype``. Its matrices are laid out now, so make it again after weights have
+    changed. ``network`` itself computes teacher forcing (``decode``, ``project``).
 
-    Safe to share between threads as long as each state stays with one of them.
+    Threads may share a prepared network, if each state stays within one thread.
     """
 
     def __init__(self, network: Advancing, dtype: torch.dtype) -> None:
-        """``dtype``: torch.int8 is by kernels, for which ``why_not_int8`` is to be asked first."""
+        """``dtype``: torch.int8 means the kernels, for which ``why_not_int8`` must have returned
+        None."""
         self._plain = network
         self._network: Advancing = twin(network)
         with torch.no_grad():
@@ -61,11 +62,11 @@ class PreparedNetwork(Model):
         return self._network.encode(source)
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """Teacher forcing, by the plain network."""
+        """Compute teacher forcing with the plain network."""
         return self._plain.decode(target_in, _to_type_of(memory, self._plain))
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """Logits of given hidden rows, by the plain network."""
+        """Compute logits of given hidden rows with the plain network."""
         return self._plain.project(hidden, ids)
 
     @torch.no_grad()
@@ -73,7 +74,7 @@ class PreparedNetwork(Model):
         return self._network.start(memory)
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        """As ``Advancing.advance``."""
+        """See ``Advancing.advance``: this takes a step without computing logits."""
         return self._network.advance(tokens, state)
 
     @torch.no_grad()
@@ -93,7 +94,8 @@ class PreparedNetwork(Model):
 
 
 def _in_columns(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear:
-    """The output layer with whole columns of outputs: those behind V stand for no token."""
+    """Make the output layer with a multiple of ``COLUMNS`` outputs. Those beyond V belong to no
+    token."""
     spare = -len(weight) % COLUMNS
     whole = torch.zeros(len(weight) + spare)
     if bias is not None:
@@ -103,7 +105,7 @@ def _in_columns(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Infe
 
 
 def twin(module: Any) -> Any:
-    """A copy of a module with the same parameters, which may compute in another way."""
+    """Return a copy of a module that has the same parameters, but may compute in another way."""
     made = copy.copy(module)
     assert isinstance(made, nn.Module)
     children = module._modules.items()
@@ -112,26 +114,26 @@ def twin(module: Any) -> Any:
 
 
 def _to_type_of(memory: Memory, network: nn.Module) -> Memory:
-    """The memory in the type of the plain network's weights."""
+    """Convert a memory to the type of the plain network's weights."""
     dtype = next(network.parameters()).dtype
     return Memory(memory.rows.to(dtype), memory.layout, memory.key_mask, memory.tokens)
 
 
 COLUMNS = 512
-"""The columns of the grid that holds logits, and the greatest k. torch sorts 5 of 512 numbers twice
-as fast as 5 of 256."""
+"""The number of columns of the grid that holds logits, and the greatest k. torch sorts 5 of 512
+numbers twice as fast as 5 of 256."""
 
 NEVER = -1e30
-"""The logit of a column that stands for no token; finite, so that no NaN can come of it."""
+"""The logit of an output that belongs to no token. It is finite, so that it cannot lead to NaN."""
 
 
 def best_of(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """(N, V) -> log-probabilities (N, k) fp32 and ids (N, k), best first, without sorting all. V is
-    a number of whole columns.
+    """Return the k best of logits (N, V), best first, without sorting all: log-probabilities (N, k)
+    fp32 and ids (N, k). V must be a multiple of ``COLUMNS``.
 
-    The k greatest of a row lie in those k columns whose greatest is greatest; only these are
-    sorted. Log-probabilities need the sum of the exponentials and no more than that; as powers of
-    two it takes torch a third of the time of ``log_softmax``. ``logits`` are written over: a second
+    The k greatest logits of a row are in the k columns with the greatest maxima; only these columns
+    are sorted. Log-probabilities need only the sum of the exponentials; computed as powers of two,
+    it takes torch a third of the time of ``log_softmax``. ``logits`` are overwritten: a second
     block of memory of their size costs more than the sums.
     """
     logits = logits.float()
@@ -146,7 +148,8 @@ def best_of(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 ROWS = 256
-"""The rows of a batch: torch takes a step of this many as fast as of 64 (docs/experiments.md)."""
+"""The number of rows of a batch: torch takes a step of this many as fast as one of 64
+(docs/experiments.md)."""
 
 
 def _make(
@@ -162,8 +165,8 @@ def _small() -> Recurrent:
 
 
 def why_not_int8(level: str | None = None) -> str | None:
-    """Why the int8 kernels of ``level`` (None: of the one in use) run no network here; None if they
-    can."""
+    """Return the reason why the int8 kernels of ``level`` (None: the one in use) run no network
+    here; None if they can."""
     if not library.available():
         return library.status().reason
     with loader.using(level):
@@ -175,8 +178,8 @@ def why_not_int8(level: str | None = None) -> str | None:
 
 @cache
 def _agrees(level: str | None) -> bool:
-    """True if the kernels of the level in use and plain torch give tiny models the same logits;
-    tested once a process for each level."""
+    """Return True if the kernels of the level in use and plain torch compute the same logits for
+    tiny models. This is tested once per process for each level."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         recurrent = RecurrentSettings(model_dim=34, attends="first", attention="additive")
@@ -213,8 +216,8 @@ def _by_kernels(level: str | None) -> FastPath:
 
 
 def paths() -> tuple[FastPath, ...]:
-    """In int8 by the kernels of each instruction set that has some (of the best alone where nothing
-    is measured), in bf16 and in fp32."""
+    """Return the paths: int8 by the kernels of each available instruction set (only of the best one
+    if nothing is measured), bf16 and fp32."""
     levels = loader.decoding_levels() or (None,)
     by_kernels = [_by_kernels(level) for level in (levels if measures() else levels[:1])]
     return (*by_kernels, *on_plain_torch(_make, _small, "prepared", ROWS))

@@ -1,12 +1,13 @@
-"""A recurrent encoder–decoder with attention: what the paper's Transformer took the place of.
+"""A recurrent encoder–decoder with attention, the kind of model that the paper's Transformer
+replaced.
 
     h_t = LSTM(h_{t-1}, x_t)                           (Hochreiter and Schmidhuber, 1997)
     a_t = attention(h_t, M)                            (``SourceAttention``)
     o_t = tanh(W_c [a_t; h_t])                         (Luong et al., 2015, equation 5)
 
-The first layer of the encoder reads in both directions (Bahdanau et al., 2015), each half as wide
-as the model; further layers add to what they read (Wu et al., 2016). In the decoder, which begins
-with tanh(W · mean of M) in every layer, attention is in one of two places:
+M is the encoder's output. The first layer of the encoder reads in both directions (Bahdanau et al.,
+2015), each half as wide as the model; further layers have residual connections (Wu et al., 2016).
+All layers of the decoder begin with tanh(W · mean of M). Its attention is in one of two places:
 
 - ``attends = "last"``: h_t is the last layer's, and o_t goes to the output. With input feeding
   (Luong et al., §3.3) the first layer reads o_{t-1} with the token.
@@ -14,7 +15,7 @@ with tanh(W · mean of M) in every layer, attention is in one of two places:
   layers read a_t with the layer below. With input feeding the first layer reads a_{t-1}. (As
   published, all layers read a_{t-1}: here the further ones have what is newest.)
 
-Without input feeding a layer does all of its steps before the next one begins.
+Without input feeding, a layer computes all of its steps before the next layer begins.
 
 Shapes: B sources, P packed rows, D width, N rows of a search, L layers of the decoder.
 """
@@ -46,7 +47,7 @@ from dragoman.nn.recurrence import Steps
 
 
 class Energy(Computing):
-    """Additive attention: its vector v, and what it finds in the sources."""
+    """Additive attention with its vector v."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -54,17 +55,18 @@ class Energy(Computing):
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
-        """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""
+        """Attend from queries (B, R, D) to a source. Return the weighted sums of values (B, R, D),
+        and the weights (B, R, S)."""
         scores = additive_scores(query, source.keys, self.weight[0], source.allowed)
         weights = softmax(scores, source.allowed[:, None])
         return weights @ source.values, weights
 
 
 CROSS = "decoder.attention"
-"""The name by which probes know its one attention."""
+"""The name of the model's only attention for probes."""
 
 Look = Callable[[Tensor], Tensor]
-"""Rows of the decoder -> what they find in their sources, of the same shape."""
+"""A function from rows of the decoder to the attention's results for them, of the same shape."""
 
 
 class Carried(NamedTuple):
@@ -75,11 +77,12 @@ class Carried(NamedTuple):
     cell: Tensor
     """(L, N, D): cells, never of low precision."""
     fed: Tensor
-    """(1, N, D): with input feeding, what was found at the step before; else (0, N, D)."""
+    """(1, N, D): with input feeding, the result of the attention at the step before; without,
+    (0, N, D)."""
 
 
 class Recurrent(EncoderDecoder):
-    """LSTM encoder, LSTM decoder, one attention between them."""
+    """An LSTM encoder and an LSTM decoder, with one attention between them."""
 
     settings: RecurrentSettings
 
@@ -186,15 +189,15 @@ class Recurrent(EncoderDecoder):
         return 1.0 if self.energy is not None else float(self.settings.model_dim**-0.5)
 
     def _embed(self, embedding: Embedding, tokens: Tensor, layout: Layout | None = None) -> Tensor:
-        """(P,) -> (P, D), of unit variance as the embeddings of a Transformer. ``layout`` of the
-        rows, for dropout."""
+        """Embed tokens, (P,) -> (P, D), with unit variance like the embeddings of a Transformer.
+        ``layout``: that of the rows, for dropout."""
         row_keys = None if layout is None else self._row_keys(layout)
         return embed(tokens, embedding, self.dropout, row_keys=row_keys)
 
     # Decoder
 
     def _begin(self, memory: Memory) -> Carried:
-        """The initial state of the decoder: a row for each source."""
+        """Return the initial state of the decoder, with a row for each source."""
         layout, precise = memory.layout, self.first.weight.dtype
         lengths = torch.tensor(layout.lengths, device=layout.device)[:, None]
         sums = memory.rows.new_zeros(layout.batch, memory.rows.shape[1], dtype=precise)
@@ -205,7 +208,8 @@ class Recurrent(EncoderDecoder):
         return Carried(hidden, torch.zeros_like(hidden, dtype=precise), fed)
 
     def _read(self, x: Tensor) -> Tensor:
-        """(..., D) -> (..., 4D) what the first layer reads of tokens."""
+        """Return the contribution (..., 4D) of embedded tokens (..., D) to the gates of the first
+        layer."""
         return next(iter(self.decoder)).read(x)
 
     def _advance(
@@ -216,11 +220,11 @@ class Recurrent(EncoderDecoder):
         drops: Sequence[Tensor] = (),
         kept: Sequence[Tensor] = (),
     ) -> tuple[Tensor, Carried]:
-        """One token further: what the first layer reads of it (N, 4D) -> (N, D), what the output
-        layer reads, and what the next token needs.
+        """Take a step by one token. Return the rows (N, D) for the output layer, and the state for
+        the next token. ``gates`` (N, 4D): the result of ``_read`` for the token.
 
-        ``drops``: factors (N, D) of dropout behind each layer and behind the attention; ``kept``
-        (N, D) those within each layer.
+        ``drops``: the dropout factors (N, D) after each layer and after the attention; ``kept``
+        (N, D): those of the recurrent connection of each layer.
         """
         context = carried.fed[0] if self.settings.input_feeding else None
         x, hiddens, cells = gates, [], []
@@ -248,7 +252,8 @@ class Recurrent(EncoderDecoder):
         return x, Carried(torch.stack(hiddens), torch.stack(cells), fed)
 
     def _token_by_token(self, x: Tensor, layout: Layout, memory: Memory) -> Tensor:
-        """``decode`` where a token's step needs what was found at the one before."""
+        """Compute ``decode`` where the step of a token needs the attention's result of the step
+        before."""
         steps, batch = Steps(layout), layout.batch
         gates = self._read(x)[steps.rows]
         source, carried = self._source(memory).select(steps.order), self._begin(memory)
@@ -280,7 +285,8 @@ class Recurrent(EncoderDecoder):
         return torch.cat(outs)[steps.places]
 
     def _combine(self, rows: Tensor, context: Tensor) -> Tensor:
-        """Luong et al., equation 5: (P, D) of the last layer and of the attention -> (P, D)."""
+        """Compute equation 5 of Luong et al. from the rows (P, D) of the last layer and of the
+        attention. Return (P, D)."""
         assert self.combine is not None
         return torch.tanh(self.combine(torch.cat([context, rows], dim=-1)))
 
@@ -295,7 +301,8 @@ class Recurrent(EncoderDecoder):
         )
 
     def _attend(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
-        """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""
+        """Attend from queries (B, R, D) to a source. Return the weighted sums of values (B, R, D),
+        and the weights (B, R, S)."""
         if self.energy is not None:
             found, weights = self.energy(query, source)
         else:
@@ -303,7 +310,8 @@ class Recurrent(EncoderDecoder):
         return seen_by_probe(CROSS, found), weights
 
     def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
-        """The attention over the sources for all rows (P, D) of the decoder -> (P, D)."""
+        """Compute the attention over the sources for all rows (P, D) of the decoder. Return
+        (P, D)."""
         query, probe = self._query(rows), probes.opened.get()
         by_kernels = self.written_embedding.packed is not None and self.energy is None
         by_kernels = by_kernels and probes.guiding.get().name != CROSS
@@ -318,8 +326,8 @@ class Recurrent(EncoderDecoder):
     # Dropout
 
     def _row_keys(self, layout: Layout) -> Tensor | None:
-        """(P,) what dropout knows rows by; all rows of a sentence by one name where its mask is to
-        be the same at every step."""
+        """Return the keys (P,) of rows for dropout. All rows of a sentence have the same key if its
+        mask must be the same at every step."""
         if self.settings.dropout_kind == "plain":
             return layout.row_keys
         return layout.sequence_keys[layout.sequence]
@@ -328,7 +336,8 @@ class Recurrent(EncoderDecoder):
         return self.dropout.forward(x, self._row_keys(layout) if self.training else None)
 
     def _recurrent_mask(self, layout: Layout) -> Tensor | None:
-        """(B, D) what hidden vectors are multiplied by from step to step, if by anything."""
+        """Return the factors (B, D) of hidden vectors between one step and the next; None if there
+        are none."""
         plain = self.settings.dropout_kind == "plain"
         if plain or not self.training or not self.dropout.rate:
             return None
@@ -337,13 +346,13 @@ class Recurrent(EncoderDecoder):
 
 
 class _Looking:
-    """A row of each source looks at it, and what it saw is kept."""
+    """Attention with one query per source, which keeps its weights."""
 
     def __init__(self, model: Recurrent, source: Source) -> None:
         self._model = model
         self._source = source
         self.seen: list[Tensor] = []
-        """(B, 1, S) weights of each look."""
+        """The weights (B, 1, S) of each call."""
 
     def __call__(self, rows: Tensor) -> Tensor:
         found, weights = self._model._attend(self._model._query(rows)[:, None], self._source)

@@ -1,16 +1,16 @@
-"""Layers of LSTM by themselves: nothing is read, what was written is carried along.
+"""LSTM layers without an encoder: there is no source, and the state carries what was written.
 
     x_t = E w_t;  h_t^l = LSTM(h_{t-1}^l, h_t^{l-1});  logits = E h_t^L
 
 (Merity et al., 2018: AWD-LSTM; Howard and Ruder, 2018: ULMFiT.) The last layer is as wide as the
-embeddings, so that they also are the output (Inan et al., 2017). Dropout is variational: one mask
-for each sequence and place in the model, the same at every step (Gal and Ghahramani, 2016), on
-embeddings, between layers, before the output, and on h_{t-1}. AWD-LSTM drops elements of W_hh in
-place of h_{t-1}, which would cost a matrix for each sequence here, and whole words of E; those are
-left out.
+embeddings, so that these can also be the output matrix (Inan et al., 2017). Dropout is variational:
+one mask for each sequence and place in the model, the same at every step (Gal and Ghahramani,
+2016), on embeddings, between layers, before the output, and on h_{t-1}. AWD-LSTM drops elements of
+W_hh instead of h_{t-1}, which would need a matrix for each sequence here, and whole words of E;
+both are left out.
 
-The contract of ``models/interface.py`` is kept as by a model that reads: the memory of B sources is
-B times nothing.
+The model keeps the contract of ``models/interface.py`` like a model that reads: the memory of B
+sources has B sequences of length 0.
 
 Shapes: B sources, P packed rows, D width, N rows of a search.
 """
@@ -42,7 +42,7 @@ class RecurrentDecoder(OnlyWriting):
     def __init__(
         self, settings: RecurrentDecoderSettings, source_vocabulary: int, target_vocabulary: int
     ) -> None:
-        """``source_vocabulary`` is not used: nothing is read."""
+        """``source_vocabulary`` is not used, since there is no source."""
         super().__init__(settings, target_vocabulary)
         widths = (settings.model_dim, *settings.widths)
         self.layers: Stack[Lstm] = Stack(
@@ -85,8 +85,8 @@ class RecurrentDecoder(OnlyWriting):
         return {"embedding": self._embed(tokens)}
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:
-        """The hidden vectors and then the cells (1, B, H) of each layer; cells are never of low
-        precision."""
+        """Return the initial state: the hidden vectors and then the cells (1, B, H) of each layer.
+        Cells are never of low precision."""
         rows, carried = memory.rows, list[Tensor]()
         for layer in self.layers:
             hidden = rows.new_zeros(1, memory.layout.batch, layer.width)
@@ -97,7 +97,8 @@ class RecurrentDecoder(OnlyWriting):
         return embed(tokens, self.embedding, self.embedding_dropout, row_keys=row_keys)
 
     def _recurrent_mask(self, width: int, row_keys: Tensor | None) -> Tensor | None:
-        """(B, H) what hidden vectors are multiplied by from step to step, if by anything."""
+        """Return the factors (B, H) of hidden vectors between one step and the next; None if there
+        are none."""
         if row_keys is None or not self.recurrent_dropout.rate:
             return None
         ones = torch.ones(len(row_keys), width, device=row_keys.device)

@@ -1,6 +1,6 @@
-"""Searches under way in plain models: of layers that attend to their past, and of models that carry
-something of a size that stays; and what a decoder attends to beside itself (``Source``), laid out
-once for all of its steps.
+"""The states of searches in plain models: ``CachedState`` for layers that attend to their past, and
+``CarriedState`` for models whose state has a fixed size; and the keys and values of the sources
+(``Source``), laid out once for all steps of a decoder.
 
 Shapes: B sources, S longest source, R queries of a source, K and Kv widths of keys and values.
 """
@@ -37,7 +37,8 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, memory: Memory, keys: Tensor, values: Tensor) -> Source:
-        """``keys`` (P, K) and ``values`` (P, Kv): what was made of the rows of ``memory``."""
+        """Lay out ``keys`` (P, K) and ``values`` (P, Kv), which were made from the rows of
+        ``memory``."""
         layout = memory.layout
         allowed = layout.mask if memory.key_mask is None else layout.pad(memory.key_mask)
         lengths = torch.tensor(layout.lengths, dtype=torch.int64, device=layout.device)
@@ -45,18 +46,19 @@ class Source(NamedTuple):
         return cls(grid if keys is values else layout.pad(keys), grid, allowed, lengths)
 
     def select(self, sources: Tensor | slice) -> Source:
-        """(M,) of the sources, in that order."""
+        """Return some of the sources, (M,) by number, in that order."""
         return Source(*(part[sources] for part in self))
 
     @classmethod
     def join(cls, first: Source, second: Source) -> Source:
-        """The sources of both, those of ``first`` before."""
+        """Return the sources of both, those of ``first`` first."""
         keys, values, allowed = map(joined, first[:3], second[:3])
         return cls(keys, values, allowed, torch.cat([first.lengths, second.lengths]))
 
 
 def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
-    """One head: queries (B, R, K) -> what they find (B, R, Kv), and weights (B, R, S)."""
+    """Compute attention with one head from queries (B, R, K). Return the weighted sums of values
+    (B, R, Kv), and the weights (B, R, S)."""
     context, weights = scaled_dot_product(
         query[:, None],
         source.keys[:, None],
@@ -68,14 +70,15 @@ def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
 
 
 def seen_by_probe(name: str, found: Tensor) -> Tensor:
-    """The output of one head; zeros if an open probe has switched it off."""
+    """Return the output of an attention's only head, or zeros if an open probe has switched the
+    head off."""
     probe = probes.opened.get()
     head = None if probe is None else probe.head_mask(name, 1, found.device)
     return found if head is None else found * head.to(found.dtype)
 
 
 class Looking(Computing):
-    """Attention of the rows of a search over their sources, in one pass of a kernel if possible."""
+    """The attention of the rows of a search over their sources, in one kernel call if possible."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,8 +101,8 @@ class Looking(Computing):
         energy: Tensor | None = None,
         factors: Tensor | None = None,
     ) -> Tensor | None:
-        """Attends from the rows (N, K) of ``queries`` as ``native.look`` does; None if that cannot
-        be used: if a probe is open, or the model is not prepared for it."""
+        """Attend from the rows (N, K) of ``queries`` as ``native.look`` does. Return None if that
+        is impossible: if a probe is open, or if the model is not prepared for it."""
         if not self._in_one_pass or probes.opened.get() is not None:
             return None
         return native.look(
@@ -109,8 +112,8 @@ class Looking(Computing):
 
 
 class CachedState(DecodeState):
-    """A search over plain keys and values, whose rows keep a ``Cache``. Each model writes ``admit``
-    for itself, since it alone knows what it keeps of a source."""
+    """The state of a search over plain keys and values, in a ``Cache``. Each model implements
+    ``admit``, since only the model can compute the keys and values of a source."""
 
     def __init__(self, memory: Memory) -> None:
         self.cache = Cache(memory.rows.device)
@@ -128,11 +131,13 @@ Carried = tuple[Tensor, ...]
 """The state of N rows in L layers: tensors (L, N, ...)."""
 
 Prepare = Callable[[Memory], tuple[Carried, Source]]
-"""Makes the initial state of one row for each source, and the keys and values to attend to."""
+"""A function that returns the initial state, with one row for each source, and the keys and values
+to attend to."""
 
 
 class CarriedState(DecodeState):
-    """The state of rows, and the sources that they attend to."""
+    """The state of a search whose rows carry tensors of a fixed size, with the sources that they
+    attend to."""
 
     def __init__(self, prepare: Prepare, memory: Memory) -> None:
         self._prepare = prepare
@@ -146,11 +151,11 @@ class CarriedState(DecodeState):
 
     @property
     def queries(self) -> Layout:
-        """The layout of rows by source: those of one source are together, as one sequence."""
+        """The layout of rows by source: the rows of one source form one sequence."""
         return Layout(self._counts, self.source.keys.device)
 
     def moved(self, carried: Carried) -> None:
-        """The state after every row has taken in a token."""
+        """Store the state after every row has read one token."""
         self.carried, self._lengths = carried, self._lengths + 1
 
     def select(self, rows: Tensor) -> None:

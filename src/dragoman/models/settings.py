@@ -1,5 +1,5 @@
-"""Sizes and choices of every kind of model, and the kinds by the names that recipes give them
-(``KINDS``). They need no torch, so that a recipe is read without it."""
+"""The settings of every kind of model, and the kinds by the names that recipes use (``KINDS``).
+This module does not import torch, so that a recipe can be read without it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from dragoman.nn.settings import AttentionSettings, LayerSettings, Norm, Positio
 UNKNOWN = 0
 """The id of ``<unk>``, the same in every vocabulary of the project."""
 BEGIN = 1
-"""The id of ``<s>``, which every output begins with, likewise."""
+"""The id of ``<s>``, with which every output begins, the same in every vocabulary of the
+project."""
 
 _WIDEST = 65_536
-"""Of a model, and of its heads together: the kernels count in 32 bits."""
+"""The greatest width of a model, and of its heads together: the kernels count in 32 bits."""
 _MOST_CODES = 65_000
-"""Of an autoencoder of pictures: a store keeps them in 16 bits, beside three symbols."""
+"""The most codes of an autoencoder of pictures: stores keep codes in 16 bits, together with three
+symbols."""
 
 
 class ModelSettings(Settings):
-    """What the settings of every kind of model say; ``KINDS`` lists the kinds."""
+    """The settings that every kind of model has; ``KINDS`` lists the kinds."""
 
     kind: str
     """The kind of model."""
@@ -35,30 +37,32 @@ class ModelSettings(Settings):
     """Width of embeddings and layers."""
 
     reads: ClassVar[bool] = True
-    """Whether it reads something that is given whole, a source."""
+    """True if the model reads a source, which is given as a whole."""
     writes: ClassVar[bool] = True
-    """Whether it writes, token by token; else it says something of each row that it has read."""
+    """True if the model writes token by token; False if it makes a prediction for each row that it
+    has read."""
     usual_dropout: ClassVar[tuple[float, ...]] = (0.1, 0.2, 0.3, 0.4)
-    """What ``dragoman sweep`` tries unless told otherwise."""
+    """The dropout rates that ``dragoman sweep`` tries by default."""
 
     @property
     def shares_vocabulary(self) -> bool:
-        """Whether source and target must be written in one vocabulary."""
+        """True if source and target must use one vocabulary."""
         return False
 
     @property
     def longest(self) -> int | None:
-        """The most tokens of either side that it can tell the places of; None: any number."""
+        """The most tokens on either side for which the model has positions; None: any number."""
         return None
 
     @property
     def cross_heads(self) -> tuple[int, ...]:
-        """How many heads look at the source, in each layer of the decoder that has some."""
+        """The number of heads that attend to the source, for each layer of the decoder that has
+        such heads."""
         return ()
 
     @property
     def sizes(self) -> dict[str, int | str]:
-        """What a reader is told of it, by the names of the paper where it has them."""
+        """The sizes to show to readers, under the paper's names where it has names for them."""
         return {"model_dim": self.model_dim}
 
 
@@ -78,13 +82,13 @@ class StackSettings(LayerSettings, ModelSettings):
     """Settings of models whose layers are self-attention and feed-forward."""
 
     positions: PositionSettings = PositionSettings()
-    """How positions are encoded."""
+    """The encoding of positions."""
     scale_embeddings: bool = True
     """Multiply embeddings by √d_model (the paper). Off: they are used as they are."""
 
     @property
     def embedding_scale(self) -> float:
-        """The number that embeddings are multiplied by."""
+        """The factor of embeddings."""
         return math.sqrt(self.model_dim) if self.scale_embeddings else 1.0
 
     @property
@@ -200,7 +204,8 @@ class RecurrentSettings(EncoderDecoderSettings):
         return self.model_dump(include={"model_dim", "encoder_layers", "decoder_layers"})
 
     def reads_context(self, layer: int) -> bool:
-        """Whether this layer of the decoder reads what the attention found, beside its input."""
+        """Return True if a layer of the decoder reads the attention's result in addition to its
+        input."""
         if self.attends == "first" and layer > 0:
             return True
         return self.input_feeding and layer == 0
@@ -349,7 +354,7 @@ class RecurrentDecoderSettings(ModelSettings):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Of what each layer gives out."""
+        """The width of the output of each layer."""
         inner = self.hidden_dim or self.model_dim
         return (inner,) * (self.layers - 1) + (self.model_dim,)
 
@@ -376,8 +381,8 @@ class CodesSettings(ModelSettings):
     levels: tuple[Annotated[int, Field(ge=2, le=64)], ...] = Field(
         (8, 6, 5), min_length=1, max_length=16
     )
-    """How many levels each number of a code has (finite scalar quantisation). Their product is the
-    number of codes: (8, 6, 5) makes 240."""
+    """The number of levels of each number of a code (finite scalar quantisation). The product of
+    all is the number of codes: (8, 6, 5) makes 240."""
 
     reads: ClassVar[bool] = False
     writes: ClassVar[bool] = False
@@ -396,7 +401,7 @@ class CodesSettings(ModelSettings):
 
 
 def check_line(positions: PositionSettings) -> None:
-    """Errors: ``ValueError`` for positions on a grid, which only an encoder of pictures has."""
+    """Raise ``ValueError`` for positions on a grid, which only an encoder of pictures has."""
     if positions.kind == "sinusoidal-2d":
         raise ValueError(
             'positions.kind = "sinusoidal-2d" is for model.kind = "encoder", which reads '
@@ -405,7 +410,7 @@ def check_line(positions: PositionSettings) -> None:
 
 
 def check_heads(model_dim: int, attention: AttentionSettings) -> None:
-    """Errors: ``ValueError`` for heads that do not fit into a model of that width."""
+    """Raise ``ValueError`` for heads that do not fit into a model of that width."""
     shared_out = attention.key_width is None or not attention.whole_input
     if shared_out and model_dim % attention.num_heads:
         remedy = "set attention.key_width or " if attention.whole_input else ""
@@ -427,14 +432,15 @@ KINDS: dict[str, type[ModelSettings]] = {
     "recurrent-decoder": RecurrentDecoderSettings,
     "codes": CodesSettings,
 }
-"""``models/catalogue/networks.py`` has the networks: a recipe is read without torch."""
+"""The settings by kind. ``models/catalogue/networks.py`` has the networks, so that a recipe can be
+read without torch."""
 
 DEFAULT = "transformer"
-"""The kind of a recipe that names none: all were so before there were others."""
+"""The kind of a recipe that names none, such as recipes from before there were other kinds."""
 
 
 def _kind_of(given: Any) -> Any:
-    """Of settings, or of what they are to be made of."""
+    """Return the kind of settings, or of the values that settings are to be made from."""
     kind = given.get("kind", DEFAULT) if isinstance(given, Mapping) else getattr(given, "kind", "")
     return kind if isinstance(kind, str) else ""
 

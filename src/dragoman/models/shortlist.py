@@ -1,10 +1,12 @@
-"""Which target tokens a source can lead to, so that the output layer need not score all of them.
+"""Shortlists: the target tokens that are likely for a source, so that the output layer need not
+score all tokens.
 
-A sentence may use the best candidates of each of its tokens, its own tokens (names are copied),
-and the tokens that are frequent everywhere. They are learned from the training pairs alone (IBM
-model 1, ``alignment/dictionary.py``).
+A sentence may use the best candidates of each of its tokens, its own tokens (names are copied), and
+the tokens that are frequent everywhere. The candidates are learned only from the training pairs
+(IBM model 1, ``alignment/dictionary.py``).
 
-A shortlist is a file in a run, derived from it and is keyed by a hash given by the caller.
+A shortlist is a file in a run. It is derived from the run, and has a key, a hash that the caller
+gives.
 
 Shapes: S source vocabulary, C candidates of all source tokens together.
 """
@@ -34,14 +36,14 @@ class Shortlist:
     """The target tokens that are candidates for each source token."""
 
     always: Integers
-    """Tokens that any source may lead to."""
+    """The target tokens that every source may use."""
     offsets: Integers
     """(S + 1,): the candidates of token s are ``candidates[offsets[s]:offsets[s + 1]]``."""
     candidates: Integers
-    """(C,) target tokens of all source tokens."""
+    """(C,) the candidates of all source tokens, which are target tokens."""
 
     def allowed(self, source: npt.ArrayLike) -> Integers:
-        """The target tokens that a source (length,) may use, sorted."""
+        """Return the target tokens that a source (length,) may use, sorted."""
         parts = [self.always]
         for token in np.unique(np.asarray(source)).tolist():
             parts.append(self.candidates[self.offsets[token] : self.offsets[token + 1]])
@@ -49,7 +51,8 @@ class Shortlist:
         return found
 
     def save(self, path: Path, key: str) -> None:
-        """Write it, whole or not at all; ``key`` says what it was derived from."""
+        """Write the shortlist to a file, completely or not at all. ``key`` identifies what it was
+        derived from."""
         arrays = {"always": self.always, "offsets": self.offsets, "candidates": self.candidates}
         with replacing_file(path) as temporary:
             save_file(arrays, temporary, metadata={"key": key})
@@ -58,11 +61,11 @@ class Shortlist:
     def load(
         cls, path: Path, key: str, source_vocabulary: int, target_vocabulary: int, eos: int
     ) -> Shortlist | None:
-        """Read it; None if there is none or it was derived from something else.
+        """Read a shortlist; None if there is no file, or one with another ``key``.
 
         ``eos``: the end symbol of the target, without which no output would end.
 
-        Errors: ``RunError`` for a damaged file: the native kernels go by what it says.
+        Errors: ``RunError`` for a damaged file: the native kernels trust its contents.
         """
         if not path.exists():
             return None
@@ -79,7 +82,7 @@ class Shortlist:
         return found
 
     def _check(self, source_vocabulary: int, target_vocabulary: int, eos: int) -> None:
-        """Errors: ``RunError`` unless every number is one that ``learn`` could have written."""
+        """Raise ``RunError`` unless ``learn`` could have written all of these numbers."""
         offsets = self.offsets
         if any(array.ndim != 1 for array in (self.always, offsets, self.candidates)):
             raise RunError("the shortlist is damaged (it is not a list)")
@@ -122,10 +125,10 @@ def learn(
     always: Iterable[int] = (0, 2),
     shared: bool = True,
 ) -> Shortlist:
-    """A shortlist from tokenised sentence pairs, without special symbols.
+    """Learn a shortlist from tokenised sentence pairs without special symbols.
 
-    ``always``: tokens to be kept whatever the pairs say (unknown and end symbol). ``shared``: both
-    sides have one vocabulary, so that a source token may be copied.
+    ``always``: tokens that every source may use, whatever the pairs (unknown and end symbol).
+    ``shared``: both sides have one vocabulary, so that source tokens may be copied.
     """
     chosen = settings or ShortlistSettings()
     dictionary = learn_dictionary(

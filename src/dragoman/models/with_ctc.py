@@ -1,15 +1,15 @@
-"""CTC beside a decoder in a search (Watanabe et al., 2017): each continuation of each hypothesis is
-scored by both,
+"""Search with CTC and a decoder together (Watanabe et al., 2017): each continuation of each
+hypothesis is scored by both,
 
     (1 - λ) · log P(c | g, x) of the decoder + λ · (log ψ(gc) - log ψ(g)) of CTC,
 
-with ψ(g) the probability by CTC that what is said begins with g (Graves, 2008). The sum over a
-whole text is (1 - λ) log P(y | x) of the decoder + λ log P(y | x) of CTC. What a decoder invents,
-repeats or leaves out has little probability by CTC before it is too late.
+where ψ(g) is the probability, by CTC, that the spoken text begins with g (Graves, 2008). The sum
+over a whole text is (1 - λ) log P(y | x) of the decoder + λ log P(y | x) of CTC. So a text that the
+decoder invents, repeats or leaves out gets a low score while the search can still drop it.
 
-Any model that generates may be the decoder, run in any way: only its steps are used.
+The decoder may be any model that generates, on any path: only its steps are used.
 
-Shapes: B recordings, N prefixes, T rows of a recording, V outputs, behind which is the blank.
+Shapes: B recordings, N prefixes, T rows of a recording, V outputs, after which comes the blank.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from dragoman.models.interface import DecodeState, Generates, Memory
 from dragoman.nn.layout import Sequences
 
 IMPOSSIBLE = -1e3
-"""In place of log 0: a token that is forced is scored all the same."""
+"""The value used instead of log 0, so that a forced token has a score."""
 _LEAST = -1e4
-"""The least log p_t: a sum over all rows stays exact to a billionth."""
+"""The least log p_t. With it, a sum over all rows stays exact to a billionth."""
 _BEHIND = 2 * _LEAST
-"""In place of log p_t of a token in rows behind the end of a recording."""
+"""The value used instead of log p_t of a token in rows after the end of a recording."""
 _NOTHING = -torch.inf
 
 
 class CtcPrefixes:
     """ψ of N prefixes of B recordings at once, in fp64 (Watanabe et al., 2017, algorithm 2).
 
-    It is changed in place.
+    The prefixes are changed in place.
 
-    CTC gives each row of the encoder a distribution over the outputs and the blank. Of a prefix g,
+    CTC gives each row of the encoder a distribution over the outputs and the blank. For a prefix g,
+    only
 
         n_t(g), b_t(g) = P(the first t rows say g, and row t is no blank / a blank)
 
-    are all that has to be kept. With φ_t = b_t(g) + n_t(g), or b_t(g) alone where c repeats the
-    last token of g (a blank must stand between two equal ones), the prefix that goes on with token
-    c has
+    have to be kept. With φ_t = b_t(g) + n_t(g), or b_t(g) alone where c repeats the last token of g
+    (a blank must stand between two equal ones), the prefix extended by token c has
 
         n_t(gc) = (n_{t-1}(gc) + φ_{t-1}) p_t(c)
         b_t(gc) = (b_{t-1}(gc) + n_{t-1}(gc)) p_t(blank)
         ψ(gc)   = Σ_t φ_{t-1} p_t(c),                   ψ(g, end) = n_T(g) + b_T(g)
 
-    So ψ of all tokens is one product of matrices, and ψ(g) = ψ(g, end) + Σ_c ψ(gc): what follows a
-    prefix has a distribution. Both recurrences are cumulative sums of what was divided by the
-    product of all p before, which logarithms keep in range. Rows behind the end of a recording say
-    the blank with certainty, which changes none of these.
+    So ψ of all tokens is one matrix product, and ψ(g) = ψ(g, end) + Σ_c ψ(gc): the continuations of
+    a prefix have a distribution. Both recurrences are cumulative sums of terms divided by the
+    product of all p before them, which logarithms keep in range. Rows after the end of a recording
+    predict the blank with certainty, which changes none of these.
     """
 
     def __init__(self, eos: int, device: torch.device) -> None:
-        """``eos``: of the outputs, the one that ends a text; CTC itself never says it."""
+        """``eos``: the output that ends a text; CTC itself never predicts it."""
         self._eos = eos
         self._known: list[Tensor] = []  # (T, V + 1) log P of each recording
         self._recordings = torch.zeros(0, dtype=torch.int64, device=device)
@@ -64,8 +64,8 @@ class CtcPrefixes:
         self._whole = torch.zeros(0, dtype=torch.float64, device=device)  # (N,) ψ
 
     def add(self, known: Sequence[Tensor]) -> None:
-        """New recordings, each with the empty prefix behind the others. ``known``: (T, V + 1) log P
-        of each output and the blank in each row."""
+        """Add recordings after the others, each with the empty prefix. ``known``: for each
+        recording, log P of each output and of the blank in each row, (T, V + 1)."""
         first = len(self._known)
         self._known += [one.double().clamp_min(_LEAST) for one in known]
         count, device = len(known), self._last.device
@@ -80,14 +80,14 @@ class CtcPrefixes:
         self._whole = torch.cat([self._whole, torch.zeros_like(ends[:, 0, 0])])
 
     def select(self, prefixes: Tensor) -> None:
-        """Keep ``prefixes`` (M,), in that order; recordings without any are forgotten."""
+        """Keep ``prefixes`` (M,), in that order. Recordings without prefixes are dropped."""
         kept, self._recordings = self._recordings[prefixes].unique(return_inverse=True)
         self._known = [self._known[number] for number in kept.tolist()]
         self._ends = self._ends[prefixes][:, : self._longest + 1]
         self._last, self._whole = self._last[prefixes], self._whole[prefixes]
 
     def extend(self, tokens: Tensor, which: Tensor) -> None:
-        """Let prefixes go on with their tokens (N,); those of ``which`` (N,), the others stay."""
+        """Extend the prefixes for which ``which`` (N,) is True by their tokens (N,)."""
         if not which.any():
             return
         kept = self._whole, self._ends, self._last
@@ -107,7 +107,7 @@ class CtcPrefixes:
             self._last = self._last.where(which, kept[2])
 
     def following(self) -> Tensor:
-        """(N, V) log ψ(gc) - log ψ(g) of each token, and of the end."""
+        """Return log ψ(gc) - log ψ(g) of each token, and of the end, for each prefix: (N, V)."""
         both = self._ends.logsumexp(dim=2)  # (N, T + 1)
         greatest = both[:, :-1].amax(dim=1, keepdim=True).clamp_min(_LEAST)
         shares = (both[:, :-1] - greatest).exp()  # (N, T)
@@ -135,12 +135,12 @@ class CtcPrefixes:
         return max((len(one) for one in self._known), default=0)
 
     def _before(self, tokens: Tensor) -> Tensor:
-        """(N, T) log φ_{t-1} of each prefix before its token."""
+        """Return log φ_{t-1} of each prefix before its token, (N, T)."""
         both = self._ends[:, :-1].logsumexp(dim=2)
         return torch.where((tokens == self._last)[:, None], self._ends[:, :-1, 1], both)
 
     def _rows_of(self, recordings: Tensor, tokens: Tensor | None) -> Tensor:
-        """(M, T) log p_t of one token of each of some recordings; None: of the blank."""
+        """Return log p_t of one token in each of some recordings, (M, T); None: of the blank."""
         rows = torch.full(
             (len(recordings), self._longest), 0.0 if tokens is None else _BEHIND,
             dtype=torch.float64, device=recordings.device,
@@ -152,7 +152,7 @@ class CtcPrefixes:
         return rows
 
     def _reaching(self, rows: int) -> Tensor:
-        """The ends of all prefixes for a number of rows, of blanks behind their own."""
+        """Return ``_ends`` of all prefixes, extended to ``rows`` rows with certain blanks."""
         missing = rows + 1 - self._ends.shape[1]
         if missing <= 0 or not len(self._ends):
             return self._ends if missing <= 0 else self._ends.new_zeros(0, rows + 1, 2)
@@ -162,17 +162,18 @@ class CtcPrefixes:
 
 
 def _recurrence(given: Tensor, said: Tensor) -> Tensor:
-    """(N, T) log x_t of x_t = (x_{t-1} + given_{t-1}) p_t, with x_0 = 0."""
+    """Return log x_t of x_t = (x_{t-1} + given_{t-1}) p_t, with x_0 = 0: (N, T). All arguments are
+    logarithms, and ``said`` is log p_t."""
     until = said.cumsum(dim=1)
     return until + (given - (until - said)).logcumsumexp(dim=1)
 
 
 Head = Callable[[Tensor], Tensor]
-"""CTC of rows that were read: (P, D) -> logits (P, V + 1) of the outputs and the blank."""
+"""The CTC layer over encoded rows: (P, D) -> logits (P, V + 1) of the outputs and the blank."""
 
 
 class CtcState(DecodeState):
-    """A search under way: in the decoder, and by CTC."""
+    """A search under way in the decoder and in CTC."""
 
     def __init__(self, state: DecodeState, prefixes: CtcPrefixes, head: Head) -> None:
         self.state = state
@@ -192,19 +193,20 @@ class CtcState(DecodeState):
         self.hear(memory)
 
     def hear(self, memory: Memory) -> None:
-        """Begin with the recordings of ``memory``."""
+        """Add the recordings of ``memory`` to the prefixes."""
         known = torch.log_softmax(self._head(memory.rows).float(), dim=-1)
         self.prefixes.add(known.split(list(memory.layout.lengths)))
 
 
 class WithCtc(Generates):
-    """A decoder and CTC, under the contract of the decoder alone. Its logits are the scores of
-    both, which are not normalised: ``best`` keeps them as they are."""
+    """A decoder with CTC, in the interface of a decoder. Its logits are the scores of both
+    together, which are not normalised: ``best`` keeps them unchanged."""
 
     normalises = False
 
     def __init__(self, model: Generates, head: Head, weight: float, *, eos: int) -> None:
-        """``head``: CTC of the rows that ``model`` encodes. ``weight``: λ."""
+        """``head``: the CTC layer over the rows that ``model`` encodes. ``weight``: λ, the share of
+        CTC."""
         self._model = model
         self._head = head
         self._weight = weight

@@ -4,13 +4,13 @@
     MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O
     head_i             = Attention(Q W_i^Q, K W_i^K, V W_i^V)                       (§3.2.2)
 
-``scaled_dot_product`` is the plain formula and the reference; ``fused`` is torch's own kernel.
-Around them rows are packed (see ``layout.py``): they are laid into a (B, L) grid here and nowhere
-else. Paper to code: h ``num_heads``, d_k ``key_width``, d_v ``value_width``, W^Q ``query``,
-W^K ``key``, W^V ``value``, W^O ``output``.
+``scaled_dot_product`` is the plain formula and the reference; ``fused`` is torch's own kernel. Both
+need a padded (B, L) grid; everywhere else, rows are packed (see ``layout.py``). Paper to code: h
+``num_heads``, d_k ``key_width``, d_v ``value_width``, W^Q ``query``, W^K ``key``, W^V ``value``,
+W^O ``output``.
 
-Masks are boolean; True = may attend. They are made for the padded grid, the only place where a cell
-may be empty, and broadcast over heads: (B or 1, 1, T or 1, S), with B sequences, T queries, S keys.
+Masks are boolean; True = may attend. They are made for the padded grid, since only there a cell may
+be empty, and broadcast over heads: (B or 1, 1, T or 1, S), with B sequences, T queries, S keys.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def scaled_dot_product(
     rate: float = 0.0,
     row_keys: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Equation 1, spelled out: -> outputs (B, H, T, Kv) and weights (B, H, T, S).
+    """Compute equation 1 literally. Return outputs (B, H, T, Kv) and weights (B, H, T, S).
 
     ``query`` (B, H, T, K), ``key`` (B, H, S, K), ``value`` (B, H, S, Kv).
 
-    ``mask`` broadcasts to (B, H, T, S), True = may attend. A query that may attend to nothing
-    gets weights of zero. ``rate`` is dropout on the weights, ``row_keys`` (B, T) what it knows the
-    queries by.
+    ``mask`` broadcasts to (B, H, T, S), True = may attend. A query that may attend to nothing gets
+    weights of zero. ``rate``: the rate of dropout on the weights; ``row_keys`` (B, T): the keys of
+    the query rows for dropout. The returned weights are without dropout.
     """
     weights = softmax((query * scale) @ key.transpose(-2, -1), mask)  # (B, H, T, S)
     dropped = weights
@@ -62,8 +62,8 @@ def scaled_dot_product(
 
 
 def softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Scores (..., S) -> weights that sum to 1 over what ``mask``, True = may attend, allows; all 0
-    where it allows nothing."""
+    """Turn scores (..., S) into weights that sum to 1 over the cells where ``mask`` is True (may
+    attend), or are all 0 if there are none."""
     if mask is None:
         return torch.softmax(scores, dim=-1)
     # The lowest finite value instead of -inf: a row with nothing to attend to stays finite.
@@ -80,7 +80,7 @@ def fused(
     scale: float,
     rate: float = 0.0,
 ) -> Tensor:
-    """Equation 1 by torch's fused kernel, which never holds the (T, S) weights on a GPU."""
+    """Compute equation 1 by torch's fused kernel, which on a GPU never holds the (T, S) weights."""
     return F.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, dropout_p=rate, scale=scale
     )
@@ -89,7 +89,7 @@ def fused(
 class MultiHeadAttention(Computing):
     """Multi-head attention over packed rows.
 
-    ``name`` is what probes know it by, "decoder.2.cross_attention" say.
+    ``name`` identifies the attention for probes, such as "decoder.2.cross_attention".
     """
 
     def __init__(self, settings: AttentionSettings, model_dim: int, name: str) -> None:
@@ -117,7 +117,7 @@ class MultiHeadAttention(Computing):
         self._joint: tuple[native_linear.PackedWeights, native_linear.PackedWeights] | None = None
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Packs W^Q, W^K, W^V as one matrix, and W^K, W^V as another, if kernels are used."""
+        """Pack W^Q, W^K, W^V as one matrix, and W^K, W^V as another, if kernels are used."""
         self._joint = None
         if by_kernels:
             weights = [part.weight for part in (self.query, self.key, self.value)]
@@ -136,9 +136,11 @@ class MultiHeadAttention(Computing):
         key_mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """(Pq, D) attend to (Pk, D) of the same B sequences, left out: to themselves -> (Pq, D).
+        """Let queries (Pq, D) attend to keys (Pk, D) of the same B sequences. Return (Pq, D).
+        Without ``keys``, the queries attend to themselves.
 
-        ``key_mask`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
+        ``key_mask`` (Pk,) bool is False for keys that are hidden; ``causal`` hides the keys after
+        each query.
         """
         if keys is None or key_layout is None:
             keys, key_layout = queries, query_layout
@@ -170,7 +172,8 @@ class MultiHeadAttention(Computing):
         key_layout: Layout,
         key_mask: Tensor | None,
     ) -> Tensor:
-        """(B, T, S): how one head attends, without dropout, in fp32. Not of a causal attention."""
+        """Return the weights (B, T, S) of one head in fp32, without dropout and without a causal
+        mask."""
         query = self.split(query_layout.pad(self.query(queries)))[:, head]  # (B, T, K)
         key = self.split(key_layout.pad(self.key(keys)))[:, head]  # (B, S, K)
         scores = (query.float() * self.scale) @ key.float().transpose(-2, -1)  # (B, T, S)
@@ -180,7 +183,7 @@ class MultiHeadAttention(Computing):
     def _by_kernels(
         self, queries: Tensor, query_layout: Layout, keys: Tensor, key_layout: Layout, causal: bool
     ) -> Tensor:
-        """Computes ``forward`` without padding: kernels attend to the packed sentences directly."""
+        """Compute ``forward`` without padding: the kernels attend directly to packed sentences."""
         parts = [p for p in (self.query, self.key, self.value) if isinstance(p, Linear)]
         assert self._joint is not None and len(parts) == 3
         drop = new_drop(self.rate if self.training else 0.0, query_layout.row_keys)
@@ -202,16 +205,16 @@ class MultiHeadAttention(Computing):
         return self.output(out)  # type: ignore[no-any-return]
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
-        """``new`` further positions of each row look at themselves and at all before them, whose
-        keys and values ``cache`` holds: (N x new, D) -> same."""
+        """Let ``new`` further positions of each row attend to themselves and to all positions
+        before them, whose keys and values are in ``cache``: (N x new, D) -> the same shape."""
         grid = x.unflatten(0, (-1, new))  # (N, t, D)
         key, value, mask = cache.append(self.split(self.key(grid)), self.split(self.value(grid)))
         out = self.join(self.attend(self.split(self.query(grid)), key, value, mask))
         return self.output(out.flatten(0, 1))  # type: ignore[no-any-return]
 
     def look_over(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
-        """``new`` further positions of each row look at its source, whose keys and values ``cache``
-        holds: (N x new, D) -> same."""
+        """Let ``new`` further positions of each row attend to the row's source, whose keys and
+        values are in ``cache``: (N x new, D) -> the same shape."""
         queries = cache.shared.queries_by_source(new)
         query = self.split(queries.pad(self.query(x)))  # (B, H, rows x t, K)
         mask = cache.shared.source_mask
@@ -219,7 +222,7 @@ class MultiHeadAttention(Computing):
         return self.output(queries.pack(self.join(out)))  # type: ignore[no-any-return]
 
     def split(self, grid: Tensor) -> Tensor:
-        """(B, L, H x K) -> (B, H, L, K)."""
+        """Split the columns of a grid into heads: (B, L, H x K) -> (B, H, L, K)."""
         heads: Tensor = grid.unflatten(-1, (self.heads, -1)).transpose(1, 2)
         return heads
 
@@ -235,9 +238,10 @@ class MultiHeadAttention(Computing):
         mask: Tensor | None,
         layout: Layout | None = None,
     ) -> Tensor:
-        """(B, H, T, K), (B, H, S, K), (B, H, S, Kv) -> (B, H, T, Kv), by the path in force.
+        """Compute attention on the path that ``settings.path`` chooses: (B, H, T, K), (B, H, S, K),
+        (B, H, S, Kv) -> (B, H, T, Kv).
 
-        ``layout`` is that of the queries, whose rows dropout knows by their keys.
+        ``layout`` is the layout of the queries, which has the row keys for dropout.
         """
         rate = self.rate if self.training else 0.0
         row_keys = layout.row_keys if layout is not None and rate > 0.0 else None
@@ -261,20 +265,22 @@ class MultiHeadAttention(Computing):
 
 
 def mask_of_keys(keys: Layout, key_mask: Tensor | None) -> Tensor | None:
-    """(B, 1, 1, S): no query attends to an empty cell, nor to a key that ``key_mask`` (P,) switches
-    off, such as an unknown token. None where each may be attended to."""
+    """Return the mask (B, 1, 1, S), in which no query attends to an empty cell, nor to a key for
+    which ``key_mask`` (P,) is False, such as an unknown token. None if every key may be attended
+    to."""
     if key_mask is not None:
         return keys.pad(key_mask)[:, None, None, :]  # empty cells get False
     return None if keys.is_even else keys.mask[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | str = "cpu") -> Tensor:
-    """(1, 1, T, T): the query at position t attends to keys 0..t (paper §3.2.3)."""
+    """Return the mask (1, 1, T, T) in which the query at position t attends to keys 0..t (paper
+    §3.2.3)."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
 
 def both_masks(first: Tensor | None, second: Tensor | None) -> Tensor | None:
-    """A key must be allowed by both; None allows everything."""
+    """Combine two masks: a key must be allowed by both. None allows everything."""
     if first is None:
         return second
     return first if second is None else first & second

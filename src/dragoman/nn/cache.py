@@ -1,8 +1,8 @@
 """Keys and values of past positions, so that a search never computes a prefix twice.
 
-Rows (hypotheses) come and go and are reordered; every row has its own position. Keys and values
-of the sources are kept once per source however many rows continue it, and go when its last row
-goes. This is the plain cache; fast paths keep their own instead of copying.
+Rows (hypotheses) are added, dropped and reordered; every row has its own position. The keys and
+values of a source are kept once, however many rows continue it, and are dropped with its last row.
+This is the plain cache; fast paths have caches of their own, which copy less.
 
 Shapes: N rows, B sources under way, T positions kept, S longest source, t new positions.
 """
@@ -18,12 +18,13 @@ from torch.nn import functional as F
 from dragoman.nn.layout import Layout, joined
 
 GROWTH = 32
-"""Positions by which a full cache grows: few enough copies, little waste."""
+"""The number of positions by which a full cache grows: enough to copy rarely, few enough to waste
+little."""
 
 
 @dataclass
 class LayerCache:
-    """One decoder layer's share of a ``Cache``."""
+    """The part of a ``Cache`` that belongs to one decoder layer."""
 
     shared: Cache
     key: Tensor
@@ -36,10 +37,9 @@ class LayerCache:
     """(B, H, S, Kv), the values of each source."""
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Write (N, H, t, K) behind each row's past; return all of it and who may see what.
-
-        -> keys (N, H, T, K), values (N, H, T, Kv), mask (N, 1, t, T) or None.
-        """
+        """Write keys and values (N, H, t, K) after the past of each row. Return all keys
+        (N, H, T, K), all values (N, H, T, Kv), and the mask (N, 1, t, T) of what may be attended
+        to, or None for all."""
         shared, new = self.shared, key.shape[2]
         end = shared.longest + new
         if end > self.key.shape[2]:
@@ -63,7 +63,7 @@ class Cache:
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         self.lengths = torch.zeros(0, dtype=torch.int64, device=device)
-        """(N,) positions taken in by each row."""
+        """(N,) the number of positions that each row has read."""
         self.longest = 0
         self.is_even = True
         """True if all rows are at the same position, which makes writing and masking cheap."""
@@ -74,7 +74,8 @@ class Cache:
         self.source_mask: Tensor | None = None
         """(B, 1, 1, S), True where a position of the source may be attended to."""
         self._key_mask = torch.zeros(0, 0, dtype=torch.bool, device=device)
-        """(N, T) past tokens that may be attended to; unknown tokens may not, if so wished."""
+        """(N, T) True for past tokens that may be attended to. A model can exclude unknown
+        tokens."""
         self._queries: dict[int, Layout] = {}
 
     @property
@@ -83,19 +84,20 @@ class Cache:
         return len(self.lengths)
 
     def places(self, new: int) -> Tensor:
-        """(N, t): the positions of the next ``new`` tokens of each row."""
+        """Return the positions (N, t) of the next ``new`` tokens of each row."""
         return self.lengths[:, None] + torch.arange(new, device=self.lengths.device)
 
     def queries_by_source(self, new: int) -> Layout:
-        """The layout of N x t query rows in B sequences, one per source."""
+        """Return the layout of N x t query rows in B sequences, one per source."""
         if new not in self._queries:
             self._queries[new] = Layout([c * new for c in self.counts], self.lengths.device)
         return self._queries[new]
 
     def begin(self, key_mask: Tensor | None, new: int) -> None:
-        """Before the layers take in ``new`` tokens a row: who may see what.
+        """Prepare the mask of a step, before the layers read ``new`` tokens per row.
 
-        ``key_mask`` (N, t) bool is False for a token that no later one may attend to; None: all.
+        ``key_mask`` (N, t) bool is False for a token that no later token may attend to; None: all
+        may be attended to.
         """
         end = self.longest + new
         if key_mask is not None:
@@ -110,12 +112,12 @@ class Cache:
             self.mask = self.mask & self._key_mask[:, None, None, :end]
 
     def end(self, new: int) -> None:
-        """After the layers: every row has moved on by ``new`` positions."""
+        """Advance every row by ``new`` positions, after the layers."""
         self.lengths = self.lengths + new
         self.longest += new
 
     def select(self, rows: Tensor) -> None:
-        """Keep ``rows`` (M,), in that order; rows of one source must be together."""
+        """Keep ``rows`` (M,), in that order. The rows of one source must be adjacent."""
         owners = torch.repeat_interleave(
             torch.arange(len(self.counts)), torch.tensor(self.counts, dtype=torch.int64)
         )[rows.cpu()]
@@ -140,10 +142,10 @@ class Cache:
                 self.source_mask = self.source_mask.index_select(0, kept)
 
     def admit(self, sources: list[tuple[Tensor, Tensor]], mask: Tensor | None) -> None:
-        """Add B new sources, one row each at position 0, behind the rows under way.
+        """Add B new sources, with one row each at position 0, after the rows under way.
 
         ``sources`` holds, per layer, keys (B, H, S, K) and values (B, H, S, Kv); ``mask``
-        (B, 1, 1, S) or None is where they may be attended to.
+        (B, 1, 1, S) is True where they may be attended to; None: everywhere.
         """
         new = len(sources[0][0])
         if not self.layers:
@@ -175,7 +177,8 @@ class Cache:
 def _join_masks(
     first: Tensor | None, first_keys: Tensor, second: Tensor | None, second_keys: Tensor
 ) -> Tensor | None:
-    """The masks (B, 1, 1, S) of two stacked batches; None where neither has an empty cell."""
+    """Join the masks (B, 1, 1, S) of two stacked batches; None if neither batch has an empty
+    cell."""
     lengths = (first_keys.shape[2], second_keys.shape[2])
     if first is None and second is None and lengths[0] == lengths[1]:
         return None

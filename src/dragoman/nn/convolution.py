@@ -23,21 +23,23 @@ from dragoman.nn.linear import Computing, InferenceLinear, Precision, laid_out, 
 
 @dataclass(frozen=True)
 class ConvolutionWindows:
-    """The neighbours in the window of each row."""
+    """The windows of all rows: the neighbours of each row within its own sequence."""
 
     rows: Tensor
-    """(P, k) int64: the rows of each row's window, P for a cell outside of its sequence."""
+    """(P, k) int64: the rows in the window of each row; P for a cell outside of its sequence."""
     back: Tensor
-    """(P, k): the row in whose window a row stands at each place, P for none."""
+    """(P, k): for each row and each place of a window, the row in whose window it is at that place;
+    P if there is none."""
 
     @classmethod
     def around(cls, layout: Layout, width: int) -> ConvolutionWindows:
-        """Windows with as many neighbours before each row as behind it; ``width`` is odd."""
+        """Make windows with as many neighbours before each row as after it. ``width`` must be
+        odd."""
         return cls._of(layout, torch.arange(-(width // 2), width // 2 + 1))
 
     @classmethod
     def behind(cls, layout: Layout, width: int) -> ConvolutionWindows:
-        """Rows before it alone, itself last."""
+        """Make windows of ``width`` rows that end with the row itself."""
         return cls._of(layout, torch.arange(1 - width, 1))
 
     @classmethod
@@ -55,13 +57,14 @@ class ConvolutionWindows:
 
 
 def unfold(x: Tensor, windows: ConvolutionWindows) -> Tensor:
-    """(P, D) -> (P, k x D): each row's window, side by side."""
+    """Put the rows of each window next to each other: (P, D) -> (P, k x D)."""
     out: Tensor = _Unfold.apply(x, windows)  # type: ignore[no-untyped-call]
     return out
 
 
 class _Unfold(torch.autograd.Function):
-    """Rows are fetched going back too: to add them up where they came from would be slow."""
+    """The autograd function of ``unfold``. Its backward pass gathers rows, too: adding each one up
+    where it came from would be slow."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, windows: ConvolutionWindows) -> Tensor:
@@ -78,14 +81,15 @@ class _Unfold(torch.autograd.Function):
 
 
 class NormedLinear(Computing):
-    """y = x Wᵀ + b with W = g v / ‖v‖, a length and a direction for each output (Salimans and
-    Kingma, 2016): (..., K) -> (..., N).
+    """A weight-normalised linear map, y = x Wᵀ + b with W = g v / ‖v‖: a length g and a direction v
+    for each output (Salimans and Kingma, 2016). (..., K) -> (..., N).
 
-    ``gated``: y is A σ(B) of the two halves of that, a gated linear unit (Dauphin et al., 2017).
+    ``gated``: the result is A σ(B), where A and B are the two halves of y: a gated linear unit
+    (Dauphin et al., 2017).
     """
 
     def __init__(self, inputs: int, outputs: int, *, std: float, gated: bool = False) -> None:
-        """W begins as normal numbers of deviation ``std``, b as 0."""
+        """Initialise W with normal numbers of standard deviation ``std``, and b with 0."""
         super().__init__()
         self._gated = gated
         self.direction = nn.Parameter(torch.empty(outputs, inputs))
@@ -98,7 +102,7 @@ class NormedLinear(Computing):
 
     @property
     def weight(self) -> Tensor:
-        """W = g v / ‖v‖, (N, K)."""
+        """(N, K) the matrix W = g v / ‖v‖."""
         of_direction = torch.linalg.vector_norm(self.direction, dim=1)
         weight: Tensor = self.direction * (self.length / of_direction)[:, None]
         return weight

@@ -1,14 +1,14 @@
-"""Dropout (paper §5.4), whose masks belong to rows, and are cheap to draw on a CPU.
+"""Dropout (paper §5.4) with masks that follow from rows, and are cheap to draw on a CPU.
 
-A row has a key, from its example and its place in it (``Layout.row_keys``), and inside
-``with drawing(seed)`` a row's masks follow from the seed and its key alone: it gets the same ones
-in whatever micro-batch and process it is computed. The native kernels make them from these two
-(``native/dropout.py``), here too with ``by_kernels``. Plain torch would pay for a random number as
-much as for the layer itself, so it cuts each row's mask out of one pool of random bits, at a place
-that follows from the key. Two masks may overlap in part; no element sees the same place twice in a
-row.
+Each row has a key, made of its example and its place in the example (``Layout.row_keys``). Inside
+``with drawing(seed)``, the masks of a row follow from the seed and its key alone, so the row gets
+the same masks in any micro-batch and process. The native kernels compute masks from these two
+numbers (``native/dropout.py``), and this module calls them with ``by_kernels``. In plain torch,
+drawing random numbers would cost as much as the layer itself, so each row's mask is cut out of one
+pool of random bytes, at a place that follows from the key. Two masks may overlap in part; no
+element gets the same place twice in a row.
 
-Outside of ``drawing`` this is torch's own dropout.
+Outside of ``drawing``, torch's own dropout is used.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from torch.nn import functional as F
 from dragoman.native import dropout as native
 
 POOL_ELEMENTS = 1 << 22
-"""Elements of a pool: larger than the masks of a usual layer, small enough to stay in cache."""
+"""The number of elements of a pool: more than the masks of a usual layer need, few enough to stay
+in cache."""
 
 _SPREAD = 0x9E3779B1
-"""Neighbouring keys get places far from each other (Knuth, volume 3, section 6.4)."""
+"""The factor that gives neighbouring keys distant places (Knuth, volume 3, section 6.4)."""
 
 
 class _Pool:
-    """Random values in 0..255, one byte each, from which masks for any rate are cut."""
+    """A pool of random values in 0..255, one byte each, from which masks for any rate are cut."""
 
     def __init__(self, seed: int, by_kernels: bool) -> None:
-        """``by_kernels``: rows' own masks are not cut from here. Nothing is drawn until one is."""
+        """``by_kernels``: the masks of rows are made by kernels, not cut out of the pool. The pool
+        is drawn only when the first mask is cut."""
         self.by_kernels = by_kernels
         self._seed = seed
         self._masks: dict[tuple[float, torch.dtype, torch.device], Tensor] = {}
@@ -43,8 +45,8 @@ class _Pool:
     def factors(
         self, row_keys: Tensor, columns: int, rate: float, use: int, dtype: torch.dtype
     ) -> Tensor:
-        """(..., columns) of 0 and 1 / (1 - rate) by ``row_keys`` (...); the rate is met to
-        within 1 / 256. ``use`` is what tells one use of dropout from another."""
+        """Return factors (..., columns), each 0 or 1 / (1 - rate), that follow from ``row_keys``
+        (...). The rate is met to within 1 / 256. ``use`` distinguishes the uses of dropout."""
         key = (rate, dtype, row_keys.device)
         whole = self._masks.get(key)
         if whole is None or len(whole) < POOL_ELEMENTS + columns:
@@ -67,7 +69,7 @@ class _Pool:
 
 @lru_cache(maxsize=1)
 def _pool(seed: int, by_kernels: bool) -> _Pool:
-    """The micro-batches of an update share one."""
+    """Return the pool for ``seed``. All micro-batches of an update share one pool."""
     return _Pool(seed, by_kernels)
 
 
@@ -76,7 +78,8 @@ _open: ContextVar[_Pool | None] = ContextVar("dropout_pool", default=None)
 
 @contextmanager
 def drawing(seed: int, *, by_kernels: bool = False) -> Iterator[None]:
-    """Every mask of the pass inside follows from ``seed``, the order of uses, and row keys."""
+    """Make every dropout mask inside the context follow from ``seed``, the order of uses, and row
+    keys."""
     # new_seed() asks the CPU's generator for each use. torch.manual_seed seeds those of devices
     # too, and for each kind that is not in use notes the stack: 0.3 ms of an update.
     on_gpu = torch.cuda.is_initialized()
@@ -91,8 +94,8 @@ def drawing(seed: int, *, by_kernels: bool = False) -> Iterator[None]:
 def attention_factors(
     row_keys: Tensor, heads: int, keys: int, rate: float, dtype: torch.dtype
 ) -> Tensor | None:
-    """The factors for attention weights, from the keys (B, T) of the query grid -> (B, H, T, S).
-    None outside of ``drawing``, where torch draws the masks."""
+    """Return the dropout factors (B, H, T, S) for attention weights, from the keys (B, T) of the
+    query rows; None outside of ``drawing``, where torch draws the masks. ``keys``: S."""
     pool = _open.get()
     if pool is None:
         return None
@@ -101,7 +104,7 @@ def attention_factors(
 
 
 class Dropout(nn.Module):
-    """Dropout of one rate, which knows whether it is training."""
+    """A dropout layer with a fixed rate, which is active only in training."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -109,16 +112,16 @@ class Dropout(nn.Module):
 
     @property
     def rate_now(self) -> float:
-        """The rate where it is training, else 0."""
+        """The rate in training, else 0."""
         return self.rate if self.training else 0.0
 
     def forward(
         self, x: Tensor, row_keys: Tensor | None = None, *, onto: Tensor | None = None
     ) -> Tensor:
-        """x (..., D) with elements set to 0 at the rate and the others scaled by 1 / (1 - rate),
-        added to ``onto`` (..., D) if there is one.
+        """Set elements of x (..., D) to 0 at the rate, scale the other elements by 1 / (1 - rate),
+        and add the result to ``onto`` (..., D) if that is given.
 
-        ``row_keys`` (...) int32: what the rows are known by; left out, their numbers.
+        ``row_keys`` (...) int32: the keys of the rows; None: their numbers.
         """
         pool, rate = _open.get(), self.rate
         if self.training and rate:

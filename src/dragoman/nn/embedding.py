@@ -1,7 +1,7 @@
-"""The input of a stack's first layer (paper §3.4, §3.5): what a token is, and where it stands.
+"""The input of a stack's first layer (paper §3.4, §3.5): token embeddings and position encodings.
 
-Six fixed encodings and a learned one, each a function of the position (and, for one, of the
-sequence's length) to a vector:
+Six encodings are fixed, one is learned. Each maps a position (and, for one, the length of the
+sequence) to a vector:
 
 - ``index``: the position itself, in every dimension. Unbounded.
 - ``normalised``: position / length. Bounded, but the same place means different values at
@@ -11,7 +11,7 @@ sequence's length) to a vector:
 - ``marian``: PE(pos, i) = sin(pos f_i), PE(pos, D/2 + i) = cos(pos f_i) for i < D/2, with
   f_i = 10000^(-i / (D/2 - 1)): Marian's ``sinusoidalPositionEmbeddings``.
 - ``learned``: a table trained with the rest.
-- ``sinusoidal-2d``: for the patches of a picture, the sines of the row beside those of the column.
+- ``sinusoidal-2d``: for the patches of a picture, the sines of the row next to those of the column.
 
 Each is added to the embedding or concatenated with it.
 """
@@ -34,12 +34,13 @@ from dragoman.nn.settings import PositionSettings
 
 
 class Embedding(Matrix):
-    """A row per token, V x D, which may also serve as the output projection (paper §3.4)."""
+    """A matrix (V, D) with a row per token, which may also serve as the output projection (paper
+    §3.4)."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__(vocabulary, width)
         self.cast: torch.dtype | None = None
-        """The type to which its rows are cast on their way into the layers; None: they stay."""
+        """The type to which the rows are cast before the first layer; None: they are not cast."""
         # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
         # they give logits of unit variance.
         nn.init.normal_(self.weight, std=width**-0.5)
@@ -54,12 +55,13 @@ class Embedding(Matrix):
             self.cast = dtype
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(...) -> (..., D), in fp32."""
+        """Look up token ids (...): return rows (..., D) in fp32."""
         return F.embedding(ids, self.weight)
 
 
 def sinusoidal(positions: Tensor, width: int) -> Tensor:
-    """(P,) -> (P, width) fp64: paper §3.5, sine in the even dimensions, cosine in the odd ones."""
+    """Encode positions (P,) as rows (P, width) fp64: paper §3.5, sine in the even dimensions,
+    cosine in the odd ones."""
     even = torch.arange(0, width, 2, device=positions.device, dtype=torch.float64)
     angles = positions.double()[:, None] * torch.exp(even * (-math.log(10000.0) / width))
     table = torch.zeros(len(positions), width, dtype=torch.float64, device=positions.device)
@@ -69,7 +71,8 @@ def sinusoidal(positions: Tensor, width: int) -> Tensor:
 
 
 def marian(positions: Tensor, width: int) -> Tensor:
-    """(P,) -> (P, width) fp64: all sines before all cosines. The last of an odd width is zero."""
+    """Encode positions (P,) as rows (P, width) fp64: all sines before all cosines. If ``width`` is
+    odd, the last column is zero."""
     half = width // 2
     number = torch.arange(half, device=positions.device, dtype=torch.float64)
     angles = positions.double()[:, None] * torch.exp(number * (-math.log(1e4) / max(half - 1, 1)))
@@ -80,17 +83,19 @@ def marian(positions: Tensor, width: int) -> Tensor:
 
 
 def index(positions: Tensor, width: int) -> Tensor:
-    """(P,) -> (P, width): the position itself in every dimension."""
+    """Encode positions (P,) as rows (P, width): the position itself in every dimension."""
     return positions.float()[:, None].expand(-1, width)
 
 
 def normalised(positions: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """(P,), (P,) -> (P, width): position / length in every dimension."""
+    """Encode positions (P,) of sequences of ``lengths`` (P,) as rows (P, width): position / length
+    in every dimension."""
     return (positions / lengths).float()[:, None].expand(-1, width)
 
 
 def binary(positions: Tensor, width: int) -> Tensor:
-    """(P,) -> (P, width): binary digits, lowest first; width digits, zeros beyond the 63rd."""
+    """Encode positions (P,) as rows (P, width): their binary digits, lowest first, with zeros
+    beyond the 63rd."""
     digits = torch.arange(min(width, 63), device=positions.device)
     table = torch.zeros(len(positions), width, device=positions.device)
     table[:, : len(digits)] = ((positions[:, None] >> digits) & 1).float()
@@ -98,26 +103,27 @@ def binary(positions: Tensor, width: int) -> Tensor:
 
 
 def sinusoidal_2d(positions: Tensor, width: int, across: int) -> Tensor:
-    """(P,) places on a grid of ``across`` columns, row by row -> (P, width) fp64: ``sinusoidal`` of
-    the row in the first half, and of the column in the second."""
+    """Encode places (P,) on a grid of ``across`` columns, counted row by row, as rows (P, width)
+    fp64: the ``sinusoidal`` encoding of the grid row in the first half, and of the column in the
+    second."""
     half = width // 2
     rows = sinusoidal(positions // across, half)
     return torch.cat([rows, sinusoidal(positions % across, width - half)], dim=1)
 
 
 _FIXED = {"sinusoidal": sinusoidal, "marian": marian, "binary": binary}
-"""A row per position, whatever the sequence; ``models/transformer/int8_weights.py`` makes them
-without torch."""
+"""The encodings that have one row per position, whatever the sequence.
+``models/transformer/int8_weights.py`` computes the same rows without torch."""
 
 
 class Positions(Computing):
-    """One side's position encoding. ``settings.kind`` says which."""
+    """The position encoding of one side; ``settings.kind`` names it."""
 
     def __init__(
         self, settings: PositionSettings, width: int, across: int = 0, skipped: int = 0
     ) -> None:
-        """For positions on a grid, ``across`` is the number of its columns, and the first
-        ``skipped`` rows of a sequence stand outside of it: they get zeros."""
+        """For positions on a grid, ``across`` is the number of columns, and the first ``skipped``
+        rows of a sequence are outside of the grid: they get zeros."""
         super().__init__()
         self.settings = settings
         self.width = width
@@ -131,10 +137,10 @@ class Positions(Computing):
         self._rows = torch.empty(0, width)
 
     def forward(self, positions: Tensor, lengths: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """(P,) positions -> (P, width) of type ``dtype``.
+        """Encode positions (P,) as rows (P, width) of type ``dtype``.
 
-        ``lengths`` (P,) is the length of each row's own sequence, None where it is not known.
-        Errors: ``SearchError`` for a position beyond a learned table.
+        ``lengths`` (P,) is the length of each row's own sequence; None if it is not known. Errors:
+        ``SearchError`` for a position beyond a learned table.
         """
         kind = self.settings.kind
         if kind == "none":
@@ -158,12 +164,14 @@ class Positions(Computing):
 
     @property
     def is_added_table(self) -> bool:
-        """Whether it adds a row per position, not trained, whatever the sequence: see ``rows``."""
+        """True if the encoding adds a fixed row per position, whatever the sequence: see
+        ``rows``."""
         kind, combine = self.settings.kind, self.settings.combine
         return combine == "add" and kind in {*_FIXED, "sinusoidal-2d"}
 
     def rows(self, longest: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-        """(at least ``longest``, width): the rows of a fixed table, made once and kept."""
+        """Return the rows of a fixed table, (at least ``longest``, width). They are computed once
+        and kept."""
         made = self._rows
         if longest > len(made) or made.device != device or made.dtype != dtype:
             every = torch.arange(max(256, 2 * longest), device=device)
@@ -189,12 +197,13 @@ def embed(
     lengths: Tensor | None = None,
     row_keys: Tensor | None = None,
 ) -> Tensor:
-    """Embedding times ``scale``, plus (or beside) its position, then dropout: (P,), (P,) -> (P, D).
+    """Multiply the embeddings of tokens (P,) by ``scale``, add (or append) their positions, and
+    apply dropout. Return (P, D).
 
-    ``scale``: left out, √width, for rows of unit variance. ``positions`` (P,) and their
-    ``encoding``: left out where they are told by the order of reading. ``lengths`` (P,) of the
-    sequences that the rows are of, where positions go by them; ``row_keys`` (P,) of the rows, for
-    dropout.
+    ``scale``: None: √width, which gives rows of unit variance. ``positions`` (P,) and their
+    ``encoding``: None for a model that gets the positions from the order of reading. ``lengths``
+    (P,) of the rows' sequences, for encodings that depend on them; ``row_keys`` (P,) of the rows,
+    for dropout.
     """
     scale = math.sqrt(embedding.weight.shape[1]) if scale is None else scale
     if embedding.packed is not None and (encoding is None or encoding.is_added_table):
@@ -232,9 +241,9 @@ def placed(
     row_keys: Tensor | None = None,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Adds (or appends) positions to rows (P, D), then applies dropout in ``dtype`` (left out: that
-    of the rows). The other arguments are those of ``embed``. An open probe may change the rows;
-    kernels do not come here."""
+    """Add (or append) positions to rows (P, D), then apply dropout in ``dtype`` (None: that of the
+    rows). The other arguments are those of ``embed``. An open probe may change the rows. Kernels do
+    not use this function."""
     if encoding is not None and positions is not None:
         place = encoding(positions, lengths, rows.dtype)
         added = encoding.settings.combine == "add"

@@ -6,8 +6,8 @@ A sub-layer is wrapped by a residual connection and a layer norm:
 - pre-norm, what many later models use: x = x + Dropout(Sublayer(LayerNorm(x))), and one more norm
   at the end of the stack
 
-Either can be left out, to see what it is good for: without a norm x = x + Dropout(Sublayer(x)),
-without the residual connection x = LayerNorm(Dropout(Sublayer(x))).
+Either can be left out, to see its effect: without a norm x = x + Dropout(Sublayer(x)), without the
+residual connection x = LayerNorm(Dropout(Sublayer(x))).
 
 Rows are packed, (P, D); see ``layout.py``.
 """
@@ -37,11 +37,11 @@ Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class LayerNorm(Computing):
-    """LayerNorm with gain and bias in fp32, whatever the precision of the rows; on a GPU they are
-    rounded to that of the rows for each use.
+    """Layer normalisation with gain and bias in fp32, whatever the precision of the rows. On a GPU,
+    they are rounded to the precision of the rows for each use.
 
-    ``sublayer`` is what probes know the sub-layer by whose residual connection it belongs to,
-    "decoder.2.feed_forward" say; the norm at the end of a pre-norm stack belongs to none.
+    ``sublayer`` identifies, for probes, the sub-layer whose residual connection the norm belongs
+    to, such as "decoder.2.feed_forward"; it is empty for the norm at the end of a pre-norm stack.
     """
 
     def __init__(self, width: int, sublayer: str = "", eps: float = NORM_EPSILON) -> None:
@@ -56,7 +56,7 @@ class LayerNorm(Computing):
         self._by_kernels = by_kernels
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., D) -> (..., D)."""
+        """Normalise the last dimension of x (..., D)."""
         if self._by_kernels:
             return native_norm.layer_norm(x, self.weight, self.bias, eps=self.eps)
         if x.is_cuda and x.dtype != self.weight.dtype:
@@ -67,7 +67,8 @@ class LayerNorm(Computing):
     def after(
         self, x: Tensor, sublayer: Tensor, dropout: Dropout, row_keys: Tensor | None
     ) -> Tensor:
-        """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``row_keys``: dropout.py."""
+        """Compute post-norm in one call: LayerNorm(x + Dropout(sublayer)). ``row_keys``: see
+        dropout.py."""
         if self._by_kernels:
             drop = new_drop(dropout.rate_now, row_keys)
             return native_norm.layer_norm(
@@ -77,26 +78,26 @@ class LayerNorm(Computing):
 
 
 class NoNorm(nn.Module):
-    """Stands where a layer norm would, and lets rows through as they are."""
+    """A placeholder for a layer norm, which returns rows unchanged."""
 
     def __init__(self, sublayer: str) -> None:
-        """``sublayer``: as that of a ``LayerNorm``."""
+        """``sublayer``: see ``LayerNorm``."""
         super().__init__()
         self.sublayer = sublayer
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., D) -> the same."""
+        """Return x (..., D) unchanged."""
         return x
 
 
 Sublayer = tuple[Callable[[Tensor], Tensor], LayerNorm | NoNorm]
-"""What a sub-layer computes, (P, D) -> (P, D), and its norm."""
+"""The function that a sub-layer computes, (P, D) -> (P, D), and its norm."""
 
 
 class Around(nn.Module):
-    """What stands around each sub-layer of a layer: dropout, its residual connection, its norm.
+    """The wrapping of each sub-layer of a layer: dropout, residual connection and norm.
 
-    ``name`` is what probes know the layer by.
+    ``name`` identifies the layer for probes.
     """
 
     def __init__(self, settings: LayerSettings, name: str = "") -> None:
@@ -106,21 +107,21 @@ class Around(nn.Module):
         self.dropout = Dropout(settings.dropout)
 
     def new_norm(self, sublayer: str) -> LayerNorm | NoNorm:
-        """The norm of one sub-layer."""
+        """Make the norm of one sub-layer."""
         settings = self.settings
         if settings.norm == "none":
             return NoNorm(sublayer)
         return LayerNorm(settings.model_dim, sublayer, settings.norm_epsilon)
 
     def last_norm(self) -> LayerNorm | None:
-        """The norm at the end of a stack."""
+        """Make the norm at the end of a stack; None unless the stack is pre-norm."""
         settings = self.settings
         if settings.norm != "pre":
             return None
         return LayerNorm(settings.model_dim, eps=settings.norm_epsilon)
 
     def forward(self, x: Tensor, row_keys: Tensor | None, *sublayers: Sublayer) -> Tensor:
-        """(P, D) -> (P, D), through sub-layers in their order. ``row_keys``: see dropout.py."""
+        """Pass rows (P, D) through sub-layers, in their order. ``row_keys``: see dropout.py."""
         settings, probe = self.settings, probes.opened.get()
         for sublayer, norm in sublayers:
             given = norm(x) if settings.norm == "pre" else x
@@ -143,8 +144,8 @@ class Around(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), each position by itself. The setting
-    ``activation`` may put another function in the place of max(0, ·)."""
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), for each position separately. The
+    setting ``activation`` may replace max(0, ·) by another function."""
 
     def __init__(self, settings: LayerSettings) -> None:
         super().__init__()
@@ -154,7 +155,7 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(settings.activation_dropout)
 
     def forward(self, x: Tensor, row_keys: Tensor | None = None) -> Tensor:
-        """(P, D) -> (P, D); ``row_keys`` (P,) of the rows, for dropout."""
+        """Compute FFN(x) of rows (P, D). ``row_keys`` (P,) of the rows, for dropout."""
         inner, outer = self.inner, self.outer
         if inner.packed is not None and outer.packed is not None and self.activation == "relu":
             assert inner.bias is not None and outer.bias is not None
@@ -170,7 +171,7 @@ class FeedForward(nn.Module):
 
 
 class Stack(nn.ModuleList, Generic[Layer]):
-    """A ``ModuleList`` that knows what its layers are."""
+    """A ``ModuleList`` with the type of its layers, for type checkers."""
 
     if TYPE_CHECKING:
 
@@ -178,7 +179,8 @@ class Stack(nn.ModuleList, Generic[Layer]):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward: of an encoder, or of a decoder without one."""
+    """Self-attention, then feed-forward: a layer of an encoder, or of a decoder without an
+    encoder."""
 
     def __init__(self, settings: LayerSettings, name: str) -> None:
         super().__init__()
@@ -193,7 +195,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Tensor, layout: Layout, key_mask: Tensor | None = None, *, causal: bool = False
     ) -> Tensor:
-        """(P, D) -> (P, D). ``causal``: no position attends to later ones."""
+        """Compute the layer for rows (P, D). ``causal``: no position attends to later ones."""
         row_keys = layout.row_keys if self.training else None
         attend = partial(self.attention, query_layout=layout, key_mask=key_mask, causal=causal)
         return self.around.forward(
@@ -204,7 +206,8 @@ class EncoderLayer(nn.Module):
         )
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
-        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
+        """Compute the layer for ``new`` further positions of each row, with the past positions in
+        ``cache``: (N x new, D) -> the same shape."""
         return self.around.forward(
             x,
             None,
@@ -238,8 +241,8 @@ class DecoderLayer(nn.Module):
         *,
         causal: bool = True,
     ) -> Tensor:
-        """All positions at once: (P, D) over a memory (Ps, D) -> (P, D). ``causal``: whether each
-        looks at those before it alone."""
+        """Compute the layer for all positions at once: (P, D) over a memory (Ps, D) -> (P, D).
+        ``causal``: no position attends to later ones."""
         row_keys = layout.row_keys if self.training else None
         look_back = partial(
             self.self_attention, query_layout=layout, key_mask=key_mask, causal=causal
@@ -260,7 +263,8 @@ class DecoderLayer(nn.Module):
         )
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
-        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
+        """Compute the layer for ``new`` further positions of each row, with the past positions in
+        ``cache``: (N x new, D) -> the same shape."""
         return self.around.forward(
             x,
             None,

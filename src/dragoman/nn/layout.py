@@ -1,8 +1,8 @@
-"""Sequences of different lengths, laid end to end.
+"""Batches of sequences of different lengths, stored end to end.
 
 The whole project keeps a batch *packed*: one row per real token, sentence after sentence, no
-padding. Everything that the paper calls position-wise (projections, feed-forward, norms, the
-output layer) then needs no mask at all; only attention asks where a sentence begins and ends.
+padding. Everything that the paper calls position-wise (projections, feed-forward, norms, the output
+layer) then needs no mask at all; only attention asks where a sentence begins and ends.
 
 Shapes: B batch, L longest sequence of the batch, P rows in all (the sum of the lengths), D width.
 """
@@ -23,8 +23,8 @@ from dragoman.native.dropout import numbers
 class Layout:
     """The place of each of P packed rows in a (B, L) grid.
 
-    Lengths are kept on the host, so asking for a size never waits for a device; index tensors are
-    made when first asked for and kept.
+    Lengths are kept on the host, so reading a size never waits for a device; index tensors are made
+    when they are first needed, and kept.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Layout:
         device: torch.device | str = "cpu",
         first_row_keys: Tensor | None = None,
     ) -> None:
-        """``first_row_keys`` (B,) int32: of the first row of each sequence, for dropout."""
+        """``first_row_keys`` (B,) int32: the key of the first row of each sequence, for dropout."""
         self.first_row_keys = first_row_keys
         self.lengths: tuple[int, ...] = tuple(int(n) for n in lengths)
         self.device = torch.device(device)
@@ -45,14 +45,14 @@ class Layout:
 
     @cached_property
     def offsets(self) -> Tensor:
-        """(B + 1,) int32: rows of sequence b are ``offsets[b]:offsets[b + 1]``."""
+        """(B + 1,) int32: the rows of sequence b are ``offsets[b]:offsets[b + 1]``."""
         out = torch.zeros(self.batch + 1, dtype=torch.int32)
         out[1:] = torch.tensor(self.lengths, dtype=torch.int32).cumsum(0)
         return out.to(self.device)
 
     @cached_property
     def sequence(self) -> Tensor:
-        """(P,) int64: which sequence each row belongs to."""
+        """(P,) int64: the number of the sequence that each row belongs to."""
         lengths = torch.tensor(self.lengths, dtype=torch.int64)
         return torch.repeat_interleave(torch.arange(self.batch), lengths).to(self.device)
 
@@ -64,7 +64,8 @@ class Layout:
 
     @cached_property
     def row_keys(self) -> Tensor | None:
-        """(P,) int32: what dropout knows each row by (``dropout.py``); None: by its number."""
+        """(P,) int32: the key of each row for dropout (``dropout.py``); None: dropout uses the
+        rows' numbers."""
         if self.first_row_keys is None:
             return None
         first = self.first_row_keys.to(self.device)[self.sequence]
@@ -72,7 +73,7 @@ class Layout:
 
     @property
     def sequence_keys(self) -> Tensor:
-        """(B,) what dropout knows each sequence by, where its rows share a mask."""
+        """(B,) the key of each sequence for dropout, where all of its rows share a mask."""
         keys = self.first_row_keys
         return (numbers(self.batch) if keys is None else keys).to(self.device)
 
@@ -83,12 +84,12 @@ class Layout:
 
     @cached_property
     def mask(self) -> Tensor:
-        """(B, L) bool, True where a real row stands."""
+        """(B, L) bool, True for cells that hold a row, False for empty cells."""
         lengths = torch.tensor(self.lengths, dtype=torch.int64, device=self.device)
         return torch.arange(self.longest, device=self.device) < lengths[:, None]
 
     def pad(self, rows: Tensor) -> Tensor:
-        """(P, ...) -> (B, L, ...), zeros in the empty cells."""
+        """Put packed rows into the grid: (P, ...) -> (B, L, ...), with zeros in the empty cells."""
         if self.is_even:
             return rows.view(self.batch, self.longest, *rows.shape[1:])
         grid = rows.new_zeros(self.batch * self.longest, *rows.shape[1:])
@@ -96,7 +97,7 @@ class Layout:
         return grid.view(self.batch, self.longest, *rows.shape[1:])
 
     def pack(self, grid: Tensor) -> Tensor:
-        """(B, L, ...) -> (P, ...), the inverse of ``pad``."""
+        """Take the rows out of the grid, the inverse of ``pad``: (B, L, ...) -> (P, ...)."""
         flat = grid.reshape(self.batch * self.longest, *grid.shape[2:])
         return flat if self.is_even else flat.index_select(0, self.cells)
 
@@ -108,7 +109,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Sequences:
-    """A batch of sequences: values (P,) token ids or (P, F) features, and where each one stands."""
+    """A batch of sequences: values, which are token ids (P,) or features (P, F), and their
+    layout."""
 
     values: Tensor
     layout: Layout
@@ -126,8 +128,7 @@ class Sequences:
 
 
 def joined(first: Tensor, second: Tensor, dim: int = 1) -> Tensor:
-    """Join two batches of grids, one behind the other. Along ``dim``, the shorter one is padded
-    with zeros."""
+    """Stack two batches of grids. Along ``dim``, the shorter one is padded with zeros."""
     longest = max(first.shape[dim], second.shape[dim])
     inner = (0, 0) * (first.dim() - dim - 1)
     return torch.cat([F.pad(x, (*inner, 0, longest - x.shape[dim])) for x in (first, second)])

@@ -4,8 +4,8 @@ Parameters, gradients and the optimizer stay in fp32. In bf16 a layer holds a bf
 weight, made once per update by ``refresh`` (autocast would cast every weight again in every
 micro-batch), and the matrix products of forward and backward run on the copies.
 
-``use_precision`` says how a model computes: in which precision, and whether by plain torch (the
-reference) or by the native kernels, which training takes where the machine has them. For inference
+``use_precision`` sets how a model computes: in which precision, and whether by plain torch (the
+reference) or by native kernels, which training uses where the machine has them. For inference,
 weights are cast and laid out once, for oneDNN or for the int8 kernels (``prepare``, ``laid_out``).
 """
 
@@ -34,37 +34,38 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 
 class Computing(nn.Module):
-    """A module that can compute in several ways. ``use_precision`` chooses for all of a model."""
+    """A module that can compute in several ways. ``use_precision`` chooses the way for a whole
+    model."""
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """Compute in ``precision``; by native kernels, or by plain torch. A module that computes in
-        one way only has nothing to choose."""
+        """Compute in ``precision``, by native kernels or by plain torch. For a module that computes
+        in only one way, this does nothing."""
 
     def fits(self, precision: Precision) -> bool:
         """True if this machine has native kernels for the module's sizes."""
         return True
 
     def copies(self) -> list[tuple[Tensor, Tensor]]:
-        """The bf16 copies that it holds, each with the weight that it is of."""
+        """Return the bf16 copies that the module holds, each with its fp32 weight."""
         return []
 
     def hidden_matrices(self) -> list[tuple[nn.Parameter, int]]:
-        """The matrices of this module that map features to features, which Muon moves
-        (``training/muon.py``). With each stands the number of equal blocks of rows that are
-        matrices of their own. Modules within this one name theirs."""
+        """Return the matrices of this module that map features to features, which the optimizer
+        Muon updates (``training/muon.py``), each with the number of equal blocks of rows that are
+        separate matrices. Modules inside this one name their own."""
         return []
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Compute in ``dtype`` (int8: by kernels), on matrices that are laid out now, in inference
-        alone."""
+        """Compute in ``dtype`` (int8: by kernels) on matrices that are laid out now. For inference
+        only."""
         self.choose("fp32", by_kernels=False)
 
 
 class Matrix(Computing):
-    """One matrix, whose rows may stand for tokens."""
+    """One matrix, whose rows may belong to tokens."""
 
     def __init__(self, rows: int, columns: int) -> None:
-        """The caller draws the numbers of the matrix."""
+        """Leave the matrix uninitialised: subclasses initialise it."""
         super().__init__()
         self.weight = nn.Parameter(torch.empty(rows, columns))
         self.low: Tensor | None = None
@@ -82,8 +83,8 @@ class Matrix(Computing):
         return [] if self.low is None else [(self.low, self.weight)]
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """Logits where the rows of the weight stand for tokens: (..., D) -> (..., V), or over the
-        rows ``ids`` alone. No bias."""
+        """Compute logits without a bias, where the rows of the weight belong to tokens: (..., D) ->
+        (..., V), or only those of the rows ``ids``."""
         if self.packed is not None and ids is None:
             return native.linear(hidden, [self.weight], [], self.packed)
         weight: Tensor = self.weight
@@ -98,7 +99,7 @@ class Matrix(Computing):
 class Linear(Matrix):
     """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out).
 
-    ``hidden``: both are features of hidden layers, not inputs, labels or tokens.
+    ``hidden``: inputs and outputs are both features of hidden layers, not data, labels or tokens.
     """
 
     def __init__(
@@ -132,8 +133,8 @@ class Linear(Matrix):
 
 
 class PlainLinear(Linear):
-    """A linear map that computes in fp32 in a model of any precision: over a body in bf16 that has
-    few rows, or on data as they are stored. So its sizes need not be those of kernels."""
+    """A linear map that computes in fp32 in a model of any precision: for few rows over layers in
+    bf16, or for data as it is stored. Its sizes therefore need not suit the kernels."""
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         pass
@@ -146,14 +147,15 @@ class PlainLinear(Linear):
 
 
 def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
-    """Weights and biases of layers that read the same input, for one product of them all."""
+    """Return the weights and biases of layers that read the same input, for one joint product."""
     return [layer.weight for layer in layers], [
         layer.bias for layer in layers if layer.bias is not None
     ]
 
 
 class SlicedLinear(nn.Module):
-    """The variant some lectures teach: head h projects only slice h of its input.
+    """The variant of a projection that some lectures teach: head h projects only slice h of its
+    input.
 
     (..., D) -> (..., H x K) with weights (H, K, D / H) instead of the paper's (H x K, D).
     """
@@ -174,7 +176,8 @@ class SlicedLinear(nn.Module):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, low: Tensor | None) -> Tensor:
-    """x Wᵀ + b; with ``low``, the bf16 copy of ``weight``, computed and returned in bf16."""
+    """Compute x Wᵀ + b. With ``low``, the bf16 copy of ``weight``, compute and return the result in
+    bf16."""
     if low is None:
         return F.linear(x, weight, bias)
     out: Tensor = _LowPrecisionLinear.apply(x, weight, bias, low)  # type: ignore[no-untyped-call]
@@ -202,9 +205,10 @@ class _LowPrecisionLinear(torch.autograd.Function):
 
 
 def use_precision(model: nn.Module, precision: Precision, by_kernels: bool = False) -> None:
-    """Let all of ``model`` compute in ``precision``, by native kernels or plain torch.
+    """Make all of ``model`` compute in ``precision``, by native kernels or plain torch.
 
-    Parameters stay fp32 (kernels know no other; plain torch in "fp32" takes them as they are).
+    Parameters stay in fp32: the kernels accept nothing else, and plain torch in "fp32" uses them
+    directly.
     """
     for module in model.modules():
         if isinstance(module, Computing):
@@ -212,7 +216,7 @@ def use_precision(model: nn.Module, precision: Precision, by_kernels: bool = Fal
 
 
 def prepare(model: nn.Module, dtype: torch.dtype) -> None:
-    """Let all of ``model`` compute in ``dtype``, on weights laid out for inference."""
+    """Make all of ``model`` compute in ``dtype``, on weights laid out for inference."""
     for module in model.modules():
         if isinstance(module, Computing):
             module.prepare(dtype)
@@ -221,7 +225,7 @@ def prepare(model: nn.Module, dtype: torch.dtype) -> None:
 def kernels_fit(model: nn.Module, precision: Precision) -> bool:
     """True if this machine has native kernels for every layer of ``model``.
 
-    A module with weights of its own that is no ``Computing`` has no kernels, so it makes this
+    A module with its own weights that is not a ``Computing`` has no kernels, so the result is
     False.
     """
     if not library.available():
@@ -236,12 +240,14 @@ def kernels_fit(model: nn.Module, precision: Precision) -> bool:
 
 
 def low_copy(weight: Tensor, precision: Precision, by_kernels: bool) -> Tensor | None:
-    """The bf16 copy of a weight by which plain torch multiplies; None if none is needed."""
+    """Return the bf16 copy of a weight with which plain torch multiplies; None if none is
+    needed."""
     return weight.detach().bfloat16() if precision == "bf16" and not by_kernels else None
 
 
 def refresh(model: nn.Module) -> None:
-    """Cast or pack the fp32 weights again after an optimizer step. Plain fp32 has nothing to do."""
+    """Cast the fp32 weights again, or have them packed again, after an optimizer step. Plain fp32
+    needs no update."""
     native.weights_changed()
     pairs = [pair for m in model.modules() if isinstance(m, Computing) for pair in m.copies()]
     if pairs:
@@ -249,19 +255,20 @@ def refresh(model: nn.Module) -> None:
 
 
 def laid_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
-    """y = x Wᵀ + b in fp32 or bf16, or of weights in int8 by kernels, which are there."""
+    """Make the linear map y = x Wᵀ + b for inference: in fp32 or bf16, or in int8 by kernels, which
+    must be available."""
     if dtype == torch.int8:
         return Int8Map(weight, bias)
     return InferenceLinear(weight, bias, dtype)
 
 
 class InferenceLinear:
-    """y = x Wᵀ + b, or an activation of it, in one precision: P rows, (P, K) -> (P, N).
+    """y = x Wᵀ + b, or an activation of that, in one precision: (P, K) -> (P, N).
 
-    torch's own ``F.linear`` lays weights out again in every call, and in fp32 asks a library that
-    is slow on some processors: 2.3 times slower than oneDNN on an AMD Zen 5. The operators used
-    here are torch's (``torch.compile`` calls them); where a build of torch has none, or they do not
-    agree with ``F.linear``, ``F.linear`` does the work.
+    torch's own ``F.linear`` lays out weights again in every call, and in fp32 calls a library that
+    is slow on some processors: 2.3 times slower than oneDNN on an AMD Zen 5. The oneDNN operators
+    used here are torch's own (``torch.compile`` calls them). If a build of torch lacks them, or
+    they do not agree with ``F.linear``, ``F.linear`` is used.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
@@ -282,7 +289,8 @@ class InferenceLinear:
         return out if then is None else ACTIVATIONS[then](out)
 
     def any_rows(self, x: Tensor) -> Tensor:
-        """Maps x (..., K) of any type and number of rows; oneDNN gets a ``rounded`` number."""
+        """Map x (..., K) of any type and number of rows; oneDNN gets a ``rounded`` number of
+        rows."""
         rows = x.reshape(-1, x.shape[-1]).to(self.dtype)
         spare = rounded(len(rows)) - len(rows) if self._by_onednn else 0
         if not spare:
@@ -292,7 +300,8 @@ class InferenceLinear:
 
 @cache
 def has_onednn(dtype: torch.dtype) -> bool:
-    """True if torch has oneDNN's packed linear map here, and it is right; tested once a process."""
+    """Return True if torch has oneDNN's packed linear map here, and its results are right. This is
+    tested once per process."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         x, weight, bias = (torch.randn(shape).to(dtype) for shape in ((5, 24), (40, 24), (40,)))
@@ -306,10 +315,10 @@ def has_onednn(dtype: torch.dtype) -> bool:
 
 
 def rounded(rows: int) -> int:
-    """``rows`` or somewhat more, one of eight counts per power of two.
+    """Round ``rows`` up to one of eight numbers per power of two.
 
-    For each number of rows that it meets, oneDNN compiles code, which costs as much as ten
-    products and is kept.
+    oneDNN compiles code for each new number of rows, which costs as much as ten products, and keeps
+    the code.
     """
     rows = max(1, rows)
     step = 1 << max(0, (rows - 1).bit_length() - 4)

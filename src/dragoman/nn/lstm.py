@@ -1,7 +1,7 @@
-"""A layer of long short-term memory over packed rows, in one direction or in both.
+"""A layer of long short-term memory (LSTM) over packed rows, in one direction or in both.
 
-Its weights have the names and shapes of ``torch.nn.LSTM``'s, and it computes the same
-(``recurrence.py`` has the equations): all steps at once in training, or a step at a time.
+The layer has the weights of ``torch.nn.LSTM``, with the same names and shapes, and computes the
+same (``recurrence.py`` has the equations): all steps at once in training, or a step at a time.
 
 Shapes: B sequences, P packed rows, H width of one direction, N rows of a search.
 """
@@ -20,9 +20,10 @@ from dragoman.nn.recurrence import Products, Steps, recur
 
 
 class Lstm(Computing):
-    """Rows (P, inputs) -> (P, H), or with ``both_ways`` (P, 2H): forwards, then backwards.
+    """An LSTM layer: rows (P, inputs) -> (P, H), or with ``both_ways`` (P, 2H), forwards then
+    backwards.
 
-    ``context``: the width of a second input, 0 for none, which has a matrix of its own.
+    ``context``: the width of a second input, which has its own matrix; 0: there is none.
     """
 
     def __init__(
@@ -79,8 +80,8 @@ class Lstm(Computing):
         return [(low, one) for low, one in zip(lows, weights, strict=True) if low is not None]
 
     def read(self, x: Tensor) -> Tensor:
-        """The contribution of the inputs (..., inputs) to the gates: x W_ihᵀ, (..., 4H) for each
-        way; in int8 with the biases, and in the order of its kernels."""
+        """Return the contribution of the inputs (..., inputs) to the gates: x W_ihᵀ, (..., 4H) for
+        each direction. In int8 it includes the biases and has the order of the kernels."""
         if self._int8 is not None:
             return self._int8.read(x)
         weights = self._of_ways("weight_ih")
@@ -92,7 +93,7 @@ class Lstm(Computing):
         return torch.cat([linear(x, weight, None, low) for weight, low in pairs], dim=-1)
 
     def read_context(self, found: Tensor, gates: Tensor) -> Tensor:
-        """``gates`` (..., 4H), and what the second input adds to them."""
+        """Add the contribution of the second input to ``gates`` (..., 4H)."""
         assert self.context is not None
         if self._int8 is not None:
             return self._int8.read_context(found, gates)
@@ -106,10 +107,11 @@ class Lstm(Computing):
         begin: tuple[Tensor, Tensor] | None = None,
         kept: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """All steps, of what ``read`` gave for packed rows -> hidden vectors and cells.
+        """Compute all steps from ``gates``, the result of ``read`` for packed rows. Return hidden
+        vectors and cells.
 
-        ``begin``: (B, H) hidden vectors and cells that the sequences begin with, 0 if left out;
-        ``kept`` (B, H each way): see ``recur``.
+        ``begin``: the initial hidden vectors and cells (B, H) of the sequences; None: 0. ``kept``
+        (B, H for each direction): see ``recur``.
         """
         if self._int8 is not None:
             return self._int8.forward(gates, layout, begin)
@@ -140,8 +142,8 @@ class Lstm(Computing):
     def step(
         self, gates: Tensor, hidden: Tensor, cell: Tensor, kept: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """One step of N rows, in one direction: gates (N, 4H) of ``read``, hidden vectors and cells
-        (N, H) -> those after it."""
+        """Compute one step of N rows in one direction, from gates (N, 4H) of ``read`` and the
+        hidden vectors and cells (N, H). Return the new hidden vectors and cells."""
         if self._int8 is not None:
             return self._int8.again[0].lstm(gates, hidden, cell)
         again = hidden if kept is None else hidden * kept
@@ -173,7 +175,7 @@ class Lstm(Computing):
 
 
 class _Int8Lstm:
-    """The weights of an ``Lstm`` in int8. Biases belong to what is read."""
+    """The weights of an ``Lstm`` in int8. ``read`` adds the biases."""
 
     def __init__(self, of: Lstm) -> None:
         ways = range(len(of.ways))

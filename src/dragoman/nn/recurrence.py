@@ -4,11 +4,11 @@
     c_t = f ∘ c_{t-1} + i ∘ g
     h_t = o ∘ tanh(c_t)               (Hochreiter and Schmidhuber, 1997; f: Gers et al., 2000)
 
-Only h_{t-1} W_hhᵀ must wait for the step before. x W_ihᵀ comes in, made for all rows at once, and
-the gradient of W_hh is one product over all rows as well. A step takes the sequences that are still
-going on, the longest first, so nothing is computed for padding.
+Only h_{t-1} W_hhᵀ must wait for the step before. x W_ihᵀ is an argument, computed for all rows at
+once, and the gradient of W_hh is also one product over all rows. A step computes only the sequences
+that have not ended, the longest first, so nothing is computed for padding.
 
-Shapes: B sequences, P packed rows, H width, n sequences that are going on at a step.
+Shapes: B sequences, P packed rows, H width, n sequences that have not ended at a step.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from dragoman.nn.linear import InferenceLinear
 
 
 class Steps:
-    """The order in which a recurrence goes over packed rows: the first of all sequences, then the
-    second of those that have one, and so on. ``backwards``: the last rows first."""
+    """The order in which a recurrence goes through packed rows: the first rows of all sequences,
+    then the second rows of those that have one, and so on. ``backwards``: the last rows first."""
 
     def __init__(self, layout: Layout, *, backwards: bool = False) -> None:
         self.batch = layout.batch
@@ -42,25 +42,26 @@ class Steps:
         rows = first + (lengths - 1 - steps if backwards else steps)
         ranks = torch.arange(self.batch).expand_as(going)
         self.sizes: list[int] = going.sum(dim=1).tolist()
-        """The number of sequences that each step takes."""
+        """The number of sequences in each step."""
         device = layout.device
         self.order = order.to(device)
-        """(B,) the sequences by length, the longest first."""
+        """(B,) the sequences sorted by length, the longest first."""
         self.ranks = order.argsort().to(device)
         """(B,) the place of each sequence in ``order``."""
         self.rows = rows[going].to(device)
-        """(P,) the packed row of each place in the order of steps."""
+        """(P,) the packed row at each place in the order of steps."""
         self.places = self.rows.argsort()
-        """(P,) the place of each packed row."""
+        """(P,) the place of each packed row in the order of steps."""
         begins = [0, *itertools.accumulate(self.sizes)]
         past = torch.tensor([layout.total, *begins[:-2]][: len(self.sizes)])[:, None]
         self.before = (past + ranks)[going].to(device)
-        """(P,) the place of the step before, in the same sequence; P + rank where there is none."""
+        """(P,) for each place, the place of the same sequence in the step before; P + rank if there
+        is none."""
         self.last = first.add(0 if backwards else lengths - 1).to(device)[self.ranks]
         """(B,) the packed row of each sequence's last step."""
 
     def __iter__(self) -> Iterator[slice]:
-        """The places that each step takes."""
+        """Yield the places of each step."""
         begin = 0
         for size in self.sizes:
             yield slice(begin, begin + size)
@@ -69,23 +70,23 @@ class Steps:
 
 @dataclass(frozen=True)
 class Products:
-    """A weight (N, K), and how its products are computed (``nn/linear.py``)."""
+    """A weight (N, K), and how products with it are computed (``nn/linear.py``)."""
 
     weight: Tensor
     low: Tensor | None = None
     packed: native.PackedWeights | None = None
     prepared: InferenceLinear | None = None
-    """For inference alone: there is no way back."""
+    """The weight as laid out for inference; there is no backward pass with it."""
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of factors and results."""
+        """The type of the factors and results."""
         if self.prepared is not None:
             return self.prepared.dtype
         return self.packed.dtype if self.packed is not None else self._weight_in_use.dtype
 
     def forward(self, x: Tensor) -> Tensor:
-        """x Wᵀ: (n, K) -> (n, N)."""
+        """Compute x Wᵀ: (n, K) -> (n, N)."""
         if self.prepared is not None:
             return self.prepared.any_rows(x)
         if self.packed is not None:
@@ -93,13 +94,14 @@ class Products:
         return x @ self._weight_in_use.t()
 
     def backward(self, grad: Tensor) -> Tensor:
-        """dy W: (n, N) -> (n, K)."""
+        """Compute dy W: (n, N) -> (n, K)."""
         if self.packed is not None:
             return native.backward_input_rows(grad, self.packed)
         return grad @ self._weight_in_use
 
     def gradient(self, grad: Tensor, x: Tensor) -> Tensor | None:
-        """dyᵀ x of the weight; None where a kernel has added it to ``.grad`` itself."""
+        """Return dyᵀ x, the gradient of the weight; None if a kernel has added it to ``.grad``
+        itself."""
         if self.packed is not None:
             return native.weight_gradients(grad, x, [self.weight], [])[0]
         return (grad.t() @ x).to(self.weight.dtype)
@@ -118,11 +120,12 @@ def recur(
     steps: Steps,
     kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """All steps -> hidden vectors (P, H), in the type of the products, and cells (P, H).
+    """Compute all steps. Return hidden vectors (P, H), in the type of the products, and cells
+    (P, H).
 
-    ``gates`` (P, 4H): x W_ihᵀ, in torch's order i, f, g, o. ``hidden``, ``cell`` (B, H): what the
-    sequences begin with. ``kept`` (B, H): what a hidden vector is multiplied by on its way to the
-    next step (dropout that is the same at every step: Gal and Ghahramani, 2016).
+    ``gates`` (P, 4H): x W_ihᵀ, in torch's order i, f, g, o. ``hidden``, ``cell`` (B, H): the
+    initial state of the sequences. ``kept`` (B, H): the factors of hidden vectors between one step
+    and the next (dropout that is the same at every step: Gal and Ghahramani, 2016).
     """
     out: tuple[Tensor, Tensor] = _Recurrence.apply(  # type: ignore[no-untyped-call]
         gates, hidden, cell, weight.weight, bias, weight, steps, kept
@@ -131,7 +134,8 @@ def recur(
 
 
 class _Recurrence(torch.autograd.Function):
-    """Inside, everything is in the order of steps; cells and gates are never of low precision."""
+    """The autograd function of ``recur``. Inside, all rows are in the order of steps; cells and
+    gates are never of low precision."""
 
     @staticmethod
     def forward(
@@ -211,8 +215,9 @@ def _back_by_kernels(
     steps: Steps,
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of hidden vectors and cells (P, H) -> those of the sums within the gates (P, 4H),
-    in the order of steps, and of the initial hidden vectors and cells (B, H), longest first."""
+    """Compute the backward pass by kernels: from the gradients of hidden vectors and cells (P, H),
+    return those of the sums within the gates (P, 4H), in the order of steps, and of the initial
+    hidden vectors and cells (B, H), longest first."""
     of_hidden, of_cell = grads
     of_hidden = None if of_hidden is None else of_hidden.to(products.dtype).contiguous()
     of_cell = None if of_cell is None else of_cell.to(cells.dtype).contiguous()
@@ -242,7 +247,7 @@ def _back(
     steps: Steps,
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Computes the gradients of ``_back_by_kernels`` by torch."""
+    """Compute the gradients of ``_back_by_kernels`` in torch."""
     batch, width = begin_c.shape
     of_hidden, of_cell = (
         None if grad is None else grad.index_select(0, steps.rows).to(cells.dtype) for grad in grads

@@ -1,4 +1,5 @@
-"""Choices within the layers. They need no torch, so that a recipe is read without it."""
+"""Settings of the layers. This module does not import torch, so that a recipe can be read without
+it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""From a model's scores to outputs: beams, sampling, constraints, one full batch."""
+"""Search for the outputs of a model: beams, sampling, constraints, and one batch that is kept
+full."""

@@ -1,17 +1,19 @@
 """One step of beam search over all sentences at once.
 
-Each sentence (a *group* of rows) looks at the continuations of its live hypotheses together. Best
-first: a continuation by the end symbol that stands among the first ``width`` has ended; of the
-others the first ``width`` go on. In a group that ``shrinks``, only the others among the first
-``width`` go on, and each that has ended makes it narrower by one. Groups may differ in width and in
-how many rows are live, so greedy search, sampling and beams of any width share one batch: greedy
-search is a width of 1.
+A *row* is a live hypothesis: one that has not ended. The rows of one search form a *group*. A step
+ranks the continuations of all rows of a group together, best first. A continuation by the end
+symbol that is among the first ``width`` has ended; the first ``width`` of the other continuations
+go on. In a group that ``shrinks``, only those of them that are among the first ``width`` of all go
+on, and each ended hypothesis makes the group narrower by one. Groups may differ in width and in
+their number of rows, so greedy search (a width of 1), sampling and beams of any width share one
+batch.
 
-A step has three parts, between which the scheduler puts away what has ended: ``expand`` looks at
-the candidates, ``judge`` says which groups are done, ``move`` goes on with the others. This is the
-plain form in numpy; ``native_beam.py`` does the same in native code.
+A step has three parts: ``expand`` ranks the candidates, ``judge`` decides which groups are done,
+and ``move`` continues the other groups. Between them the scheduler stores the hypotheses that have
+ended. This is the plain form in numpy; ``native_beam.py`` does the same in native code.
 
-Shapes: N rows, G groups, k candidates per row, C continuations that a group looks at.
+Shapes: N rows, G groups, k candidates per row, C continuations that a group ranks, F forbidden
+tokens per row.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from dragoman.search.hypothesis import Floats32, Integers
 
 
 def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Integers) -> Floats32:
-    """Candidates (N, k) with -inf where an id is among the row's ``forbidden`` (N, F)."""
+    """Return the candidates (N, k), with -inf where an id is among the ``forbidden`` (N, F) of its
+    row."""
     is_forbidden = (ids[:, :, None] == forbidden[:, None, :]).any(axis=2)
     return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
 
@@ -39,11 +42,13 @@ class PlainBeam:
     def expand(
         self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
     ) -> int:
-        """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many that has:
-        those which have ended and are better than the worst that their group keeps.
+        """Fill ``looked`` with the best continuations of each group, and ``all_ended`` with the
+        hypotheses that have ended and are better than the worst that their group keeps. Return the
+        number of the latter.
 
-        ``log_probabilities`` fp32 and ``ids`` int64 as ``best`` gives them, a row's best first;
-        -inf, what is not a number, and ``forbidden`` (N, F) tokens are never chosen.
+        ``log_probabilities`` fp32 and ``ids`` int64 are the candidates (N, k) that ``best``
+        returns, each row's best first. Candidates of -inf or NaN and ``forbidden`` (N, F) tokens
+        are never chosen.
         """
         live, groups = self._live, self._live.groups
         looked = live.looked
@@ -93,7 +98,7 @@ class PlainBeam:
         return len(group)
 
     def judge(self) -> bool:
-        """Set ``done`` and ``next_rows`` of each group -> whether any is done."""
+        """Set ``done`` and ``next_rows`` of each group. Return True if any group is done."""
         groups, looked = self._live.groups, self._live.looked
         groups["ended"] += looked["ends"].sum(axis=1)
         counts = looked["goes_on"].sum(axis=1)
@@ -110,10 +115,8 @@ class PlainBeam:
         return bool(is_done.any())
 
     def move(self) -> bool:
-        """Let each group go on to its next rows, of one more token -> whether any row moved.
-
-        ``parents`` then says where each row was.
-        """
+        """Replace the rows of each group by its continuations that go on, each one token longer.
+        Return True if any row moved; ``all_parents`` names the previous row of each row."""
         live, groups, looked = self._live, self._live.groups, self._live.looked
         chosen = looked[looked["goes_on"]]  # (M,)
         place = groups["length"].repeat(groups["next_rows"])
@@ -136,10 +139,11 @@ class PlainBeam:
     def run(
         self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
     ) -> tuple[int, bool]:
-        """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
-        that may have ``enough`` rows in all are done -> how many were taken (here none), and
-        whether any group is done: its rows are gone, and ``all_found`` holds its result.
+        """Take up to ``steps`` steps, including those of the model, of a batch whose searches are
+        all ``plain``, until groups that may have ``enough`` rows in all are done.
 
-        ``forbidden`` (F,): tokens that no output may hold.
+        Return the number of steps taken (here always 0), and True if any group is done: such a
+        group has no rows left, and ``all_found`` holds its result. ``forbidden`` (F,): tokens that
+        no output may hold.
         """
         return 0, False

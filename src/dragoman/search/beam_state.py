@@ -1,11 +1,12 @@
-"""The state of a batch of searches: rows (hypotheses) in groups (searches).
+"""The state of a batch of searches: rows (live hypotheses, which have not ended) in groups
+(searches).
 
-All of it is a few arrays, so a step costs a few operations however many rows there are, in numpy
-(``beam.py``) or in one pass of native code (``native_beam.py``). The arrays have room to spare and
-stay where they are; only their beginnings count. The rows of one group stand together, best first.
-A request has one group, or one per sample or alternative.
+The state is a few arrays, so a step costs a few operations however many rows there are, in numpy
+(``beam.py``) or in one pass of native code (``native_beam.py``). The arrays have spare room and
+stay where they are; only their beginnings are in use. The rows of one group are adjacent, best
+first. A request has one group, or one per sample or alternative.
 
-Shapes: N rows, G groups, C continuations that a group looks at, L places for tokens.
+Shapes: N rows, G groups, C continuations that a group ranks, L places for tokens.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Records = npt.NDArray[np.void]
 
 
 def _group(request: Request, branch: int, keep: int) -> Group:
-    """The record of a search that begins."""
+    """Return the record of a search that begins."""
     settings, limit = request.settings, request.limit
     beam, key = settings.beam, 0
     if settings.sampling is not None:
@@ -83,14 +84,15 @@ def _group(request: Request, branch: int, keep: int) -> Group:
 
 
 class BeamState:
-    """Rows and groups of one batch, in the order in which the model's state has them."""
+    """The rows and groups of one batch, in the order in which the model's state has them."""
 
     def __init__(self, bos: int) -> None:
         self._bos = bos
         self.rows = 0
-        """N, the number of live rows."""
+        """N, the number of rows (live hypotheses)."""
         self.pools: list[Pool] = []
-        """The ended hypotheses of each group, in the order of the groups."""
+        """The pool of each group, in the order of the groups: the ended hypotheses that it
+        keeps."""
         self.all_groups: Records = np.zeros(0, GROUP)
         self.all_looked: Records = np.zeros((0, 0), LOOKED)
         self.all_ended: Records = np.zeros(0, ENDED)
@@ -98,33 +100,33 @@ class BeamState:
         self.found_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
         self.found_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
         self.all_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
-        """Of each row, filled up to the length of its group."""
+        """The tokens of each row, up to the length of its group."""
         self.all_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
-        """Of each token alone."""
+        """The log-probability of each single token of each row."""
         self.all_totals: Floats = np.zeros(0)
         self.all_last: Integers = np.zeros(0, np.int64)
-        """The token that each row takes in next."""
+        """The token that the model reads next for each row."""
         self.all_parents: Integers = np.zeros(0, np.int64)
-        """The row of the last step that each row continues."""
+        """For each row, the number of the row before the last step that it continues."""
         self.groups: Records = self.all_groups
-        """(G,) GROUP: the groups under way."""
+        """(G,) GROUP: the records of the groups under way."""
         self.looked: Records = self.all_looked
-        """(G, C) LOOKED, best first: what the last step looked at."""
+        """(G, C) LOOKED: the continuations that each group ranked in the last step, best first."""
         self.moves = 0
         """The number of times that bigger arrays replaced the old ones."""
         self.longest = 0
-        """No hypothesis has more tokens than this."""
+        """An upper bound of the number of tokens of any row."""
         self._note()
 
     @property
     def totals(self) -> Floats:
-        """(N,) log-probability of each row, in nats."""
+        """(N,) the log-probability of each row, in nats."""
         return self.all_totals[: self.rows]
 
     def add(self, jobs: Sequence[SearchJob], rows: int) -> None:
-        """Begin the searches of new requests behind those under way, one row each.
+        """Begin the searches of new requests after those under way, with one row each.
 
-        ``rows``: the most that there can be with them.
+        ``rows``: the most rows that the batch can have with the new requests.
         """
         records = []
         for job in jobs:
@@ -144,7 +146,7 @@ class BeamState:
         self._note()
 
     def grew(self, steps: int = 1) -> None:
-        """To be called after ``steps`` steps: makes a place for one more token."""
+        """Make room for one more token per row. Call this after ``steps`` steps."""
         self.longest += steps
         if self.longest < self.all_tokens.shape[1]:
             return
@@ -158,7 +160,7 @@ class BeamState:
             self.moves += 1
 
     def drop_done(self) -> None:
-        """Forget the groups that have no rows."""
+        """Remove the groups that have no rows."""
         stay = self.groups["rows"].nonzero()[0]
         # Without their fields: numpy copies records with fields one field at a time.
         groups = self.all_groups.view(f"V{GROUP.itemsize}")
@@ -169,7 +171,8 @@ class BeamState:
         self._note()
 
     def discard(self, groups: Booleans) -> None:
-        """Take some groups (G,) out between two steps; ``parents`` are the rows that are left."""
+        """Remove some groups (G,) between two steps; ``all_parents`` then names the rows that are
+        left."""
         left = np.flatnonzero(~groups.repeat(self.groups["rows"]))
         self.groups["rows"][groups] = 0
         self.all_tokens[: len(left)] = self.all_tokens[left]
@@ -181,7 +184,8 @@ class BeamState:
         self.drop_done()
 
     def split(self, groups: Booleans) -> None:
-        """Make one group of each row of some groups (G,): they are searched from here alone."""
+        """Turn each row of some groups (G,) into a group of its own, which is searched alone from
+        here on."""
         pools = []
         for pool, splits, rows in zip(
             self.pools, groups.tolist(), self.groups["rows"].tolist(), strict=True
@@ -206,14 +210,14 @@ class BeamState:
         self._note()
 
     def end(self, group: int, row: int, length: int, end: float | None) -> None:
-        """A row of ``group`` has ended, ``end`` being what the end symbol costs, or is cut (None):
-        keep it if it is among the best."""
+        """Offer a row of ``group`` to its pool, which keeps it if it is among the best. ``end``:
+        the log-probability of the end symbol if the row has ended; None if it was cut."""
         tokens, costs = self.all_tokens[row, :length], self.all_log_probabilities[row, :length]
         self.pools[group].offer(tokens.tolist(), costs.tolist(), end)
         self.all_groups["worst"][group] = self.pools[group].worst
 
     def take_found(self) -> None:
-        """After a native run of steps: keep what it found."""
+        """Add the hypotheses that a native run of steps found to the pools of their groups."""
         found = self.all_found[: len(self.pools)]
         for group in (found["length"] >= 0).nonzero()[0].tolist():
             length, end = found[group].tolist()
@@ -222,7 +226,7 @@ class BeamState:
             self.pools[group].offer(tokens, costs, None if end != end else end)
 
     def hypothesis(self, group: int) -> Hypothesis:
-        """The best live hypothesis of a group, as it stands."""
+        """Return the best live hypothesis of a group, unfinished as it is."""
         row = int(self.groups["rows"][:group].sum())
         length = int(self.groups["length"][group])
         return hypothesis_of(
@@ -233,7 +237,8 @@ class BeamState:
         )
 
     def drawing(self) -> list[tuple[SamplingSettings, Booleans]]:
-        """The groups (G,) that sample, by how they do; the seed does not matter here."""
+        """Return the sampling settings in use, each with flags (G,), True for the groups that
+        sample by them. Seeds are ignored (set to 0)."""
         ways: dict[SamplingSettings, Booleans] = {}
         for group in np.flatnonzero(self.groups["draws"]).tolist():
             settings = self.pools[group].job.request.settings.sampling
@@ -243,8 +248,8 @@ class BeamState:
         return list(ways.items())
 
     def _note(self) -> None:
-        """Find out, when groups come and go, what no group asks for: it then costs nothing in a
-        step."""
+        """Update the views and flags that depend on which groups there are, so that features which
+        no group uses cost nothing in a step."""
         self.groups = groups = self.all_groups[: len(self.pools)]
         self.widest = int(groups["width"].max(initial=1))
         # k of a step: at most ``widest`` candidates of a row go on, and one may be the end. For
@@ -264,7 +269,7 @@ class BeamState:
         self.recorded = special and bool(groups["recorded"].any())
 
     def _make_room(self, rows: int) -> None:
-        """Make room for so many rows, each of which may be a group."""
+        """Enlarge the arrays to ``rows`` rows, each of which may be a group."""
         more = rows - len(self.all_totals)
         spare = (0, more)
         self.all_groups = np.concatenate([self.all_groups, np.zeros(more, GROUP)])

@@ -1,12 +1,13 @@
 """Constraints of a search: tokens that may not follow, and tokens that must.
 
-*Forbidden* tokens never need the whole vocabulary: whoever wants k candidates of which m at most
-are forbidden asks for k + m and drops those. So n-gram blocking, minimum length and forbidden
-symbols run on the fastest path of any model. Only where one token alone may follow (a prefix, or a
-token drawn by chance), or where an output has rules (``forms/form.py``), is ``best`` handed a
-``Constrain`` (``models/searched.py``).
+*Forbidden* tokens never need the whole vocabulary: a search that needs k candidates, of which at
+most m are forbidden, requests k + m and drops the forbidden ones. So n-gram blocking, minimum
+length and forbidden symbols run on the fastest path of any model. ``best`` gets a ``Constrain``
+(``models/searched.py``) only where a single token may follow (a prefix, or a sampled token) or
+where an output has rules (``forms/form.py``).
 
-Shapes: N rows, k candidates per row, F forbidden tokens per row at most, L longest output, V.
+Shapes: N rows (live hypotheses), G groups (searches), k candidates per row, F forbidden tokens per
+row at most, L longest output, V vocabulary.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ from dragoman.search.sampling import draw, uniform
 from dragoman.search.settings import SamplingSettings
 
 NOTHING = -1
-"""Fills up rows of forbidden tokens; no id of a token."""
+"""The filler of rows of forbidden tokens. It is not the id of any token."""
 
 
 def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int) -> Integers:
-    """The tokens that would complete an n-gram which a row already holds.
-
-    ``tokens`` (N, L), of which ``length`` (N,) count -> (N, F), ``NOTHING`` where there is none.
-    """
+    """Return the tokens (N, F) that would complete an n-gram which their row already contains,
+    filled up with ``NOTHING``. ``tokens`` (N, L), of which the first ``length`` (N,) of each row
+    count."""
     width = tokens.shape[1] - ngram + 1
     if width <= 0:
         return np.full((len(tokens), 0), NOTHING, dtype=np.int64)
@@ -48,22 +48,25 @@ def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int
 
 @dataclass
 class OnlyTokens:
-    """A ``Constrain``: leaves one token to some rows, to others what their rules allow, each with
-    the log-probability that the model gives it."""
+    """A ``Constrain`` that leaves a single token to some rows, and to others the tokens that their
+    rules allow. Tokens keep the log-probability that the model gives them."""
 
     forced_rows: Integers
-    """(M,), rows whose next token is given."""
+    """(M,) the rows whose next token is given."""
     forced_tokens: Integers
-    """(M,), the token that each of them must take."""
+    """(M,) the given token of each of ``forced_rows``."""
     drawn: list[tuple[SamplingSettings, Integers, Floats]]
-    """Settings of sampling, the rows (M,) that use them, and their uniform numbers (M,)."""
+    """Sampling settings, the rows (M,) that sample by them, and one uniform number (M,) for each
+    row."""
     forbidden: Integers
-    """(N, F) tokens that are not drawn, ``NOTHING`` where there is none."""
+    """(N, F) the tokens that are not sampled, filled up with ``NOTHING``."""
     allowed: list[tuple[slice, Booleans]]
-    """Rows (M,) that have rules, and True for the tokens that may follow them (M, V)."""
+    """Rows (M,) whose output has rules, and flags (M, V), True for the tokens that may follow
+    them."""
 
     def __call__(self, log_probabilities: Floats32) -> Floats32:
-        """(N, V) -> (N, V), changed in place."""
+        """Set the log-probabilities (N, V) of tokens that may not follow to -inf, in place, and
+        return them."""
         for ruled, may in self.allowed:
             log_probabilities[ruled][~may] = -np.inf
         for settings, rows, numbers in self.drawn:
@@ -79,7 +82,7 @@ class OnlyTokens:
         return log_probabilities
 
     def _mask(self, rows: Integers, vocabulary: int) -> Booleans:
-        """(M, V), True for the forbidden tokens of ``rows``."""
+        """Return flags (M, V), True for the forbidden tokens of ``rows``."""
         ids = self.forbidden[rows]
         ids = np.where(ids == NOTHING, vocabulary, ids)  # NOTHING gets a column that goes
         mask = np.zeros((len(rows), vocabulary + 1), np.bool_)
@@ -95,10 +98,10 @@ def _draw_tokens(allowed: Floats32, settings: SamplingSettings, numbers: Floats)
 
 
 def forbidden_tokens(live: BeamState, is_forced: Booleans, always: Integers, eos: int) -> Integers:
-    """(N, F) tokens that may not follow each row, filled up with ``NOTHING`` to the most of a row.
+    """Return the tokens (N, F) that may not follow each row, filled up with ``NOTHING``.
 
-    ``is_forced`` (G,): groups whose next token is given, whatever it is. ``always`` (F,): tokens
-    that no output may hold.
+    ``is_forced`` (G,): the groups whose next token is given; nothing is forbidden to them.
+    ``always`` (F,): the tokens that no output may hold.
     """
     groups, rows = live.groups, live.groups["rows"]
     parts = [np.broadcast_to(always, (live.rows, len(always)))]
@@ -119,8 +122,8 @@ def forbidden_tokens(live: BeamState, is_forced: Booleans, always: Integers, eos
 
 
 def only_tokens(live: BeamState, is_forced: Booleans, forbidden: Integers) -> OnlyTokens:
-    """Returns the constraint that leaves one token to each row whose next is given (``is_forced``
-    (G,)) or drawn, and the allowed tokens to each row with rules."""
+    """Return the constraint that leaves a single token to each row whose next token is given
+    (``is_forced`` (G,)) or sampled, and the allowed tokens to each row with rules."""
     groups, rows = live.groups, live.groups["rows"]
     forced_tokens = [
         live.pools[group].job.request.prefix[int(groups["length"][group])]
@@ -144,7 +147,8 @@ def only_tokens(live: BeamState, is_forced: Booleans, forbidden: Integers) -> On
 
 
 def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
-    """The tokens that may follow the rows of each group that has rules."""
+    """Return the rows of each group that has rules, with flags for the tokens that may follow
+    them."""
     found = []
     ends = live.groups["rows"].cumsum().tolist()
     for pool, begin, end, length in zip(

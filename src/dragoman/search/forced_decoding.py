@@ -1,9 +1,9 @@
-"""Force decoding: the probability that a model gives to outputs that are given.
+"""Force decoding: the probability that a model assigns to given outputs.
 
-Texts that stand alone may be of any length: a model that learned from C tokens at once reads long
-ones in windows of C (``score_windows``). With a stride s < C each window reads again the C - s
-tokens before those that it scores (``data/windows.py``), so that no token is judged by less
-context than that, but for the first ones of a text.
+Texts without a source may have any length: a model that was trained on C tokens at once reads long
+texts in windows of C tokens (``score_windows``). With a stride s < C, each window begins with C - s
+tokens that earlier windows have scored (``data/windows.py``), so every token but the first ones of
+a text is scored with at least that much context.
 
 Shapes: P packed rows of a batch, D width, V vocabulary.
 """
@@ -25,10 +25,10 @@ from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SearchSettings
 
 TOKENS_PER_BATCH = 4096
-"""Source and target positions that are worked on at once."""
+"""The number of source and target positions that are computed at once."""
 
 ROWS_PER_PIECE = 512
-"""Logits held at once are this times V."""
+"""The number of rows of logits, V wide each, that are held at once."""
 
 
 @torch.no_grad()
@@ -45,10 +45,10 @@ def force_decode(
 ) -> list[Hypothesis]:
     """Score ``targets`` (tokens without start and end symbols) as outputs for ``sources``.
 
-    ``sources`` are as in ``Request``: just what the model encodes, not empty. -> one finished
-    hypothesis per pair, in order, with the log-probability of each token and of the end symbol.
-    Long inputs: call it window by window. ``settings`` give the length penalty; without them there
-    is none.
+    ``sources`` are as in ``Request``: exactly what the model encodes, not empty. Return one
+    finished hypothesis per pair, in order, with the log-probability of each token and of the end
+    symbol. Call this window by window for long inputs. ``settings`` give the length penalty;
+    without them there is none.
     """
     scored: list[Hypothesis | None] = [None] * len(sources)
     for batch in _batches(sources, targets, tokens_per_batch):
@@ -77,7 +77,8 @@ def log_probabilities_of(
     predicted: Sequence[Tensor],
     device: torch.device | str = "cpu",
 ) -> tuple[Tensor, ...]:
-    """log P of what is predicted at each place of B outputs, given what is read: (length,) each."""
+    """Return the log-probability of each token of ``predicted`` at each place of B outputs, given
+    ``read``: one tensor (length,) per output."""
     memory = model.encode(Sequences.of(sources).to(device))
     target_in = Sequences.of(read)
     target_out = torch.cat(list(predicted)).to(device)
@@ -95,7 +96,8 @@ def log_probabilities_of(
 def _batches(
     sources: Sequence[Tensor], targets: Sequence[Sequence[int]], tokens_per_batch: int
 ) -> Iterator[list[int]]:
-    """Pairs of like length together, by index, each batch within the budget or a single pair."""
+    """Yield batches of pairs of similar length, by index: each has at most ``tokens_per_batch``
+    tokens, or is a single pair."""
     cost = [len(source) + len(target) + 1 for source, target in zip(sources, targets, strict=True)]
     batch: list[int] = []
     tokens = 0
@@ -110,12 +112,13 @@ def _batches(
 
 
 class _WindowJob(NamedTuple):
-    """One window of a text to be scored."""
+    """One window of a text that is to be scored."""
 
     is_last: bool
-    """True for the last window of its text."""
+    """True if the window is the last of its text."""
     old: int
-    """The number of places at its beginning that an earlier window has already predicted."""
+    """The number of places at the beginning of the window that an earlier window has already
+    predicted."""
     read: Tensor
     predicted: Tensor
 
@@ -132,11 +135,12 @@ def score_windows(
     tokens_per_batch: int = TOKENS_PER_BATCH,
     device: torch.device | str = "cpu",
 ) -> Iterator[tuple[list[float], bool]]:
-    """log P, in nats, of each token of each text (bare tokens) and of its end symbol: what each
-    window predicts that none before it has, and whether it is the last of its text.
+    """Score texts (tokens without special symbols) window by window.
 
-    ``source``: what the model encodes for each, as in ``Request``. The results are those of one
-    window at a time, whatever ``tokens_per_batch`` puts together.
+    Yield for each window the log-probabilities, in nats, of the tokens (or the end symbol) that it
+    is the first to predict, and True if it is the last window of its text. ``source``: what the
+    model encodes for each text, as in ``Request``. The results do not depend on
+    ``tokens_per_batch``, which only says how many windows are computed together.
     """
     waiting: list[_WindowJob] = []
 
@@ -165,7 +169,7 @@ def score_windows(
 
 
 def whole(windows: Iterable[tuple[list[float], bool]]) -> Iterator[list[float]]:
-    """Join what ``score_windows`` gives to one list for each text."""
+    """Join the results of ``score_windows`` into one list for each text."""
     found: list[float] = []
     for log_probabilities, is_last in windows:
         found += log_probabilities

@@ -1,16 +1,17 @@
 """The results of a search: hypotheses with their scores and the probability of every token.
 
-The score is that of Wu et al. 2016 (GNMT), section 7, which the paper takes over (section 6.1)::
+The score is that of Wu et al. 2016 (GNMT), section 7, which the paper also uses (section 6.1)::
 
     score(Y | X) = log P(Y | X) / lp(Y),    lp(Y) = ((5 + |Y|) / (5 + 1))^α
 
-With the setting ``penalty = "marian"`` it is lp(Y) = |Y|^α in its place.
+With the setting ``penalty = "marian"``, lp(Y) is |Y|^α instead.
 
-|Y| counts the tokens that were chosen, the end symbol included. log P is always the model's own:
-temperature, forced prefixes and forbidden tokens decide which token is taken, never what it costs.
+|Y| counts the chosen tokens, including the end symbol. log P is always the model's own:
+temperature, forced prefixes and forbidden tokens decide which token is chosen, but never change its
+log-probability.
 
-A request that asks to see them (``Request.record``) is also given what each step looked at and what
-became of it.
+With ``Request.record``, a search also records the continuations that each step ranked, and the
+outcome of each.
 """
 
 from __future__ import annotations
@@ -34,26 +35,27 @@ class Hypothesis:
     """One output of a search, or a given output scored by force decoding."""
 
     tokens: tuple[int, ...]
-    """Without the start and end symbols."""
+    """The tokens of the output, without start and end symbols."""
     score: float
-    """Log-probability over length penalty: higher is better. N-best lists are sorted by it: first
-    the outputs that the model ended, then those that were cut (``rank``)."""
+    """Log-probability divided by length penalty; higher is better. ``rank`` sorts n-best lists:
+    first the outputs that the model ended, then those that were cut, each by score."""
     log_probability: float
-    """log P(Y | X) in nats; of the tokens so far if not finished."""
+    """log P(Y | X) in nats; for an unfinished hypothesis, that of its tokens so far."""
     token_log_probabilities: tuple[float, ...]
-    """One per token, and one more for the end symbol if finished; their sum is the above."""
+    """The log-probability of each token and, if finished, of the end symbol. ``log_probability`` is
+    their sum."""
     finished: bool
-    """True if the model ended it. If not, it was cut: by its length limit, or because no token was
-    allowed to follow."""
+    """True if the model ended the output. False if it was cut, at its length limit or because no
+    token was allowed to follow."""
 
 
 SHIFTS: dict[Penalty, float] = {"wu": 5.0, "marian": 0.0}
-"""s in lp(Y) = ((s + |Y|) / (s + 1))^α, of which both formulas are cases."""
+"""The s of each formula in lp(Y) = ((s + |Y|) / (s + 1))^α, which covers both."""
 
 
 def length_penalty(length: int, alpha: float, penalty: Penalty = "wu") -> float:
-    """lp(Y) of Wu et al. 2016, equation 14, or Marian's, where ``length`` is |Y| and at least 1; 1
-    where α is 0."""
+    """Return lp(Y) of Wu et al. 2016, equation 14, or Marian's. ``length`` is |Y|, at least 1. The
+    result is 1 where α is 0."""
     shift = SHIFTS[penalty]
     return float(((shift + length) / (shift + 1.0)) ** alpha)
 
@@ -65,7 +67,7 @@ def hypothesis_of(
     *,
     finished: bool,
 ) -> Hypothesis:
-    """Score a sequence; ``log_probabilities`` has one entry more than ``tokens`` if finished.
+    """Score a sequence. ``log_probabilities`` has one entry more than ``tokens`` if finished.
     ``settings`` give the length penalty; None: there is none."""
     total = score = sum(log_probabilities, 0.0)
     if settings is not None:
@@ -75,37 +77,41 @@ def hypothesis_of(
 
 
 def rank(finished: bool, score: float) -> tuple[bool, float]:
-    """The key by which n-best lists are sorted, the best first. What was cut stands behind what the
-    model ended: its score lacks the cost of what is missing, and so is too high beside theirs."""
+    """Return the key by which n-best lists are sorted, best first. Cut outputs come after those
+    that the model ended: the score of a cut output lacks the cost of what is missing, and so is too
+    high to compare."""
     return not finished, -score
 
 
 def ranked(hypotheses: Sequence[Hypothesis], count: int) -> list[Hypothesis]:
-    """The ``count`` best, best first (``rank``)."""
+    """Return the ``count`` best hypotheses, best first (``rank``)."""
     return sorted(hypotheses, key=lambda h: rank(h.finished, h.score))[:count]
 
 
 @dataclass(frozen=True)
 class ContinuationRecord:
-    """A hypothesis with one more token, which a search looked at."""
+    """A hypothesis extended by one token, as a search ranked it."""
 
     parent: int
-    """Which of the continuations that went on in the step before (counted from 0) it extends."""
+    """The number of the continuation, among those of the step before that went on (counted from 0),
+    which this one extends."""
     token: int
     log_probability: float
-    """log P of the token alone, in nats."""
+    """The log-probability of the token alone, in nats."""
     total: float
-    """log P of the whole hypothesis, in nats."""
+    """The log-probability of the whole hypothesis, in nats."""
     outcome: str
-    """kept: went on; ended: finished here; dropped: fell out of the beam."""
+    """kept: it continues in the next step; ended: it is finished; dropped: it fell out of the
+    beam."""
 
 
 @dataclass(frozen=True)
 class StepRecord:
-    """The continuations that one search looked at in one step, best first."""
+    """The continuations that one search ranked in one step, best first."""
 
     branch: int
-    """Which of a request's searches: its samples and alternatives each have one of their own."""
+    """The number of the search within its request: each sample and each alternative has its own
+    search."""
     place: int
-    """The place in the output that was being filled, from 0."""
+    """The place in the output that the step fills, counted from 0."""
     continuations: tuple[ContinuationRecord, ...]

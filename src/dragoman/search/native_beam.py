@@ -1,8 +1,8 @@
-"""The three parts of a search step in native code, in place of ``PlainBeam``; and whole steps.
+"""Native code for the three parts of a search step, instead of ``PlainBeam``, and for whole steps.
 
-The arrays of a ``BeamState`` are handed over as they lie in memory (``native/src/search.cpp``).
-``expand``, ``judge`` and ``move`` are too short to let other threads in, so they keep Python's
-lock; ``run``, which lets the model take its steps too, gives it up.
+Native code works on the arrays of a ``BeamState`` where they are in memory
+(``native/src/search.cpp``). ``expand``, ``judge`` and ``move`` are so short that they keep Python's
+lock (GIL); ``run``, which includes the model's steps, releases it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dragoman.search.hypothesis import Floats32, Integers
 
 
 class NativeBeam(PlainBeam):
-    """The three parts, each one call, and many steps in one call."""
+    """A beam in native code: each part of a step is one call, and so are many whole steps."""
 
     def __init__(self, live: BeamState) -> None:
-        """The library is loaded: ask ``library.available`` first."""
+        """Requires the native library: check ``library.available`` first."""
         self._live = live
         self._expand, self._judge = quick_function("beam_expand"), quick_function("beam_judge")
         self._move, self._run = quick_function("beam_move"), kernel("beam_run")
@@ -107,5 +107,5 @@ class NativeBeam(PlainBeam):
 
 
 def fastest_beam(live: BeamState) -> PlainBeam:
-    """The native beam where the library was found, else the plain one."""
+    """Return the native beam if the native library was found, else the plain one."""
     return NativeBeam(live) if library.available() else PlainBeam(live)

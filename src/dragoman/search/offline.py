@@ -1,8 +1,9 @@
-"""Searching many sources at once when only the whole matters: files, corpora, evaluation.
+"""Search for the outputs of many sources where only the total time matters: files, corpora,
+evaluation.
 
-Requests are read in windows and sorted within them, longest first, so that what runs together is
-of like length and the last ones under way are short. The next window is begun while the last ones
-of the present run. Answers come in the order of the requests.
+Requests are read in windows and sorted within them, longest source first, so that sources of
+similar length run together and the last ones of a window are short. The next window begins while
+the last requests of the current one still run. Answers come in the order of the requests.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ WINDOW = 1000
 """The number of requests that are sorted together."""
 
 STEPS_AT_ONCE = 64
-"""Steps of a native search before Python looks at it again."""
+"""The most steps that native code takes before it returns to Python."""
 
 REFILL_SHARE = 0.75
-"""New requests wait until so large a part of the rows is free. Python admits them, and is slow at
-first each time, because the processor's caches are full of weights then."""
+"""The share of a batch's rows (hypotheses) that must be free before new requests enter. Python
+admits requests, and is slow at first each time, because the processor's caches are then full of
+weights."""
 
 Made = TypeVar("Made")
 Then = Callable[[int, list[Hypothesis]], Made]
 
 
 class Searcher:
-    """Searches for any number of requests. It keeps its batches, so that short calls are cheap.
+    """Searches for any number of requests. It keeps its batches between calls, so that short calls
+    are cheap.
 
-    One call at a time: the answers of one must be taken before the next begins.
+    Only one call at a time: take all answers of one call before you begin the next.
     """
 
     def __init__(
@@ -55,9 +58,8 @@ class Searcher:
         window: int = WINDOW,
         workers: int = 1,
     ) -> None:
-        """Each of ``workers`` threads has a batch of its own and, with several, one core. The other
-        arguments are those of ``Scheduler``.
-        """
+        """Each of ``workers`` threads has its own batch and, if there are several, one core. The
+        other arguments are those of ``Scheduler``."""
         self._new = partial(
             Scheduler,
             model,
@@ -73,19 +75,20 @@ class Searcher:
         self._idle: list[Scheduler] = []
 
     def __call__(self, requests: Iterable[Request]) -> Iterator[list[Hypothesis]]:
-        """The n best hypotheses of each request, in the order of the requests.
+        """Yield the n best hypotheses of each request, in the order of the requests.
 
-        ``requests`` is read one window at a time, by the thread that takes the answers, and is at
-        most one ahead of the window that it takes, so it may be endless. What reading raises comes
-        after the answers to what was read. Raises SearchError if a request cannot be met.
+        The thread that takes the answers also reads ``requests``, one window at a time and at most
+        one window ahead, so ``requests`` may be endless. An exception from reading is raised after
+        the answers to the requests read before it. Errors: ``SearchError`` for a request that
+        cannot be met.
         """
         return self.each(requests, lambda _, hypotheses: hypotheses)
 
     def each(self, requests: Iterable[Request], then: Then[Made]) -> Iterator[Made]:
-        """Yields ``then(n, hypotheses)`` for each request n, in their order.
+        """Yield ``then(n, hypotheses)`` for each request n, in order.
 
-        The thread that has found an answer calls ``then`` at once, so that this work is spread over
-        the cores too.
+        The thread that has found an answer calls ``then`` at once, so this work is also spread over
+        the cores.
         """
         todo = _Windows(requests, self._window)
         work = partial(_run, todo=todo, then=then)
@@ -105,17 +108,18 @@ class Searcher:
 
 
 class _Windows:
-    """Requests with their numbers: read by one thread, taken by any, the longest of a window first.
+    """The numbered requests of one call. One thread reads them, and any thread takes them, the
+    longest of a window first.
 
-    Two windows are held at most, with their answers: a third is not read before all answers to the
-    first were given.
+    At most two windows are held, with their answers: the third is not read before all answers to
+    the first were given.
     """
 
     def __init__(self, requests: Iterable[Request], window: int) -> None:
         self.given = 0
-        """Answers that were given, in the order of the requests."""
+        """The number of answers that were given, in the order of the requests."""
         self.error: Exception | None = None
-        """The error that reading raised; nothing is read after it."""
+        """The error that reading raised. Nothing is read after it."""
         self._reader = iter(requests)
         self._window = window
         self._waiting: deque[tuple[int, Request]] = deque()
@@ -127,7 +131,7 @@ class _Windows:
         return bool(self._waiting)
 
     def read(self) -> int:
-        """Read the next window, if one more may be held -> how many requests it has."""
+        """Read the next window, if another may be held. Return the number of its requests."""
         if self._all_read or self._count >= (self.given // self._window + 2) * self._window:
             return 0
         part: list[Request] = []
@@ -142,7 +146,7 @@ class _Windows:
         return len(part)
 
     def take(self) -> tuple[int, Request] | None:
-        """The next request; None where there is none now."""
+        """Take the next request with its number; None if none is waiting now."""
         try:
             return self._waiting.popleft()
         except IndexError:
@@ -155,9 +159,9 @@ class _Windows:
 def _run(
     scheduler: Scheduler, todo: _Windows, then: Then[Made]
 ) -> Iterator[list[tuple[int, Made]]]:
-    """Search for what stands in ``todo``, which other threads may empty too.
+    """Search for the requests in ``todo``, from which other threads may take as well.
 
-    Its numbers come back with what ``then`` makes of the answers.
+    Yield their numbers, each with the result of ``then`` for its answer.
     """
     number_of: dict[int, int] = {}
     while True:
@@ -178,10 +182,12 @@ def _together(
     work: Callable[[Scheduler], Iterator[list[tuple[int, Made]]]],
     todo: _Windows,
 ) -> Generator[list[tuple[int, Made]]]:
-    """``work`` with one thread per scheduler, while there is something ``todo``; what one of them
-    raises is raised here. A single scheduler works in this thread.
+    """Run ``work`` in one thread per scheduler while requests are left in ``todo``, and yield the
+    results. An exception in one of the threads is raised here. A single scheduler works in this
+    thread.
 
-    torch's own threads would only be in their way, so each keeps to one core meanwhile.
+    torch's own threads would only compete with these, so each thread keeps torch to one core
+    meanwhile.
     """
     if len(schedulers) < 2:
         for scheduler in schedulers:

@@ -1,4 +1,8 @@
-"""The request for a search (a source, settings, the beginning of the output) and its state."""
+"""The request for a search (a source, settings, the beginning of the output) and its state.
+
+The searches of a request are *groups*, and the hypotheses of a group that have not ended are *rows*
+of a batch (``beam.py``).
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,26 @@ from dragoman.search.settings import SearchSettings
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A source, and how to search for its output."""
+    """A source, with the settings and limits of the search for its output."""
 
     source: Source
-    """(length,) ids or (length, F) features, as the model encodes them: a text's end symbol
-    included. The answer to a source of length 0 is the empty hypothesis."""
+    """(length,) ids or (length, F) features, as the model encodes them: for text, with the end
+    symbol. The answer to a source of length 0 is the empty hypothesis."""
     settings: SearchSettings
     prefix: tuple[int, ...] = ()
-    """Tokens with which the output must begin. Their scores are the model's own."""
+    """The tokens with which the output must begin. Their scores are the model's own."""
     record: list[StepRecord] | None = None
-    """If a list is given, what each step looked at is appended to it."""
+    """A list to which the search appends the record of each step; None: no record."""
     longest: int | None = None
-    """Tokens of an output, the end symbol not counted, unless ``settings`` say otherwise
-    (``Form.longest_output``); left out, the source's and ``max_extra``, as for text."""
+    """The most tokens of an output, without the end symbol (``Form.longest_output``).
+    ``settings.max_length`` and rules override it, and ``settings.min_length`` raises it. None: the
+    length of the source without its end symbol, plus ``max_extra``, as for text."""
     rules: Rules | None = None
     """The rules that the output must obey. They also limit its length."""
 
     @property
     def limit(self) -> int:
-        """The most tokens of an output, the end symbol not counted."""
+        """The most tokens of the output, without the end symbol."""
         if self.rules is not None:
             return self.rules.longest
         if self.settings.max_length is not None:
@@ -44,7 +49,8 @@ class Request:
         return max(longest, self.settings.min_length)
 
     def check(self, eos: int) -> None:
-        """Raise SearchError if it cannot be met."""
+        """Raise ``SearchError`` if the request cannot be met. ``eos``: the end symbol of
+        outputs."""
         if self.rules is not None and (self.settings.min_length or self.settings.no_repeat_ngram):
             raise SearchError(
                 "The output of this model must follow rules, and with min_length or "
@@ -73,7 +79,7 @@ class Request:
 
 
 def rows_of(settings: SearchSettings) -> int:
-    """The most rows of a batch that a search takes up."""
+    """Return the most rows of a batch that a search needs."""
     if settings.sampling is not None:
         return settings.n_best
     return settings.beam * (settings.n_best if settings.alternatives else 1)
@@ -81,14 +87,14 @@ def rows_of(settings: SearchSettings) -> int:
 
 @dataclass
 class SearchJob:
-    """A request that waits or is being searched for."""
+    """The state of a request that waits or is being searched for. ``ticket`` is its number."""
 
     ticket: int
     request: Request
     open: int
-    """The number of its groups that are not done."""
+    """The number of groups of the request that are not done."""
     rows: int
-    """The most rows that it takes up."""
+    """The most rows that the request needs."""
     source_length: int
     answers: list[Hypothesis] = field(default_factory=list)
     """The hypotheses of the groups that are done."""
@@ -96,19 +102,20 @@ class SearchJob:
 
 @dataclass
 class Pool:
-    """The best ended hypotheses of one group, best first; those that were cut stand behind."""
+    """The best ended hypotheses of one group, at most ``keep``, best first. Those that were cut
+    come last."""
 
     job: SearchJob
     branch: int
-    """The number of this group among those of its request."""
+    """The number of the group among those of its request."""
     keep: int
     hypotheses: list[Hypothesis] = field(default_factory=list)
     worst: float = -np.inf
-    """The score of the last hypothesis, once there are ``keep``; -inf before."""
+    """The score of the last hypothesis once there are ``keep`` of them; -inf before."""
 
     def offer(self, tokens: list[int], log_probabilities: list[float], end: float | None) -> None:
-        """Keep an output if it is among the best. ``end``: the cost of its end symbol; None if it
-        was cut."""
+        """Keep an output if it is among the best. ``end``: the log-probability of its end symbol;
+        None if it was cut."""
         if end is not None:
             log_probabilities.append(end)
         settings = self.job.request.settings

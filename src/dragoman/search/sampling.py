@@ -1,9 +1,9 @@
-"""Drawing tokens by chance: temperature, top-k (Fan et al. 2018), top-p (Holtzman et al. 2020).
+"""Sampling of tokens: temperature, top-k (Fan et al. 2018), top-p (Holtzman et al. 2020).
 
-A draw depends on the request alone: its seed, its source, which of its samples it is, and the
-place in the output. What else is in the batch, and when it came, changes nothing.
+A draw depends only on the seed and the source of the request, the number of the sample, and the
+place in the output. Other requests in the batch, and the time when they came, change nothing.
 
-Shapes: M rows that are drawn for, V vocabulary, K candidates that top-k leaves.
+Shapes: M rows that sample, V vocabulary, K candidates that top-k leaves.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def sampling_key(seed: int, source: Source, sample: int) -> int:
-    """64 bits from which all draws of one sample of one source follow.
+    """Return 64 bits from which all draws of one sample of one source follow.
 
-    The source is part of them, so that one seed does not draw alike for all sentences.
+    They also depend on the source, so that one seed does not give all sentences the same draws.
     """
     digest = hashlib.blake2b(np.array([seed, sample], dtype=np.int64).tobytes(), digest_size=8)
     digest.update(np.asarray(source).tobytes())
@@ -34,17 +34,18 @@ def sampling_key(seed: int, source: Source, sample: int) -> int:
 
 
 def uniform(keys: npt.NDArray[np.uint64], places: Integers) -> Floats:
-    """(M,) numbers in [0, 1): number ``places`` of the streams ``keys`` (``data.hashing.mix``)."""
+    """Return numbers (M,) in [0, 1): the numbers at ``places`` of the random streams ``keys``
+    (``data.hashing.mix``)."""
     state = mix(keys + places.astype(np.uint64) * STEP) >> np.uint64(11)
     numbers: Floats = state.astype(np.float64) * 2.0**-53
     return numbers
 
 
 def draw(log_probabilities: Tensor, settings: SamplingSettings, numbers: Tensor) -> Tensor:
-    """One token per row, by inverting the cumulative distribution -> ids (M,) int64.
+    """Sample one token per row by inverting the cumulative distribution. Return ids (M,) int64.
 
-    ``log_probabilities`` (M, V), -inf for what is forbidden; ``numbers`` (M,) fp64 in [0, 1).
-    A row in which everything is forbidden gets any id.
+    ``log_probabilities`` (M, V), -inf for forbidden tokens; ``numbers`` (M,) fp64 in [0, 1). A row
+    in which everything is forbidden gets any id.
     """
     import torch  # which searches that draw nothing do without
 

@@ -1,13 +1,14 @@
-"""Many searches in one batch that is kept full: what is done leaves, what waits comes in.
+"""Runs many searches in one batch that is kept full: requests that are done leave it, and waiting
+requests enter.
 
-Requests of any settings share the batch. It speaks with a model as ``models/searched.py`` has it
-and in no other way, so plain models, other architectures and fast paths are searched alike. What a
-request is answered does not depend on its neighbours.
+Requests of any settings share the batch. A scheduler calls a model only through the interface of
+``models/searched.py``, so plain models, other architectures and fast paths are searched alike. The
+answer to a request does not depend on the other requests in the batch.
 
-One thread drives a scheduler. Who may enter next is its caller's business: requests are admitted
-in the order in which they were submitted.
+One thread drives a scheduler. Requests enter in the order in which they were submitted, so the
+caller decides which one is next.
 
-Shapes: N rows (hypotheses), G groups (searches), k candidates per row, C candidates looked at.
+Shapes: N rows (live hypotheses), G groups (searches), k candidates per row.
 """
 
 from __future__ import annotations
@@ -32,16 +33,19 @@ from dragoman.search.native_beam import fastest_beam
 from dragoman.search.request import Request, SearchJob, rows_of
 
 CAPACITY_ROWS = 64
-"""More rows than this fall out of a processor's cache, as measured at widths 256 and 512."""
+"""The usual number of rows. More rows do not fit in a processor's cache, as measured at widths 256
+and 512."""
 
 CAPACITY_TOKENS = 8192
-"""Positions of sources under way: bounds the memory of long ones and the size of one encoding."""
+"""The most source positions under way. This bounds the memory of long sources and the size of one
+encoding."""
 
 
 class Scheduler:
-    """Runs searches, step by step, many at a time.
+    """Runs many searches step by step.
 
-    ``submit`` hands in a request, ``advance`` takes one step of all and gives back what is done.
+    ``submit`` adds a request; ``advance`` takes one step of every search and returns the answers to
+    the requests that are done.
     """
 
     def __init__(
@@ -55,11 +59,11 @@ class Scheduler:
         refill_rows: int = 1,
         forbidden: Sequence[int] = (),
     ) -> None:
-        """``capacity_rows``: hypotheses in the batch; a request that needs more of them, or more
-        source positions than ``capacity_tokens``, is searched alone. ``refill_rows``: new requests
-        wait until so many rows are free, so that they are encoded together; 1 is best for those
-        who wait, more for those who count. ``forbidden``: tokens that no output may hold.
-        """
+        """``capacity_rows``: the most hypotheses in the batch; a request that needs more, or that
+        has more source positions than ``capacity_tokens``, is searched alone. ``refill_rows``: new
+        requests wait until this many rows are free, so that they are encoded together; 1 gives the
+        shortest waits, more the highest throughput. ``forbidden``: tokens that no output may
+        hold."""
         self._model = model
         self._eos = eos
         self._capacity_rows = capacity_rows
@@ -71,7 +75,8 @@ class Scheduler:
         self._running_rows = 0
         self._running_tokens = 0
         self.free_rows = capacity_rows
-        """Rows that neither running nor waiting requests have a claim to; negative if too many."""
+        """The number of rows that no running or waiting request needs; negative if they need more
+        than there are."""
         self._live = BeamState(bos)
         self._beam = fastest_beam(self._live)
         self._state: SearchSession | None = None
@@ -80,7 +85,7 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """True if no request is waiting or running."""
+        """True if no request is waiting or running, and no answer is left to return."""
         return not (self._waiting or self._running or self._answers)
 
     @property
@@ -109,7 +114,8 @@ class Scheduler:
         return job.ticket
 
     def cancel(self, ticket: int) -> None:
-        """Forget a request; its rows are free at once. One that is done already has no effect."""
+        """Remove a request, whose rows are free at once. A request whose answer was returned is
+        ignored."""
         self._answers = [answer for answer in self._answers if answer[0] != ticket]
         for job in [job for job in self._waiting if job.ticket == ticket]:
             self._waiting.remove(job)
@@ -120,22 +126,25 @@ class Scheduler:
             self._follow()
 
     def so_far(self, ticket: int) -> Hypothesis | None:
-        """The best live hypothesis of a running request, to be shown while it grows.
+        """Return the best live hypothesis of a running request, to be shown while it grows; None if
+        the request waits or is done.
 
-        Greedy search and sampling only ever add to it (the first sample, if there are several);
-        beam search may change its mind. None if the request waits or is done.
+        Greedy search and sampling only append to it (for several samples, it is the first one still
+        running); beam search may replace it.
         """
         if ticket not in self._running:
             return None
         return self._live.hypothesis(int(self._groups_of(ticket).argmax()))
 
     def advance(self, steps: int = 1, free: int = 1) -> list[tuple[int, list[Hypothesis]]]:
-        """Admit what fits, take one step of all -> (ticket, its n best) of those now done.
+        """Admit waiting requests for which there is room, and take one step of every search. Return
+        (ticket, n best hypotheses) of each request that is done.
 
-        ``steps``: where native code takes them, so many may pass until ``free`` rows are free, or
-        ``refill_rows`` if that is more; 1 for those who watch or want to join at once.
+        Where native code takes the steps, it takes up to ``steps`` of them until ``free`` rows are
+        free, or ``refill_rows`` if that is more. Keep ``steps`` at 1 to watch each step, or to let
+        requests enter at once.
 
-        An exception of the model comes through; the scheduler is then no longer of use.
+        An exception of the model is passed on, and the scheduler cannot be used after it.
         """
         self._admit()
         state = self._state
@@ -145,7 +154,8 @@ class Scheduler:
         return answers
 
     def _admit(self) -> None:
-        """Encode what waits and fits, in order, and let it join."""
+        """Encode the waiting requests for which there is room, in order, and add them to the
+        batch."""
         if not self._waiting:
             return
         if self._running and self._capacity_rows - self._running_rows < self._refill_rows:
@@ -177,7 +187,8 @@ class Scheduler:
             self._state.select(np.arange(len(copies)).repeat(copies))
 
     def _run(self, state: SearchSession, steps: int, free: int) -> bool:
-        """Steps of ``plain`` searches in native code; False if this model needs more."""
+        """Take steps of ``plain`` searches in native code. Return False if native code could take
+        none."""
         live = self._live
         wanted = live.candidates + len(self._forbidden)
         step = state.native(wanted, live.longest + 1)
@@ -234,15 +245,15 @@ class Scheduler:
             self._follow()
 
     def _follow(self) -> None:
-        """Make the rows of the model's state those that are live now."""
+        """Select the rows of the model's state that are live now."""
         if not self._live.rows:
             self._state = None
         elif self._state is not None:
             self._state.select(self._live.all_parents[: self._live.rows])
 
     def _close_done(self, ended: int) -> None:
-        """Answer the requests that have no groups but those that are done. ``ended``: how many rows
-        of the last step have ended, which ``live.all_ended`` has."""
+        """Close the groups that are done, and answer the requests that have no other groups.
+        ``ended``: the number of rows in ``live.all_ended``, those that ended in the last step."""
         live, groups = self._live, self._live.groups
         for group in groups["done"].nonzero()[0].tolist():
             pool = live.pools[group]
@@ -262,7 +273,7 @@ class Scheduler:
                 self._forget(job)
 
     def _record(self, log_probabilities: Floats32) -> None:
-        """Show the step to those who asked to see it."""
+        """Append the step to the ``record`` of each request that has one."""
         live, groups = self._live, self._live.groups
         k = log_probabilities.shape[1]
         of_tokens = log_probabilities.reshape(-1)
@@ -288,7 +299,7 @@ class Scheduler:
             record.append(StepRecord(pool.branch, place, continuations))
 
     def _groups_of(self, ticket: int) -> Booleans:
-        """(G,) which groups belong to a request."""
+        """Return flags (G,), True for the groups of a request."""
         return np.array([pool.job.ticket == ticket for pool in self._live.pools])
 
     def _forget(self, job: SearchJob) -> None:

@@ -1,4 +1,5 @@
-"""The settings of search. They need no torch, so that a recipe is read without it."""
+"""The settings of search. This module does not import torch, so that a recipe can be read without
+it."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ class SearchSettings(Settings):
     a better one. empty: a hypothesis that ends makes the beam narrower by one, and the search stops
     when the beam is empty, as Marian does; this also misses some."""
     ctc_weight: float = Field(default=0.0, ge=0, le=1)
-    """For runs that were trained with CTC: its weight beside the decoder's when continuations are
-    scored (λ). 0: the decoder alone searches, and CTC ranks what it finds."""
+    """For runs that were trained with CTC: the weight of CTC (λ) when continuations are scored;
+    that of the decoder is 1 - λ. 0: the decoder alone searches, and CTC ranks what it finds."""
     sampling: SamplingSettings | None = None
     """Sample instead of searching for the most probable output."""
 

@@ -1,15 +1,16 @@
 """Beam search for one source, without cache, batch or early stopping: read it first.
 
-Section 6.1 of the paper: the most probable outputs are searched for with a beam, hypotheses that
-have ended are compared by a length penalty (``hypothesis.py``), and an output
-is at most so much longer than its source. At each step every continuation of every live hypothesis
-is looked at, most probable first: of the first ``beam``, those that end have ended, and of those
-that do not end the first ``beam`` go on. With ``stop = "empty"``, only those of the first ``beam``
-go on that do not end, and ``beam`` is smaller from there on by the number of those that end.
+This is section 6.1 of the paper: a beam searches for the most probable outputs, a length penalty
+(``hypothesis.py``) makes hypotheses of different lengths comparable, and an output may exceed its
+source by a limited number of tokens. Each step ranks every continuation of every live hypothesis
+(one that has not ended), most probable first: those among the first ``beam`` that end have ended,
+and the first ``beam`` of those that do not end go on. With ``stop = "empty"``, only those among the
+first ``beam`` that do not end go on, and ``beam`` is then smaller by the number of those that
+ended.
 
 ``Scheduler`` computes the same for many sources in one batch, with the model's cache, in native
-code where it can. The tests hold it to this file, for every kind of model. Sampling and
-alternatives are not searched for here.
+code where possible. The tests compare the two for every kind of model. This file has no sampling
+and no alternatives.
 
 Shapes: T tokens of a prefix, V vocabulary.
 """
@@ -32,7 +33,8 @@ from dragoman.search.request import Request
 def textbook(
     model: Scores, request: Request, *, bos: int, eos: int, forbidden: Collection[int] = ()
 ) -> list[Hypothesis]:
-    """The n best of a source that is not empty, best first; ``forbidden`` as for ``Scheduler``."""
+    """Return the n best hypotheses for a source that is not empty, best first. ``forbidden``:
+    tokens that no output may hold."""
     settings = request.settings
 
     def continuation(before: Hypothesis, token: int, log_probability: float) -> Hypothesis:
@@ -73,7 +75,8 @@ def textbook(
 def next_log_probabilities(
     model: Scores, source: Source, prefix: Sequence[int], *, bos: int
 ) -> list[float]:
-    """(V,): log P of every token after ``prefix``, all of which is decoded again."""
+    """Return (V,) the log-probability of every token after ``prefix``, all of which is decoded
+    again."""
     memory = model.encode(Sequences.of([torch.as_tensor(source)]))
     target_in = Sequences.of([torch.tensor([bos, *prefix])])
     last = model.decode(target_in, memory)[-1:]  # (T + 1, D) -> (1, D)
@@ -83,7 +86,8 @@ def next_log_probabilities(
 def may_follow(
     tokens: tuple[int, ...], token: int, request: Request, eos: int, forbidden: Collection[int]
 ) -> bool:
-    """True if ``token`` may be the next: a prefix allows one token, whatever that is."""
+    """Return True if ``token`` may be the next one. Within a prefix, only the token of the prefix
+    may follow, whatever it is."""
     settings = request.settings
     if len(tokens) < len(request.prefix):
         return token == request.prefix[len(tokens)]
@@ -97,7 +101,8 @@ def may_follow(
 
 
 def repeats(tokens: tuple[int, ...], ngram: int) -> bool:
-    """True if the last ``ngram`` tokens also occur earlier in ``tokens``; never if it is 0."""
+    """Return True if the last ``ngram`` tokens also occur earlier in ``tokens``; False if ``ngram``
+    is 0."""
     last = tokens[-ngram:]
     return ngram > 0 and any(
         tokens[start : start + ngram] == last for start in range(len(tokens) - ngram)

@@ -1,1 +1,2 @@
-"""Networks by the kind that a recipe names, heads over them, and the fastest way to run one."""
+"""Networks by the kinds that recipes name, classifiers over them, and the fastest way to run a
+model."""

@@ -1,14 +1,16 @@
-"""A label for a text: what any stack of layers makes of its tokens, averaged, and a linear layer.
+"""A classifier of texts and pictures: the last rows of any stack of layers, averaged, and a linear
+layer.
 
     logits = W mean_p x_p + b          x (P, D) the rows of one text's last layer
 
-or, of a model with a class token, x_0 for the mean (Dosovitskiy et al., 2021, equation 4).
+With a class token, x_0 replaces the mean (Dosovitskiy et al., 2021, equation 4).
 
-The stack may look both ways, as BERT's does (Devlin et al., 2019), or to the left alone, as GPT's
-(Radford et al., 2018) and ULMFiT's LSTM do (Howard and Ruder, 2018), and may come from a run that
-has read text without labels. Departures: those papers read the row of one symbol, or put the last
-row next to the mean and the greatest of each column; the mean alone knows every token, needs no
-symbol that training without labels has not seen, and is the same for all stacks.
+The stack may be bidirectional, as BERT's is (Devlin et al., 2019), or attend only to the left, as
+GPT's (Radford et al., 2018) and ULMFiT's LSTM do (Howard and Ruder, 2018), and may come from a run
+that was trained on text without labels. Departures: those papers use the row of one symbol, or
+concatenate the last row with the mean and the maximum of each column. The mean alone depends on
+every token, needs no symbol that training without labels has not seen, and is the same for all
+stacks.
 
 Shapes: B texts, P packed rows, D width, K labels.
 """
@@ -29,9 +31,9 @@ from dragoman.nn.linear import Linear, PlainLinear
 
 
 class Classifier(Network):
-    """A body, which is a network of any kind that is one stack, and a head over it.
+    """A body, which is any network that is a single stack, and a linear head over it.
 
-    ``encode`` gives one row for each text, and ``project(encode(texts).rows)`` is (B, K).
+    ``encode`` returns one row per text, and ``project(encode(texts).rows)`` is (B, K).
     """
 
     def __init__(self, body: Network, labels: int) -> None:
@@ -71,13 +73,13 @@ class Classifier(Network):
 
 
 def first_rows(rows: Tensor, layout: Layout) -> Tensor:
-    """The first row of each sequence: (P, D) -> (B, D), at least fp32."""
+    """Return the first row of each sequence, in at least fp32: (P, D) -> (B, D)."""
     wide = torch.promote_types(rows.dtype, torch.float32)
     return rows.index_select(0, layout.offsets[:-1].long()).to(wide)
 
 
 def mean_rows(rows: Tensor, layout: Layout) -> Tensor:
-    """The mean of each sequence's rows: (P, D) -> (B, D), at least fp32."""
+    """Return the mean of each sequence's rows, in at least fp32: (P, D) -> (B, D)."""
     wide = torch.promote_types(rows.dtype, torch.float32)
     sums = rows.new_zeros(layout.batch, rows.shape[1], dtype=wide)
     sums = sums.index_add(0, layout.sequence, rows.to(wide))
@@ -86,7 +88,7 @@ def mean_rows(rows: Tensor, layout: Layout) -> Tensor:
 
 
 def new_classifier(settings: ModelSettings, source: SourceInput, labels: int) -> Classifier:
-    """One with fresh weights, drawn from torch's generator. ``source``: the number of different
-    tokens that it reads, or what its rows are."""
+    """Make a classifier with new weights, drawn from torch's generator. ``source``: the number of
+    different tokens that it reads, or the settings of its rows."""
     outputs = source if isinstance(source, int) else labels  # of the body, which nothing asks for
     return Classifier(new_network(settings, source, outputs), labels)

@@ -1,8 +1,9 @@
-"""Chooses how a model is run on this machine: by a fast path of its kind, or as it is.
+"""Chooses how a model is run on this machine: by a fast path of its kind, or by plain torch.
 
-``fastest`` chooses, and says in one line why. ``networks.py`` lists the paths of a kind of model; a
-kind without any runs on plain torch. ``without_torch`` makes the same choice from what an earlier
-process has found on this machine, where the path chosen needs no torch.
+``fastest`` chooses a path and gives the reason in one line. ``networks.py`` lists the paths of each
+kind of model; a kind without paths runs on plain torch. ``without_torch`` makes the same choice
+without torch, from the measurements of an earlier process on this machine, if the chosen path needs
+no torch.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("dragoman.inference")
 
 Trials = Mapping[str, Callable[[], Callable[[], None]]]
-"""Trials by the names of their times: functions that prepare the work to be timed."""
+"""Functions that prepare work to be timed, by the names of their times."""
 Times = Callable[[Trials], Mapping[str, int]]
-"""A function from trials to the microseconds that they take on this machine."""
+"""A function that returns the microseconds which trials take on this machine."""
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,24 @@ class Path:
     """One way to run a model on this machine."""
 
     precision: Literal["int8", "bf16", "fp32", "mixed"]
-    """mixed: that of an ensemble whose models are run in several ways."""
+    """The precision of the products. mixed: an ensemble whose models run in different
+    precisions."""
     reason: str
-    """One line for people: what was chosen and why."""
+    """One line for people that names the choice and the reason."""
     searched: SearchModel
     """The model, as a search calls it."""
     model: Model | None = None
-    """A fast one, or the model that was given; None where torch does not hold it."""
+    """The fast model, or the plain one; None if no model is held in torch."""
     one_core_each: bool = True
-    """True if threads with a core and a batch each are faster than one thread on all cores."""
+    """True if several threads, each with one core and its own batch, are faster than one thread on
+    all cores."""
     whole_steps: bool = False
-    """True if kernels take whole steps of a search, without torch between them. The cost of a step
-    depends on it, and a shortlist needs it."""
+    """True if kernels take whole steps of a search, without torch in between. The cost of a step
+    depends on this, and a shortlist requires it."""
     rows: int = 64
-    """Hypotheses under way at once in each batch with which many sentences are fastest."""
+    """The number of rows (hypotheses) per batch with which many sentences are searched fastest."""
     level: str = ""
-    """The instruction set of its kernels; nothing for plain torch."""
+    """The instruction set of the kernels; empty for plain torch."""
 
 
 def fastest(
@@ -70,13 +73,13 @@ def fastest(
     shortlist: Shortlist | None = None,
     remembered: pathlib.Path | None = None,
 ) -> Path:
-    """The fastest way to run ``model`` in inference within ``precision``.
+    """Return the fastest way to run ``model`` in inference with ``precision``.
 
-    "auto" is what was measured to be fastest on this machine (``native/measured.py``), if
-    ``remembered`` names a folder to keep that in. Without one it is int8 where there are kernels
-    for it, else plain torch in bf16 where the processor has it, else in fp32. "int8" where it
-    cannot be had is not an error: it falls back and says so. A shortlist is for int8 alone. "fp32"
-    when asked for is ``model`` itself, the reference.
+    "auto" is the path that was measured to be the fastest on this machine (``native/measured.py``),
+    if ``remembered`` names a folder for the measurements. Without it, "auto" is int8 if there are
+    kernels for it, else plain torch in bf16 if the processor has units for that, else fp32. If int8
+    is not possible, "int8" is not an error: another path is chosen, and its reason says so. A
+    shortlist works only in int8. "fp32" is ``model`` itself, the reference.
     """
     from dragoman.models.on_torch import OnTorch
 
@@ -111,11 +114,12 @@ def without_torch(
     remembered: pathlib.Path | None = None,
     kept: pathlib.Path | None = None,
 ) -> Path | None:
-    """The path that ``fastest`` would choose, made without importing torch; None if it cannot be.
+    """Make the path that ``fastest`` would choose, without importing torch. Return None if that is
+    impossible.
 
-    It can where an earlier process has compared and measured the kernels of this machine, and they
-    run such models. ``sizes``: source and target tokens. ``kept``: the folder of weights that were
-    packed before (``packed_models.py``).
+    It is possible where an earlier process has compared the kernels with plain torch and measured
+    them on this machine, and they run such models. ``sizes``: the numbers of source and target
+    tokens. ``kept``: the folder of weights that were packed before (``packed_models.py``).
     """
     times = {} if remembered is None or not loader.loaded() else known(remembered)
     if not any(
@@ -154,7 +158,8 @@ def _trial(
 
 
 def _trials(paths: Sequence[FastPath]) -> Trials:
-    """The trials of some paths with one sentence and with many, by the names of their times."""
+    """Return the trials of some paths, with one sentence and with many, by the names of their
+    times."""
     return {
         path.remembered_as(amount): partial(_trial, path, path.trial, rows)
         for path in paths
@@ -163,12 +168,12 @@ def _trials(paths: Sequence[FastPath]) -> Trials:
 
 
 MIN_GAIN = 0.03
-"""The gain of more rows below which a batch stays small."""
+"""The share of time that more rows must save for a batch to get them."""
 
 
 def _rows(path: FastPath, times_of: Times) -> int:
-    """The hypotheses of a batch with which ``path`` is fastest here. ``times_of``: what trials
-    take, as far as it is known."""
+    """Return the number of rows (hypotheses) of a batch with which ``path`` is fastest here.
+    ``times_of``: returns the times of trials, as far as they are known."""
     if path.more_rows is None or path.rows_trial is None or not measures():
         return path.rows
     sizes = (path.rows, path.more_rows)
@@ -183,11 +188,12 @@ def _rows(path: FastPath, times_of: Times) -> int:
 
 
 _Choice = tuple[FastPath | None, str]
-"""None: the model runs as it is; and the line that says it."""
+"""The chosen path (None: the model runs by itself, on plain torch), and the line that names it."""
 
 
 def _choose(settings: ModelSettings, precision: InferencePrecision, times_of: Times) -> _Choice:
-    """``times_of``: what trials take on this machine; nothing if that does not matter."""
+    """Choose a path for a model with ``settings``. ``times_of``: returns the times of trials on
+    this machine, or nothing if they do not matter."""
     paths = fast_paths(settings.kind)
     if precision == "fp32" or not paths:
         asked = "as asked for" if precision == "fp32" else None
@@ -224,8 +230,8 @@ def _choose(settings: ModelSettings, precision: InferencePrecision, times_of: Ti
 
 
 def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:
-    """The time of a path divided by that of the fastest of others: the geometric mean for one
-    sentence and for many, since users may need both."""
+    """Return the time of a path divided by that of the fastest of ``among``: the geometric mean for
+    one sentence and for many, since users may need both."""
     shares = [
         times[path.remembered_as(amount)]
         / min(times[other.remembered_as(amount)] for other in among)
@@ -235,20 +241,23 @@ def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -
 
 
 def _missing_path(paths: Sequence[FastPath], settings: ModelSettings) -> str | None:
-    """Why no path of the first precision runs such a model; None where one does."""
+    """Return the reason why no path with the precision of the first one runs such a model; None if
+    one does."""
     reasons = [path.why_not(settings) for path in paths if path.precision == paths[0].precision]
     return None if None in reasons else reasons[0]
 
 
 def as_it_is(model: Model, device: torch.device | str = "cpu", reason: str = "plain torch") -> Path:
-    """A model run by itself, as it was made or trained; it is on ``device``."""
+    """Return the path of a model that is run by itself, in plain torch. The model is on
+    ``device``."""
     from dragoman.models.on_torch import OnTorch
 
     return Path("fp32", reason, OnTorch(model, device), model, one_core_each=False)
 
 
 def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
-    """The models of some paths as one, each run as its own path has it."""
+    """Return the path of an ensemble, each of whose models runs on its own path. ``readers``: see
+    ``Ensemble``."""
     from dragoman.models.ensemble import Ensemble
     from dragoman.models.on_torch import OnTorch
 
@@ -274,7 +283,8 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
 def beside_ctc(
     path: Path, head: Linear, weight: float, *, eos: int, device: torch.device | str
 ) -> Path:
-    """The model of a path, searched together with CTC. ``head``: CTC of what it encodes."""
+    """Return a path whose model is searched together with CTC. ``head``: the CTC layer over the
+    rows that the model encodes. ``weight``: λ, the share of CTC (``with_ctc.py``)."""
     from dragoman.models.on_torch import OnTorch
     from dragoman.models.with_ctc import WithCtc
 
@@ -289,8 +299,8 @@ def beside_ctc(
 
 
 def paths_timed() -> list[tuple[str, int, int, bool]]:
-    """Every way to run a Transformer here, timed now, the one that is taken first: its line,
-    microseconds of one sentence and of many, and whether it is taken."""
+    """Time every way to run a Transformer here. Return for each, the fastest first: its line, the
+    microseconds for one sentence and for many, and True if it would be chosen."""
     paths = [path for path in fast_paths(DEFAULT) if path.why_not(None) is None]
     times = measure(_trials(paths))
     ranked = sorted(paths, key=lambda path: _cost(path, paths, times))
@@ -304,7 +314,7 @@ def paths_timed() -> list[tuple[str, int, int, bool]]:
 
 
 def summary() -> str:
-    """One line about how this machine translates by default."""
+    """Return one line about how this machine translates by default."""
     paths = fast_paths(DEFAULT)
     path = next(path for path in paths if path.why_not(None) is None)
     if path.precision == paths[0].precision:
@@ -322,13 +332,13 @@ def _is_as_asked(
 
 @cache
 def _tell(line: str, is_as_asked: bool) -> None:
-    """Once in a process, however many models are run so: for who wants to know, and for all where
-    something was asked for that cannot be had."""
+    """Log a line once per process, however many models run that way: for debugging, or as
+    information if the path or shortlist is not the requested one."""
     logger.log(logging.DEBUG if is_as_asked else logging.INFO, line)
 
 
 def _shortlist_note(path: FastPath | None, shortlist: Shortlist | None) -> str:
-    """The part of the reason that says whether a shortlist is used."""
+    """Return the part of the reason that says whether a shortlist is used."""
     if shortlist is None:
         return ""
     if path is None or not path.takes_shortlist:

@@ -1,6 +1,7 @@
-"""A network, and the faster ways to run it, by the kind of its settings (``models/settings.py``).
+"""Makes networks, and lists the faster ways to run them, by the kind of their settings
+(``models/settings.py``).
 
-The classes need torch, and the lists of paths do not: modules are imported when they are asked for.
+The networks need torch; the lists of paths do not. Modules are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
 
 _PREPARED = ("recurrent", "convolutional", "recurrent-decoder")
-"""The kinds whose networks are laid out once for translating (``models/prepared.py``)."""
+"""The kinds whose networks are laid out once for inference (``models/prepared.py``)."""
 
 
 def new_network(
     settings: ModelSettings, source_vocabulary: SourceInput, target_vocabulary: int
 ) -> Network:
-    """A model with fresh weights, drawn from torch's generator. ``source_vocabulary``: the number
-    of different tokens that it reads, or what its rows are. ``target_vocabulary``: the number of
-    its outputs, where it writes nothing."""
+    """Make a model with new weights, drawn from torch's generator. ``source_vocabulary``: the
+    number of different tokens that it reads, or the settings of its rows. ``target_vocabulary``:
+    the number of tokens that it writes or, for a model that writes nothing, of its outputs."""
     from dragoman.models.convolutional import Convolutional
     from dragoman.models.decoder import Decoder
     from dragoman.models.encoding import Encoder
@@ -46,8 +47,8 @@ def new_network(
 
 
 def fast_paths(kind: str) -> tuple[FastPath, ...]:
-    """The faster ways to run models of a kind on this machine, the most promising first; none where
-    the kind runs as it is."""
+    """Return the faster ways to run models of a kind on this machine, the most promising first;
+    empty for a kind that only plain torch runs."""
     if kind == "transformer":
         from dragoman.models.transformer import fast_paths
 

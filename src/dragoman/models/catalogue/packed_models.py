@@ -1,8 +1,8 @@
-"""The weights of a run on their way to the kernels: its file, held open while something computes
-from it, and packed models in the user's cache, so that the next start need not pack them.
+"""The weights of a run for the kernels: the run's weights file, held open while it is in use, and a
+cache of packed models in the user's cache folder, so that the next start need not pack them.
 
-To read four bytes for each weight and to round them to one is most of a start with a large model.
-The first process packs the weights and writes a file; later ones read it::
+With a large model, most of the start is spent on reading four bytes per weight and rounding them to
+one. The first process packs the weights and writes a file, which later processes read::
 
     32 bytes   what such a file is, and its version
     32 bytes   key: a hash of all that decides what is in it (``key_of``)
@@ -10,13 +10,13 @@ The first process packs the weights and writes a file; later ones read it::
     8 bytes    a sum of the parts (``sum_of``), little-endian
     the rest   the parts, one after the other (``models.fast_path.PackedModel``)
 
-How large each part is follows from the settings, not from the file, and a file that is not exactly
-so large, of another key or with another sum is not used and made anew. It is read, not mapped: in
-memory of our own the weights are on large pages, and nobody can cut them short.
+The size of each part follows from the settings, not from the file. A file of another size, key or
+sum is not used, and is written again. The file is read, not memory-mapped: the weights are then on
+large pages, and other processes cannot truncate them.
 
-Nothing here is needed. A folder that cannot be written to, a full disk or a damaged file mean that
-weights are packed once more. Files take their names in one step, are never written to again, and
-go when they were not used for a month or when all together become too large.
+The cache is optional: if its folder is not writable, the disk is full or a file is damaged, the
+weights are packed again. Files get their names in one step (a rename) and are never changed. A file
+is deleted when it was not used for 30 days, or when all files together are too large.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from dragoman.native.measured import library_hash
 Array = npt.NDArray[np.float32]
 
 SETTLED_SECONDS = 2.0
-"""A file that changed less long ago may change again without another time stamp (FAT's are two
-seconds apart), so its hash is not remembered yet."""
+"""The age, in seconds, from which the hash of a file is remembered. A younger file may change again
+with the same time stamp (those of FAT are two seconds apart)."""
 
 _ENDING = ".sha256"
 
@@ -58,18 +58,19 @@ logger = logging.getLogger("dragoman")
 
 
 class HeldWeights:
-    """An open weights file. Not for several threads at once.
+    """An open weights file. Only one thread at a time may use it.
 
-    Whoever writes other weights puts another file in its place (``base/atomic.py``), so what was
-    opened once can be read for as long as it is held. Its SHA-256, by which packed weights are
-    found, is remembered in the user's cache: to read all of a large file takes longer than the rest
-    of a start.
+    New weights are written to another file that replaces this one (``base/atomic.py``), so an open
+    file can be read as long as it is held. Packed weights are found by its SHA-256, which is
+    remembered in the user's cache, since reading all of a large file takes longer than the rest of
+    a start.
     """
 
     def __init__(self, path: Path, folder: Path | None = None) -> None:
-        """``folder``: where the hashes of such files are remembered, trusted; None: nowhere.
+        """``folder``: a trusted folder in which the hashes of such files are remembered; None: they
+        are not.
 
-        Errors: ``RunError`` if it cannot be read.
+        Errors: ``RunError`` if the file cannot be read.
         """
         self._path = path
         self._folder = folder
@@ -79,7 +80,7 @@ class HeldWeights:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all of it, in hex."""
+        """The SHA-256 of the whole file, in hex."""
         note = None if self._folder is None else self._folder / f"{self._name}{_ENDING}"
         if note is not None and (known := _read_note(note)) is not None:
             return known
@@ -90,7 +91,8 @@ class HeldWeights:
         return found
 
     def read(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array] | None:
-        """The weights by name, if they are whole, finite and of those shapes; None if not."""
+        """Read the weights by name. Return None unless they are complete, finite and of those
+        shapes."""
         try:
             file = TensorFile(self._path, ("F32",), self._file)
             if file.shapes != shapes:
@@ -103,9 +105,9 @@ class HeldWeights:
         return named
 
     def read_again(self) -> dict[str, Array]:
-        """Reads the weights again from the same open file, even if another has replaced it.
+        """Read the weights again from the same open file, even if another file has replaced it.
 
-        Errors: ``RunError`` if somebody wrote into the file itself.
+        Errors: ``RunError`` if the file itself was overwritten.
         """
         now = os.fstat(self._file.fileno())
         if (now.st_size, now.st_mtime_ns) != (self._opened.st_size, self._opened.st_mtime_ns):
@@ -118,13 +120,14 @@ class HeldWeights:
 
     @property
     def _name(self) -> str:
-        """A hash of what tells this file, as it is, from every other that this machine has had."""
+        """A hash that identifies this file, in its current state, among all files of this
+        machine."""
         one = self._opened
         told = (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)
         return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
 
     def _has_settled(self) -> bool:
-        """True if it is still the file that was opened, unchanged for a while."""
+        """Return True if the file has not changed since it was opened, nor shortly before."""
         now, then = os.fstat(self._file.fileno()), self._opened
         changed = max(then.st_mtime, then.st_ctime)
         return (
@@ -156,12 +159,12 @@ _HEADER = struct.Struct("<32s32sQQ")
 _PAGE = 4096
 
 MAX_BYTES = 4 << 30
-"""The most bytes of all files together; those that were used last are kept."""
+"""The most bytes of all files together. The files that were used last are kept."""
 MAX_SECONDS = 30 * 24 * 3600
-"""Since a file was last used."""
+"""The seconds after its last use at which a file is deleted."""
 MIN_FREE = 8
-"""Times its size must be free on the disk before a file is written: the cache is no reason for
-others to find it full."""
+"""The free space that the disk must have before a file is written, in multiples of the file's size:
+a cache must not fill the disk."""
 
 
 def packed_model(
@@ -171,10 +174,11 @@ def packed_model(
     weights: HeldWeights,
     folder: Path | None,
 ) -> PackedModel | None:
-    """The weights of a model as ``way`` computes with them: from a file in ``folder`` or packed
-    now, and then kept there; None if they are not those of such a model.
+    """Return the weights of a model as the path ``way`` uses them: read from a file in ``folder``,
+    or packed now and then kept there. Return None if the weights are not those of such a model.
 
-    ``sizes``: source and target tokens. ``folder``: trusted; None: there is none.
+    ``sizes``: the numbers of source and target tokens. ``folder``: a trusted folder; None: there is
+    none.
     """
     key = b"" if folder is None else key_of(settings, sizes, weights.digest)
     path = None if folder is None else folder / f"{key.hex()[:40]}.packed"
@@ -193,8 +197,9 @@ def packed_model(
 
 
 def key_of(settings: ModelSettings, sizes: tuple[int, int], digest: str) -> bytes:
-    """32 bytes that change with anything that packed weights depend on: the weights (``digest``,
-    their SHA-256), the model's settings, the library of kernels and its instruction set."""
+    """Return a key of 32 bytes that changes with everything that packed weights depend on: the
+    weights (``digest``, their SHA-256), the model's settings and sizes, the library of kernels and
+    its instruction set."""
     contents = (
         digest,
         settings.model_dump_json(),
@@ -206,8 +211,8 @@ def key_of(settings: ModelSettings, sizes: tuple[int, int], digest: str) -> byte
 
 
 def read(path: Path, key: bytes, parts: Parts) -> bool:
-    """Fill ``parts`` from a file; False if it is not whole or not of this key, and then they may
-    hold anything."""
+    """Fill ``parts`` from a file. Return False if the file is incomplete or has another key;
+    ``parts`` may then hold anything."""
     size = sum(map(len, parts))
     try:
         with open_regular(path) as file:
@@ -229,7 +234,7 @@ def read(path: Path, key: bytes, parts: Parts) -> bool:
 
 
 def keep(path: Path, key: bytes, parts: Parts) -> None:
-    """Write a file, if there is room for it, and let those go that nobody uses."""
+    """Write a file, if there is room for it, after deleting files that are no longer used."""
     size = sum(map(len, parts))
     if size > MAX_BYTES:
         return
@@ -246,8 +251,9 @@ def keep(path: Path, key: bytes, parts: Parts) -> None:
 
 
 def sum_of(parts: Parts) -> int:
-    """A checksum of 64 bits that depends on the order of bytes. It changes with every damage within
-    one page of 4096 bytes, and with any other but for one in 2^64. It prevents no forgery."""
+    """Return a checksum of 64 bits: the sums of the 64-bit words of each page of 4096 bytes,
+    weighted by different odd numbers. It detects every change of a single word, and almost all
+    others, but not words that are swapped within one page. It is no protection against forgery."""
     sums = []
     for part in parts:
         whole = len(part) // _PAGE * _PAGE
@@ -261,8 +267,8 @@ def sum_of(parts: Parts) -> int:
 
 
 def _tidy(folder: Path, most: int) -> None:
-    """Remove what was not used for long, and of the rest what was used first until all together
-    has at most ``most`` bytes."""
+    """Delete files that were not used for ``MAX_SECONDS``, and the least recently used ones, until
+    all together have at most ``most`` bytes."""
     now, total = time.time(), 0
     found = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
     for stat, path in sorted(found, key=lambda one: -one[0].st_mtime):

@@ -1,1 +1,1 @@
-"""The Transformer (``model.py``), and the faster ways to run one."""
+"""The Transformer (``model.py``), and the faster ways to run it."""

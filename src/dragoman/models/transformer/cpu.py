@@ -1,11 +1,11 @@
-"""The steps of a Transformer that is prepared for translating on plain torch
-(``models/prepared.py``): the way where there are no kernels.
+"""The steps of a Transformer that is prepared for inference on plain torch
+(``models/prepared.py``): the fast path where there are no kernels.
 
-They compute what ``advance`` of the prepared network computes, to within rounding, in four fifths
-of the time: queries, keys and values come from one product, and keys and values are not copied
-about (``cpu_state.py``). What remains is close to the products themselves.
+They compute the same as ``advance`` of the prepared network, to within rounding, in four fifths of
+the time: queries, keys and values come from one product, and keys and values are rarely copied
+(``cpu_state.py``). The remaining time is close to that of the products alone.
 
-Shapes: D model width, N rows, n slots, t new positions.
+Shapes: D model width, N rows, n slots (places for rows), t new positions.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from dragoman.nn.layers import DecoderLayer
 from dragoman.nn.linear import InferenceLinear, Linear, SlicedLinear
 
 MOST_IDLE = 8
-"""Memory of searches kept for the next ones."""
+"""The number of histories of ended searches that are kept, so that later searches can use their
+memory."""
 
 
 class _CpuLayer:
-    """What a step computes by of one layer of the decoder."""
+    """The matrices and norms of one decoder layer that a step uses."""
 
     def __init__(self, layer: DecoderLayer, dtype: torch.dtype) -> None:
         attention, cross, feed = layer.self_attention, layer.cross_attention, layer.feed_forward
         self.joint = _side_by_side(dtype, attention.query, attention.key, attention.value)
-        """Queries, keys and values: (P, D) -> (P, H x (2 K + Kv))."""
+        """The map to queries, keys and values: (P, D) -> (P, H x (2 K + Kv))."""
         self.self_output = _side_by_side(dtype, attention.output)
         self.query = _side_by_side(dtype, cross.query)
         self.memory = _side_by_side(dtype, cross.key, cross.value)
-        """Keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
+        """The map to keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
         self.cross_output = _side_by_side(dtype, cross.output)
         self._activation = feed.activation
         self._inner = _side_by_side(dtype, feed.inner)
@@ -50,12 +51,12 @@ class _CpuLayer:
         )  # fmt: skip
 
     def feed(self, x: Tensor) -> Tensor:
-        """Equation 2 of the paper: (P, D) -> (P, D)."""
+        """Compute equation 2 of the paper: (P, D) -> (P, D)."""
         return self._outer(self._inner(x, then=self._activation))
 
 
 class PreparedTransformer(PreparedNetwork):
-    """A prepared Transformer with steps of its own."""
+    """A prepared Transformer whose steps are faster than those of other prepared networks."""
 
     _network: Transformer
 
@@ -120,7 +121,7 @@ class PreparedTransformer(PreparedNetwork):
         return layer.cross_output(taken(heads.join(found, self._dtype), state.places, state.new))
 
     def _sources_of(self, memory: Memory) -> Sources:
-        """Keys and values of the sources, in every layer."""
+        """Return the keys and values of the sources in every layer."""
         layout, heads = memory.layout, self._heads
         allowed = layout.mask if memory.key_mask is None else layout.pad(memory.key_mask)
         spare = columns(layout.longest) - layout.longest
@@ -135,7 +136,7 @@ class PreparedTransformer(PreparedNetwork):
 
 
 def _side_by_side(dtype: torch.dtype, *layers: Linear | SlicedLinear) -> InferenceLinear:
-    """Linear maps of one input as one."""
+    """Join linear maps of the same input into one."""
     # Of sliced maps each head sees a slice of its input alone.
     weights: list[Tensor] = [
         w if (w := layer.weight).dim() == 2 else torch.block_diag(*w) for layer in layers

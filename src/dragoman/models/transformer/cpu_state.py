@@ -1,9 +1,10 @@
-"""Keys and values of a search on plain torch, laid out so that a step copies as little as it can.
+"""Keys and values of a search on plain torch, laid out so that a step copies as little as possible.
 
-The plain ``nn/cache.py`` copies all of its keys and values whenever a row goes or moves. Here a row
-of the search stands in a *slot*, and only when one row is to go on as two, or when many slots are
-empty, is anything copied. All slots write into the same *column* at a step, whatever their own
-position is: a row that came later begins at a later column, and what stands before it is masked.
+The plain ``nn/cache.py`` copies all of its keys and values whenever a row is dropped or moved.
+Here, a row of the search is in a *slot*, and keys and values are copied only when one row continues
+as two, when many slots are empty, or when sources are added. At a step, all slots write into the
+same *column*, whatever their own position: a row that was added later begins at a later column, and
+the columns before it are masked.
 
 Attention is computed in fp32 whatever the precision of the products: its matrices are tiny, and
 oneDNN, which multiplies in bf16, compiles code for each of their shapes.
@@ -28,18 +29,17 @@ from dragoman.nn.layout import joined
 from dragoman.nn.linear import rounded
 
 GROWTH = 32
-"""Columns by which a history grows beyond what is asked for."""
+"""The number of columns by which a history grows beyond those that are needed."""
 
 
 class History:
-    """What the layers keep of past positions: some tables (T, n, W) of the same columns and slots,
-    one per width W in ``widths``.
+    """The keys and values of past positions in all layers: tables (T, n, W) with the same columns
+    and slots, one per width W in ``widths``.
 
-    A table lies in a block of memory that is as large as it ever was. To select slots, each is
-    copied into the block of the one before it, so one spare block serves all, and in a search that
-    goes on no new memory is asked for: fresh pages cost as much as the products of a short search.
-    Blocks begin as zeros and are never given anything but numbers, so what lies beyond the columns
-    in use is finite.
+    The block of memory of a table never shrinks. To select slots, each table is copied into the
+    block of the table before it, so one spare block serves all tables, and a search under way needs
+    no new memory: fresh pages cost as much as the products of a short search. Blocks begin as zeros
+    and only ever get finite numbers, so the memory beyond the columns in use is finite.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:
@@ -47,10 +47,10 @@ class History:
         self._blocks = [torch.zeros(0) for _ in widths]
         self._spare = torch.zeros(0)
         self.slots = 0
-        """n of its tables."""
+        """The number n of slots in each table."""
 
     def reach(self, columns: int, used: int) -> None:
-        """Make room for so many columns, of which the first ``used`` hold something."""
+        """Make room for ``columns`` columns, of which the first ``used`` are in use."""
         for i, width in enumerate(self._widths):
             row = self.slots * width
             if columns * row > len(self._blocks[i]):
@@ -59,7 +59,7 @@ class History:
                 self._blocks[i] = grown
 
     def table(self, i: int, columns: int) -> Tensor:
-        """The first columns of table ``i``: (T, n, W)."""
+        """Return the first ``columns`` columns of table ``i``: (T, n, W)."""
         shape = (columns, self.slots, self._widths[i])
         return self._blocks[i][: columns * self.slots * self._widths[i]].view(shape)
 
@@ -78,51 +78,53 @@ class History:
 
 
 MASKED = torch.finfo(torch.float32).min / 2
-"""Added to the score of a key that may not be attended to; finite, so that nothing is NaN."""
+"""The number added to the score of a key that may not be attended to. It is finite, so that nothing
+becomes NaN."""
 
 
 def columns(length: int) -> int:
-    """At least ``length`` columns: torch's softmax takes eight times as long for fewer than 16."""
+    """Round ``length`` up to a multiple of 8, at least 16: torch's softmax takes eight times as
+    long for fewer than 16 columns."""
     return max(16, -(-length // 8) * 8)
 
 
 @dataclass(frozen=True)
 class Mask:
-    """Which keys each query may attend to."""
+    """The keys that each query may attend to."""
 
     bias: Tensor
-    """(Z or 1, t or 1, T), 0 or ``MASKED``; Z = batch x H."""
+    """(Z or 1, t or 1, T): the bias of scores, 0 or ``MASKED``; Z = batch x H."""
     may_be_blind: bool = False
-    """Whether a query may have nothing to attend to; it then gets zeros."""
+    """True if a query may have nothing to attend to; its output is then zero."""
 
     @classmethod
     def of(cls, allowed: Tensor, heads: int, may_be_blind: bool = False) -> Mask:
-        """From (batch or 1, t or 1, T) bool, True = may attend."""
+        """Make a mask from flags (batch or 1, t or 1, T) bool, True = may attend."""
         bias = torch.zeros(allowed.shape).masked_fill_(~allowed, MASKED)
         return cls(bias.repeat_interleave(heads, 0) if len(bias) > 1 else bias, may_be_blind)
 
 
 @dataclass(frozen=True)
 class Heads:
-    """Attention whose heads lie side by side in the first dimension, all in fp32."""
+    """Attention in fp32, with the heads next to each other in the first dimension."""
 
     count: int
-    """H"""
+    """The number of heads H."""
     scale: float
 
     def split(self, rows: Tensor, batch: int) -> Tensor:
-        """(batch x L, H x K) -> (batch x H, L, K)."""
+        """Split rows into heads, in fp32: (batch x L, H x K) -> (batch x H, L, K)."""
         grid = rows.view(batch, -1, self.count, rows.shape[1] // self.count).transpose(1, 2)
         return grid.to(torch.float32, memory_format=torch.contiguous_format).flatten(0, 1)
 
     def join(self, heads: Tensor, dtype: torch.dtype) -> Tensor:
-        """(batch x H, L, Kv) -> (batch x L, H x Kv)."""
+        """Join heads into rows: (batch x H, L, Kv) -> (batch x L, H x Kv)."""
         grid = heads.unflatten(0, (-1, self.count)).transpose(1, 2).to(dtype)
         joined: Tensor = grid.reshape(-1, self.count * heads.shape[2])
         return joined
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> Tensor:
-        """Equation 1 of the paper: (Z, t, K), (Z, T, K), (Z, T, Kv) -> (Z, t, Kv)."""
+        """Compute equation 1 of the paper: (Z, t, K), (Z, T, K), (Z, T, Kv) -> (Z, t, Kv)."""
         scores = torch.baddbmm(mask.bias, query, key.transpose(1, 2), alpha=self.scale)
         weights = torch.softmax(scores, -1)
         if mask.may_be_blind:
@@ -132,24 +134,24 @@ class Heads:
 
 @dataclass
 class Sources:
-    """What the decoder attends to of the sources under way."""
+    """The keys and values of the sources under way, to which the decoder attends."""
 
     keys: list[Tensor]
-    """Of each layer (B x H, S, K)."""
+    """The keys (B x H, S, K) of each layer."""
     values: list[Tensor]
-    """Of each layer (B x H, S, Kv)."""
+    """The values (B x H, S, Kv) of each layer."""
     allowed: Tensor
-    """(B, S) bool."""
+    """(B, S) bool, True where a position may be attended to."""
     may_be_blind: bool
 
     def select(self, kept: Tensor, heads: int) -> Sources:
-        """The sources ``kept`` (M,) alone."""
+        """Return only the sources ``kept`` (M,)."""
         of_heads = (kept[:, None] * heads + torch.arange(heads)).flatten()
         keys, values = ([x.index_select(0, of_heads) for x in y] for y in (self.keys, self.values))
         return Sources(keys, values, self.allowed[kept], self.may_be_blind)
 
     def join(self, other: Sources) -> Sources:
-        """Both, the shorter ones lengthened by masked columns."""
+        """Return the sources of both, with the shorter ones extended by masked positions."""
         return Sources(
             list(map(joined, self.keys, other.keys)),
             list(map(joined, self.values, other.values)),
@@ -159,11 +161,12 @@ class Sources:
 
 
 class CpuState(DecodeState):
-    """A search under way on plain torch. One thread at a time.
+    """The state of a search on plain torch. Only one thread at a time may use a state.
 
-    After the ``begin`` of a step the layers ``append`` and read ``mask``, ``sources`` and
-    ``source_mask``; what they compute of slots is ``taken`` by ``cells``, so that queries of one
-    source stand together, put back by ``places``, and in the end by rows, which are ``standing``.
+    After ``begin``, the layers of a step call ``append`` and read ``mask``, ``sources`` and
+    ``source_mask``. ``taken`` reorders rows: queries of slots by ``cells``, so that those of one
+    source are adjacent, the results back by ``places``, and the last result by ``standing``, from
+    slots to rows.
     """
 
     def __init__(
@@ -175,35 +178,35 @@ class CpuState(DecodeState):
         hides: bool,
         next_word: NextWord | None = None,
     ) -> None:
-        """``history``: for each layer a table of keys, H x K wide, and one of values, H x Kv; used
-        by this search alone. ``read``: what the layers attend to of sources. ``hides``: some tokens
-        may not be attended to, as ``begin`` tells.
-        """
+        """``history``: for each layer a table of keys, H x K wide, and one of values, H x Kv wide;
+        only this search may use it. ``read``: makes the keys and values of sources. ``hides``: True
+        if unknown tokens may not be attended to."""
         self._heads = heads
         self._history = history
         self._read = read
         self.following = None if next_word is None else Following(next_word)
-        """The words of the sources, where the decoder is told of the next one."""
+        """The words of the sources, for a decoder with hints about the next word; else None."""
         history.slots = 1
         self._row_slots = torch.zeros(0, dtype=torch.int64)  # (N,)
         self.starts = torch.zeros(1, dtype=torch.int64)
         """(n,) the column of each slot's position 0."""
         self._owners = torch.zeros(1, dtype=torch.int64)
-        """(n,) which source each slot continues."""
+        """(n,) the number of the source that each slot continues."""
         self._column = 0
-        """Where the next token is written."""
+        """The column into which the next token is written."""
         self._key_mask = torch.ones(0, 1, dtype=torch.bool) if hides else None
-        """(T, n), False for tokens that may not be attended to."""
+        """(T, n), False for tokens that may not be attended to; None if all may be."""
         self.standing: Tensor | None = self._row_slots
-        """(N,) the slot of each row; None: row i is slot i and no slot is empty."""
+        """(N,) the slot of each row; None: row i is in slot i, and no slot is empty."""
         self.new = 1
-        """t of the step under way."""
+        """The number t of new positions in the step under way."""
         self._is_even = True
-        """Whether all slots began at the same column."""
+        """True if all slots began at the same column."""
         self.cells: Tensor | None = None
-        """(B x R,) slots by source, some twice where one has fewer; None: as they stand."""
+        """(B x R,) the slots sorted by source, with repeated slots for sources that have fewer than
+        R; None: the slots are in order."""
         self.places: Tensor | None = None
-        """(n,) the cell of each slot; None: as they stand."""
+        """(n,) the place of each slot in ``cells``; None: the slots are in order."""
         self.mask = Mask(torch.zeros(1, 1, 0))
         self.sources: Sources | None = None
         self.source_mask = self.mask
@@ -244,14 +247,15 @@ class CpuState(DecodeState):
     # ---- a step
 
     def spread(self, of_rows: Tensor) -> Tensor:
-        """(N, ...) -> (n, ...): what stands in empty slots does not matter."""
+        """Put rows into slots: (N, ...) -> (n, ...). Empty slots get arbitrary values."""
         if self.standing is None:
             return of_rows
         of_slots = of_rows.new_ones(len(self.starts), *of_rows.shape[1:])
         return of_slots.index_copy_(0, self.standing, of_rows)
 
     def begin(self, tokens: Tensor) -> Tensor:
-        """``tokens`` (n, t) come in the slots -> their positions (n, t), in empty slots too."""
+        """Begin a step that reads ``tokens`` (n, t), those of the slots. Return their positions (n,
+        t), for empty slots too."""
         self.new, begin = tokens.shape[1], self._column
         end = self._column = begin + self.new
         self._history.reach(columns(end), begin)
@@ -267,7 +271,8 @@ class CpuState(DecodeState):
         return place - self.starts[:, None]
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep (n x t, H x K) and (n x t, H x Kv) -> all so far, (n x H, T, K) and values."""
+        """Store new keys (n x t, H x K) and values (n x t, H x Kv) of a layer. Return all keys so
+        far, (n x H, T, K), and all values."""
         found, seen = [], self.mask.bias.shape[2]
         for i, new in ((2 * layer, keys), (2 * layer + 1, values)):
             table = self._history.table(i, seen)  # (T, n, H x K)
@@ -280,7 +285,7 @@ class CpuState(DecodeState):
     # ---- inside
 
     def _gather(self, kept: Tensor, wanted: int) -> None:
-        """Slots ``kept`` (N,) become slots 0..N-1 of as many as ``wanted`` rows need."""
+        """Copy slots ``kept`` (N,) to slots 0..N-1 of as many as ``wanted`` rows need."""
         index = kept.new_zeros(rounded(wanted))
         index[: len(kept)] = kept
         first = int(self.starts[kept].min()) if len(kept) else self._column
@@ -309,7 +314,8 @@ class CpuState(DecodeState):
             self._arrange()
 
     def _arrange(self) -> None:
-        """Find the slots of each source, after rows or sources have come, gone or moved."""
+        """Recompute ``cells``, ``places`` and ``source_mask`` after rows or sources were added,
+        dropped or moved."""
         assert self.sources is not None
         sources, rows = len(self.sources.allowed), len(self._row_slots)
         owners = self._owners[:rows]
@@ -328,7 +334,8 @@ class CpuState(DecodeState):
 
 
 def taken(rows: Tensor, index: Tensor | None, new: int = 1) -> Tensor:
-    """Some blocks (M,) of ``new`` rows each: (n x t, W) -> (M x t, W); None: all as they stand."""
+    """Select blocks (M,) of ``new`` rows each: (n x t, W) -> (M x t, W). With ``index`` None,
+    return ``rows`` unchanged."""
     if index is None:
         return rows
     if new > 1:

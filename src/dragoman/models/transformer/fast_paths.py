@@ -1,6 +1,6 @@
 """The faster ways to run a Transformer: int8 by native kernels, bf16 and fp32 on plain torch.
 
-They are listed without torch; what needs it is imported by what makes a path.
+This module does not import torch; the functions that make a path do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UNITS = {
     "amxtwin": "on tiles in plain C++, for tests",
     "neon": f"on NEON with dot products: {NEVER_RUN['neon']}",
 }
-"""The units that the int8 kernels use at each level of ``loader.CHOICES``."""
+"""The processor units that the int8 kernels use at each level of ``loader.CHOICES``."""
 
 
 def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
@@ -49,7 +49,8 @@ def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
 
 
 def _search_of(made: Int8Transformer) -> SearchModel:
-    """The interface for a search: directly to the kernels unless torch reads the source."""
+    """Return the interface for a search: that of the kernels, or one through torch if torch reads
+    the source."""
     if made.model.front_end is None:
         return made.search
     from dragoman.models.on_torch import OnTorch
@@ -83,7 +84,7 @@ def _small() -> Transformer:
 
 
 def _usual() -> Transformer:
-    """A model of a size at which it matters what stays in a processor's caches."""
+    """Make a model so large that the contents of a processor's caches matter."""
     from dragoman.models.transformer.model import Transformer
 
     settings = TransformerSettings(model_dim=256, ffn_dim=1024, encoder_layers=1, decoder_layers=3)
@@ -91,9 +92,11 @@ def _usual() -> Transformer:
 
 
 def paths() -> tuple[FastPath, ...]:
-    """int8 by the kernels of each instruction set that has some, the best first (of the best alone
-    where nothing is measured); then plain torch.
-    Where there are no kernels int8 stands there as well, and can say why it cannot be had."""
+    """Return the paths: int8 by the kernels of each available instruction set, the best first (only
+    of the best one if nothing is measured), then plain torch.
+
+    Where there are no kernels, int8 is listed too, and gives the reason why it cannot be used.
+    """
     levels = loader.decoding_levels() or (None,)
     by_kernels = [_by_kernels(level) for level in (levels if measures() else levels[:1])]
     return (*by_kernels, *on_plain_torch(_plain, _small))

@@ -1,11 +1,11 @@
-"""A Transformer that translates in int8, for whoever holds it in torch.
+"""A Transformer in int8 for callers that use torch.
 
-``Int8Transformer`` obeys the contract of ``models/interface.py``: what ``Transformer`` encodes,
-starts and steps, it does by ``int8_search.py``, which a search speaks with directly. Teacher
-forcing (``decode``, ``project``) takes the plain path. Where the source is rows, the plain path
-reads it too, and kernels decode over its memory.
+``Int8Transformer`` keeps the contract of ``models/interface.py``: it encodes, starts and steps by
+``int8_search.py``, which a search can also call directly. The plain model computes teacher forcing
+(``decode``, ``project``). It also reads sources of rows, and the kernels then decode with its
+memory.
 
-The kernels are in ``native/src/decode*``; their plain twin, and the reference, is the model itself.
+The kernels are in ``native/src/decode*``. The plain model is the reference for their results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from dragoman.nn.settings import AttentionSettings
 
 
 class Int8State(DecodeState):
-    """A search under way in native memory. One thread at a time; any number of states at once."""
+    """The state of a search in native memory. Only one thread at a time may use a state; several
+    states may be used at once."""
 
     def __init__(self, search: Int8Search) -> None:
         self.searching = Int8Searching(search)
@@ -58,10 +59,10 @@ class Int8State(DecodeState):
 
 
 class Int8Transformer(Model):
-    """``model`` in int8. Its weights are packed now; later changes to ``model`` do not show.
+    """``model`` in int8. Its weights are packed now; later changes to ``model`` have no effect.
 
-    Safe to share between threads as long as each state stays with one of them. Whoever makes one
-    has asked ``why_not`` of its settings.
+    Threads may share it, if each state stays within one thread. ``why_not`` must have returned None
+    for its settings.
     """
 
     def __init__(self, model: Transformer, shortlist: Shortlist | None = None) -> None:
@@ -79,7 +80,7 @@ class Int8Transformer(Model):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        """Packed ids, or rows -> Memory with fp32 rows (P, D)."""
+        """Encode packed ids or rows. Return a memory with fp32 rows (P, D)."""
         if self.model.front_end is not None:
             with torch.no_grad():
                 memory = self.model.encode(source)
@@ -92,11 +93,11 @@ class Int8Transformer(Model):
     # ---- writing
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """Teacher forcing, by the plain model."""
+        """Compute teacher forcing with the plain model."""
         return self.model.decode(target_in, memory)
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """Logits of given hidden rows, by the plain model."""
+        """Compute logits of given hidden rows with the plain model."""
         return self.model.project(hidden, ids)
 
     def start(self, memory: Memory) -> Int8State:
@@ -117,7 +118,8 @@ class Int8Transformer(Model):
 
 
 def _array(tensor: Tensor, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """The tensor as the kernels read it; the same memory where it is so already."""
+    """Return a tensor as an array that the kernels can read. It shares the tensor's memory if it
+    can."""
     return np.ascontiguousarray(tensor.detach().numpy(), dtype)
 
 
@@ -125,12 +127,14 @@ def _array(tensor: Tensor, dtype: type[np.generic]) -> npt.NDArray[Any]:
 
 
 def why_not(settings: TransformerSettings) -> str | None:
-    """Why such a model cannot be run by the native int8 kernels here; None if it can."""
+    """Return the reason why the native int8 kernels cannot run such a model here; None if they
+    can."""
     return why_never(settings) or why_not_here()
 
 
 def why_not_here() -> str | None:
-    """Why no model can be run by the native int8 kernels on this machine; None if some can."""
+    """Return the reason why the native int8 kernels cannot run any model on this machine; None if
+    they can run some."""
     if not library.available():
         return library.status().reason
     if not decoder.supported():
@@ -141,8 +145,8 @@ def why_not_here() -> str | None:
 
 @cache
 def _agrees(level: str | None) -> bool:
-    """True if the kernels of the level in use and plain torch give one tiny model the same logits;
-    tested once a process for each level."""
+    """Return True if the kernels of the level in use and plain torch compute the same logits for
+    one tiny model. This is tested once per process for each level."""
     attention = AttentionSettings(num_heads=2)
     settings = TransformerSettings(
         model_dim=32, ffn_dim=64, encoder_layers=1, decoder_layers=1, attention=attention

@@ -1,10 +1,10 @@
-"""Searching with a Transformer in int8, a whole step in one native call, without torch.
+"""Search with a Transformer in int8 without torch. Each step is one native call.
 
-``Int8Search`` is what a search speaks with (``models/searched.py``): it reads, starts and steps
-from packed int8 weights (``int8_weights.py``), with activations quantised row by row as they come
-(no calibration). These come from a file or from a model that torch holds (``int8.py``), and it
-computes the same from both. ``best`` under constraints takes the logits of all tokens, so nothing
-that search can do is missing.
+``Int8Search`` implements the interface for a search (``models/searched.py``) with packed int8
+weights (``int8_weights.py``); activations are quantised row by row as they are computed (no
+calibration). The weights come from a file or from a model in torch (``int8.py``), and the results
+are the same. Under constraints, ``best`` uses the logits of all tokens, so every feature of the
+search works.
 
 Shapes: B sources, P packed rows, D model width, N rows of a search, k candidates, V vocabulary.
 """
@@ -31,7 +31,8 @@ from dragoman.native.abi import Step
 from dragoman.native.decoder import NativeState
 
 MOST_CANDIDATES = 64
-"""Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""
+"""The greatest k for which the best tokens are kept while logits are computed. For a greater k, all
+logits are sorted."""
 
 Bytes = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.int32]
@@ -40,13 +41,13 @@ Lengths = npt.NDArray[np.int32]
 class Int8Search(SearchModel):
     """A Transformer in int8.
 
-    Safe to share between threads as long as each search stays with one of them.
+    Threads may share it, if each search stays within one thread.
     """
 
     def __init__(self, model: Int8Model, shortlist: Shortlist | None = None) -> None:
-        """``shortlist``: ``best`` then chooses among what it allows each source, and its
-        log-probabilities are relative to that choice; a token that a constraint leaves as the only
-        one is taken all the same. ``step`` knows all tokens still."""
+        """``shortlist``: limits ``best`` to the tokens that it allows for each source, and makes
+        its log-probabilities relative to these; the only token that a constraint leaves is used
+        even if it is not among them. ``step`` is not limited."""
         settings = self.settings = model.settings
         self.vocabulary = model.vocabulary
         self.has_shortlist = shortlist is not None
@@ -70,8 +71,8 @@ class Int8Search(SearchModel):
     def encode(
         self, tokens: Integers, lengths: Lengths
     ) -> tuple[Floats32, npt.NDArray[np.bool_] | None]:
-        """(P,) ids of sources of ``lengths`` (B,) -> rows (P, D), and which of them may be attended
-        to (P,), None for all."""
+        """Encode the ids (P,) of sources of ``lengths`` (B,). Return rows (P, D), and flags (P,),
+        True for rows that may be attended to; None: all may be."""
         mask = None if self.settings.attend_unknown else tokens != UNKNOWN
         table, positions, _ = self.source_positions.reach(int(lengths.max(initial=0)))
         out = np.empty((len(tokens), self.settings.model_dim), np.float32)
@@ -85,7 +86,7 @@ class Int8Search(SearchModel):
     # ---- writing
 
     def step(self, tokens: Integers, state: NativeState) -> Floats32:
-        """Take in ``tokens`` (N, t) -> logits (N, V) of what follows the last of them."""
+        """Read ``tokens`` (N, t). Return logits (N, V) of the token after the last of them."""
         out = np.empty((len(tokens), self.vocabulary), np.float32)
         self._take(lambda x, at, known: state.step(x, at, known, out), tokens, state)
         return out
@@ -93,7 +94,7 @@ class Int8Search(SearchModel):
     def best(
         self, tokens: Integers, state: NativeState, k: int, constrain: Constrain | None = None
     ) -> tuple[Floats32, Integers]:
-        """Step, then the k best continuations: log-probabilities (N, k) and ids (N, k)."""
+        """Take a step. Return the k best continuations: log-probabilities (N, k) and ids (N, k)."""
         k = min(k, self.vocabulary)
         if constrain is not None or k > MOST_CANDIDATES:
             return self._best_of_all(tokens, state, k, constrain)
@@ -105,7 +106,7 @@ class Int8Search(SearchModel):
     def _best_of_all(
         self, tokens: Integers, state: NativeState, k: int, constrain: Constrain | None
     ) -> tuple[Floats32, Integers]:
-        """``best`` from all logits, with the probabilities that the fused one gives."""
+        """Compute ``best`` from all logits, with the same probabilities as the fused kernel."""
         logits = self.step(tokens, state)
         with np.errstate(invalid="ignore"):  # what is no number is never chosen
             if not self.has_shortlist:
@@ -121,7 +122,8 @@ class Int8Search(SearchModel):
             return _greatest(np.where(allowed | forced, scores, np.float32(-np.inf)), k)
 
     def allowed(self, state: NativeState) -> npt.NDArray[np.bool_]:
-        """(N, V): which tokens may follow each row by the shortlist of its source."""
+        """Return flags (N, V), True for the tokens that the shortlist allows for the source of each
+        row."""
         out = np.empty((state.rows, self.vocabulary), np.bool_)
         state.allowed(out)
         return out
@@ -129,7 +131,7 @@ class Int8Search(SearchModel):
     def _take(
         self, kernel: Callable[[Integers, int, int], int], tokens: Integers, state: NativeState
     ) -> None:
-        """Hand ``tokens`` (N, t) to a kernel, with a table of positions that reaches far enough."""
+        """Call a kernel with ``tokens`` (N, t) and a table of positions that is long enough."""
         given = np.ascontiguousarray(tokens, np.int64)
         table = self.target_positions.kept
         while wanted := kernel(given, table[1], table[2]):
@@ -140,10 +142,11 @@ class Int8Search(SearchModel):
 
 
 class Int8Searching(SearchSession):
-    """A search under way in native memory. One thread at a time; any number of them at once."""
+    """A search under way in native memory. Only one thread at a time may use it; several may be
+    used at once."""
 
     def __init__(self, search: Int8Search) -> None:
-        """Without rows at first."""
+        """Make a search that has no rows yet."""
         self._search = search
         self.state, native = NativeState(search.native), search.native
         # The step that native code takes itself; it lacks only a table of positions.
@@ -181,7 +184,8 @@ class Int8Searching(SearchSession):
 
 
 def why_never(settings: TransformerSettings) -> str | None:
-    """Why no machine's kernels know such a model; None if those of some do."""
+    """Return the reason why no machine's kernels can run such a model; None if those of some
+    machine can."""
     positions = settings.positions
     if positions.combine == "concatenate" or positions.kind == "normalised":
         return f"its kernels do not know {positions.kind} positions ({positions.combine})"
@@ -193,7 +197,7 @@ def why_never(settings: TransformerSettings) -> str | None:
 
 
 def _log_sum(logits: Floats32) -> Floats32:
-    """(N, V) -> (N, 1) log of the sum of exponentials, summed in fp64."""
+    """Return the logarithm (N, 1) of the sum of the exponentials of (N, V), summed in fp64."""
     most = logits.max(axis=1, keepdims=True)
     total = np.exp(logits - most, dtype=np.float64).sum(axis=1, keepdims=True)
     found: Floats32 = (most + np.log(total)).astype(np.float32)
@@ -201,8 +205,8 @@ def _log_sum(logits: Floats32) -> Floats32:
 
 
 def _greatest(scores: Floats32, k: int) -> tuple[Floats32, Integers]:
-    """(N, V) -> the k greatest of each row, best first, and where they stand; what is no number
-    comes last."""
+    """Return the k greatest scores of each row of (N, V), best first, and their columns. NaN comes
+    last."""
     keys = np.where(np.isnan(scores), np.float32(-np.inf), scores)
     chosen = np.argpartition(-keys, min(k, keys.shape[1] - 1), axis=1)[:, :k]
     order = np.take_along_axis(-keys, chosen, axis=1).argsort(axis=1, kind="stable")

@@ -1,12 +1,11 @@
 """The data of a Transformer for the int8 kernels: its sizes, weights and positions.
 
-Weights come by the names that a file of them uses, as arrays: nothing here needs torch. How much
-room they take once they are packed follows from the settings and the instruction set alone, so what
-one process has packed, another can put into the same places
-(``models/catalogue/packed_models.py``).
+Weights are arrays with the names that they have in a file: nothing here needs torch. The size of
+packed weights depends only on the settings, the numbers of tokens and the instruction set, so one
+process can load the weights that another one has packed (``models/catalogue/packed_models.py``).
 
-Shapes: D model width, F feed-forward width, H heads, K and Kv widths of a head's keys and values,
-V vocabulary.
+Shapes: D model width, F feed-forward width, H heads, K and Kv widths of a head's keys and values, V
+vocabulary.
 """
 
 from __future__ import annotations
@@ -30,23 +29,26 @@ Named = Mapping[str, Array]
 
 
 class PositionTable:
-    """The first rows of a position encoding, as the kernels read them; grown when asked for."""
+    """The first rows of a position encoding, as the kernels read them. The table grows when more
+    are needed."""
 
     def __init__(
         self, settings: PositionSettings, learned: Array | None, model_dim: int, width: int
     ) -> None:
-        """``learned``: (maximum, D), where the table is learned. ``width``: of a row, at least D;
-        what is beyond is zero."""
+        """``learned``: (maximum, D), the table of a learned encoding; None for a fixed one.
+        ``width``: the width of a row, at least D; the columns beyond D are zero."""
         self._settings = settings
         self._learned = learned
         self._model_dim = model_dim
         self._width = width
         self._lock = threading.Lock()
         self.kept: tuple[Array, int, int] = (np.zeros((0, width), np.float32), 0, 0)
-        """(rows, their address, how many): whoever holds it keeps the rows alive."""
+        """The rows, their address and their number. Keep a reference to the rows while the address
+        is in use."""
 
     def reach(self, length: int) -> tuple[Array, int, int]:
-        """At least ``length`` rows, (n, width). Safe from several threads.
+        """Return the table (n, width) with at least ``length`` rows, its address, and n. Several
+        threads may call this at once.
 
         Errors: ``SearchError`` for a position beyond a learned table.
         """
@@ -71,15 +73,15 @@ class PositionTable:
 
 
 def _fixed_rows(settings: PositionSettings, count: int, width: int) -> Array:
-    """(count, width): the rows of an encoding that is neither learned nor told a length, as
-    ``nn/embedding.py`` makes them."""
+    """Return the rows (count, width) of an encoding that is neither learned nor depends on a
+    length, as ``nn/embedding.py`` computes them."""
     made = _TABLES[settings.kind](np.arange(count), width)
     found: Array = made.astype(np.float32)
     return found
 
 
 def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    """Paper §3.5, sine in the even dimensions, cosine in the odd ones."""
+    """Encode positions by paper §3.5: sine in the even dimensions, cosine in the odd ones."""
     even = np.arange(0, width, 2, dtype=np.float64)
     angles = positions[:, None] * np.exp(even * (-math.log(10000.0) / width))
     rows = np.zeros((len(positions), width))
@@ -89,7 +91,7 @@ def _sinusoidal(positions: npt.NDArray[np.int64], width: int) -> Floats:
 
 
 def _marian(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    """All sines before all cosines, with Marian's frequencies."""
+    """Encode positions with Marian's frequencies: all sines before all cosines."""
     half = width // 2
     angles = positions[:, None] * np.exp(np.arange(half) * (-math.log(1e4) / max(half - 1, 1)))
     rows = np.zeros((len(positions), width))
@@ -98,7 +100,7 @@ def _marian(positions: npt.NDArray[np.int64], width: int) -> Floats:
 
 
 def _binary(positions: npt.NDArray[np.int64], width: int) -> Floats:
-    """Binary digits, lowest first; zeros beyond the 63rd."""
+    """Encode positions by their binary digits, lowest first, with zeros beyond the 63rd."""
     digits = np.arange(min(width, 63))
     rows = np.zeros((len(positions), width))
     rows[:, : len(digits)] = (positions[:, None] >> digits) & 1
@@ -125,7 +127,8 @@ _TABLES = {
 
 
 def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shape, Factors]:
-    """The sizes of a model with so many source and target tokens, as the kernels take them."""
+    """Return the sizes and factors, for the kernels, of a model with ``source`` and ``target``
+    tokens."""
     attention = settings.attention
     key_width, value_width = _head_widths(settings)
     shape = Shape(
@@ -151,16 +154,16 @@ def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shap
 
 
 def _head_widths(settings: TransformerSettings) -> tuple[int, int]:
-    """K and Kv, the widths of a head's keys and values."""
+    """Return K and Kv, the widths of a head's keys and values."""
     attention = settings.attention
     key_width = attention.key_width or settings.model_dim // attention.num_heads
     return key_width, attention.value_width or key_width
 
 
 def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str, tuple[int, ...]]:
-    """Name -> shape of every weight of a model with so many source and target tokens, as a file of
-    them must have them: the kernels go by what the settings say. The layers are in the order of
-    ``pack_model`` (``in_order``)."""
+    """Return the shape of every weight by name, for a model with ``source`` and ``target`` tokens.
+    A file must have these shapes, because the kernels trust the settings. The layers are in the
+    order of ``pack_model`` (``in_order``)."""
     width, ffn, heads = settings.model_dim, settings.ffn_dim, settings.attention.num_heads
     keys, values = (heads * one for one in _head_widths(settings))
     found: dict[str, tuple[int, ...]] = {}
@@ -209,8 +212,8 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
 
 
 def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
-    """Every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_pack.h``; the
-    last four are the embeddings of source and target, the output matrix and its bias."""
+    """Return every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_pack.h``.
+    The last four are the embeddings of source and target, the output matrix and its bias."""
     layers = ("encoder.", "decoder.")
     names = [name for name in shapes(settings, 1, 1) if name.startswith(layers)]
     names += [
@@ -223,13 +226,13 @@ def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
 
 
 def _plain(weight: Array) -> Array:
-    """A weight in fp32, row by row; the slices of the heads as one matrix."""
+    """Return a weight in fp32 in C order, with the slices of the heads joined into one matrix."""
     whole = _block_diagonal(weight) if weight.ndim == 3 else weight
     return np.ascontiguousarray(whole, np.float32)
 
 
 def _block_diagonal(blocks: Array) -> Array:
-    """(H, K, D / H) -> (H x K, D)."""
+    """Put blocks on the diagonal of a matrix of zeros: (H, K, D / H) -> (H x K, D)."""
     heads, rows, columns = blocks.shape
     whole = np.zeros((heads, rows, heads, columns), np.float32)
     whole[np.arange(heads), :, np.arange(heads)] = blocks
@@ -240,11 +243,11 @@ SIDES = ("source", "target")
 
 
 class Int8Model:
-    """Packed weights of one model, which any number of searches and threads may share."""
+    """The packed weights of one model. Any number of searches and threads may share them."""
 
     def __init__(self, settings: TransformerSettings, source: int, target: int) -> None:
-        """Room for the weights of a model with so many source and target tokens. ``pack`` fills it,
-        or a copy of the ``parts`` of such a model."""
+        """Allocate memory for the weights of a model with ``source`` and ``target`` tokens. Fill it
+        by ``pack``, or by copying the ``parts`` of such a model."""
         self.settings = settings
         self.vocabulary = target
         self.native = NativeModel(*sizes(settings, source, target))
@@ -254,25 +257,25 @@ class Int8Model:
             for side in SIDES
             if maximum is not None
         }
-        """Side -> its table of positions, (maximum, D), where they are learned."""
+        """The learned tables of positions, (maximum, D), by side; empty for a fixed encoding."""
 
     @classmethod
     def of(cls, settings: TransformerSettings, source: int, target: int, named: Named) -> Int8Model:
-        """The weights packed now; later changes of ``named`` do not show."""
+        """Pack the weights of a model. Later changes of ``named`` have no effect."""
         made = cls(settings, source, target)
         made.pack(named)
         return made
 
     def pack(self, named: Named) -> None:
-        """Once, into the room of a new one. ``named``: weights of the shapes that
-        ``int8_weights.shapes`` gives; not needed afterwards."""
+        """Pack weights into a new model. Call this only once. ``named``: weights of the shapes that
+        ``int8_weights.shapes`` gives; they are not needed afterwards."""
         self.native.pack(in_order(self.settings, named))
         for side, table in self.learned.items():
             table[...] = named[f"{side}_positions.table"]
 
     @property
     def parts(self) -> Sequence[npt.NDArray[np.uint8]]:
-        """The memory of all weights; good as long as the model."""
+        """The memory of all weights, which is valid as long as the model exists."""
         return [
             *self.native.parts,
             *(one.reshape(-1).view(np.uint8) for one in self.learned.values()),

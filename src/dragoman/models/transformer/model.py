@@ -32,28 +32,29 @@ from dragoman.nn.linear import Computing
 
 @dataclass(frozen=True)
 class Sublayer:
-    """One sub-layer of a stack (paper §3.1), for whoever wants to look at it."""
+    """One sub-layer of a stack (paper §3.1), for inspection."""
 
     side: Literal["encoder", "decoder"]
     layer: int
-    """From 0 within its side."""
+    """The number of the layer, from 0 within its side."""
     kind: Literal["self-attention", "cross-attention", "feed-forward"]
     norm: LayerNorm | NoNorm
-    """That of its residual connection: behind the sum, or with pre-norm before the sub-layer."""
+    """The norm of the sub-layer's residual connection: after the sum, or with pre-norm before the
+    sub-layer."""
 
     @property
     def name(self) -> str:
-        """What probes know it by (``nn/probes.py``)."""
+        """The name of the sub-layer for probes (``nn/probes.py``)."""
         return self.norm.sublayer
 
 
 class TransformerState(CachedState):
-    """A search under way over the plain path."""
+    """The state of a search on the plain path."""
 
     def __init__(self, model: Transformer, memory: Memory) -> None:
         self._model, next_word = model, model.next_word
         self.following = None if next_word is None else Following(next_word)
-        """The words of the sources, where the decoder is told of the next one."""
+        """The words of the sources, for a decoder with hints about the next word; else None."""
         super().__init__(memory)
 
     def select(self, rows: Tensor) -> None:
@@ -76,9 +77,9 @@ class TransformerState(CachedState):
 
 
 class Transformer(EncoderDecoder, LayeredEncoder, Computing):
-    """Encoder, decoder, and the embeddings around them.
+    """An encoder and a decoder with their embeddings.
 
-    With ``tie="all"`` source and target must share one vocabulary.
+    With ``tie="all"``, source and target must share one vocabulary.
     """
 
     settings: TransformerSettings
@@ -121,7 +122,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
 
     @property
     def sublayers(self) -> tuple[Sublayer, ...]:
-        """In the order of computing."""
+        """All sub-layers, in the order of computing."""
         found = []
         for number, reading in enumerate(self.encoder):
             found += [
@@ -137,7 +138,8 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         return tuple(found)
 
     def query_matrix(self, attention: AttentionLayer) -> Tensor:
-        """W^Q of all heads, (H x K, D); (H, K, D / H) where each reads a slice of its own."""
+        """Return W^Q of all heads, (H x K, D); (H, K, D / H) if each head reads only a slice of its
+        input."""
         (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
         return found.query.weight.detach()
 
@@ -178,7 +180,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
     def embed_target(
         self, tokens: Tensor, positions: Tensor, row_keys: Tensor | None = None
     ) -> Tensor:
-        """What the first layer of the decoder reads: (P,), (P,) -> (P, D).
+        """Return the input of the decoder's first layer for tokens (P,) at positions (P,): (P, D).
 
         ``row_keys`` (P,) are those of the rows, for dropout.
         """
@@ -222,7 +224,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
     # ---- inside
 
     def _attending(self) -> Iterator[tuple[Part, int, MultiHeadAttention]]:
-        """Every attention, with the number of its layer."""
+        """Yield every attention, with its part and the number of its layer."""
         for number, encoding in enumerate(self.encoder):
             yield "encoder", number, encoding.attention
         for number, decoding in enumerate(self.decoder):

@@ -1,12 +1,12 @@
-"""Hints for a decoder about the word that its output comes to next.
+"""Hints for a decoder about the source word that its output reaches next.
 
-An output that keeps the order of what was read (the brackets and tags of a tree) says itself how
-many words it has come past. The encoder's row of the first word that is left, or of the end, is
-added to what the decoder reads, so that it need not learn to count (deterministic attention: Ma et
+An output that keeps the order of its source (the brackets and tags of a tree) shows how many words
+it has passed. The encoder's row of the first word that it has not passed, or of the end, is added
+to the decoder's input, so that the decoder need not learn to count (deterministic attention: Ma et
 al., 2017, *Deterministic Attention for Sequence-to-Sequence Constituent Parsing*).
 
 Shapes: B sources, P packed rows, N rows of a search, t new tokens, D width, W most words of a
-source, its end counted.
+source, including its end.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from dragoman.nn.layout import Layout, Sequences, joined
 from dragoman.nn.linear import Linear
 
 _SPECIAL = 3
-"""Tokens of every vocabulary that stand for nothing: unknown, begin, end."""
+"""The number of special tokens at the beginning of every vocabulary, which stand for no word:
+unknown, begin, end."""
 
 
 class NextWord(nn.Module):
-    """Whoever knows both forms says by ``tell`` what a word is; until then each token read begins
-    one, and each token written stands for one."""
+    """The hints about the next word. By default, each source token begins a word, and each target
+    token that is not special stands for one; ``tell`` sets which tokens really do."""
 
     begins: Tensor
-    """(V of the source,) bool: whether a token begins a word; the end symbol does."""
+    """(source vocabulary,) bool: True for a token that begins a word, as the end symbol does."""
     stands: Tensor
-    """(V of the target,) int64: 1 for a token that stands for a word, else 0."""
+    """(target vocabulary,) int64: 1 for a token that stands for a word, else 0."""
 
     def __init__(self, source_vocabulary: int, target_vocabulary: int, width: int) -> None:
         super().__init__()
@@ -42,13 +43,14 @@ class NextWord(nn.Module):
         self.register_buffer("stands", stands, persistent=False)
 
     def tell(self, begins: Tensor, stands: Iterable[int]) -> None:
-        """``begins`` as it is kept; ``stands``: the ids of such tokens."""
+        """Set which tokens begin and stand for words. ``begins``: as the attribute; ``stands``: the
+        ids of the target tokens that stand for a word."""
         self.begins.copy_(begins)
         self.stands.zero_()
         self.stands[torch.tensor(list(stands))] = 1
 
     def words(self, memory: Memory) -> tuple[Tensor, Layout]:
-        """The hint about each word of B sources: (P, D), packed."""
+        """Return the hint for each word of B sources: packed rows (P, D) and their layout."""
         assert memory.tokens is not None, "words are those of the tokens that were read"
         layout = memory.layout
         begins = self.begins[memory.tokens]
@@ -57,7 +59,7 @@ class NextWord(nn.Module):
         return self.row(memory.rows[begins]), Layout(counts.tolist(), layout.device)
 
     def next_word_rows(self, target_in: Sequences, memory: Memory) -> Tensor:
-        """(P, D), under teacher forcing: a row for each of ``target_in``."""
+        """Return the hints (P, D) for the tokens of ``target_in``, under teacher forcing."""
         words, of_words = self.words(memory)
         layout = target_in.layout
         stands = self.stands[target_in.values]
@@ -70,27 +72,29 @@ class NextWord(nn.Module):
 
 
 class Following:
-    """The state of a search: the words of its sources, and how many each row has passed."""
+    """The hints during a search: the words of its sources, and the number of words that each row
+    has passed."""
 
     def __init__(self, next_word: NextWord) -> None:
-        """Without rows at first."""
+        """Begin without rows, which ``admit`` adds."""
         self._next_word = next_word
         none = next_word.stands[:0]
         self._last = self._owners = self._past = none
-        """(B,) the place of each source's last word, and (N,) the source of each row and how many
-        words it is past."""
+        """The place of each source's last word (B,), the source of each row (N,), and the number of
+        words that each row has passed (N,)."""
         self._words = none.to(next_word.row.weight.dtype)[:, None, None]
-        """(B, W, D)"""
+        """(B, W, D) the hint for each word of each source."""
 
     def next_word_rows(self, tokens: Tensor) -> Tensor:
-        """(N x t, D): a row for each of the new ``tokens`` (N, t), which are written by this."""
+        """Count the words in the new ``tokens`` (N, t), and return the hints (N x t, D) for
+        them."""
         past = self._past[:, None] + self._next_word.stands[tokens].cumsum(1)  # (N, t)
         self._past = past[:, -1]
         place = torch.minimum(past, self._last[self._owners][:, None])
         return self._words[self._owners[:, None], place].flatten(0, 1)
 
     def select(self, rows: Tensor) -> None:
-        """Keeps some rows, as ``DecodeState.select`` does."""
+        """Keep some rows, as ``DecodeState.select`` does."""
         rows = rows.to(self._owners.device)
         self._past = self._past[rows]
         kept, self._owners = torch.unique(self._owners[rows], return_inverse=True)
@@ -98,7 +102,7 @@ class Following:
             self._words, self._last = self._words[kept], self._last[kept]
 
     def admit(self, memory: Memory) -> None:
-        """Adds the sources of ``memory``, one row each, as ``DecodeState.admit`` does."""
+        """Add the sources of ``memory``, with one row each, as ``DecodeState.admit`` does."""
         words, layout = self._next_word.words(memory)
         grid, owners = layout.pad(words), torch.arange(layout.batch, device=layout.device)
         last = torch.tensor(layout.lengths, device=layout.device) - 1
