@@ -325,7 +325,9 @@ def test_a_translation_is_no_larger_than_what_is_kept() -> None:
     async def check() -> None:
         async with client_of(settings=limited(files_kept=50)) as client:
             answer = await sent(client, b"Where is the bread?" * 9, "a.txt")
-            assert answer.status_code == 400 and "keeps at most 50" in answer.json()["error"], answer.text
+            assert answer.status_code == 400 and "keeps at most 50" in answer.json()["error"], (
+                answer.text
+            )
             assert (await downloaded(client, await sent(client, b"The bread.", "a.txt"))).content
 
     run(check())
