@@ -284,7 +284,7 @@ def beside_ctc(
     path: Path, head: Linear, weight: float, *, eos: int, device: torch.device | str
 ) -> Path:
     """Return a path whose model is searched together with CTC. ``head``: the CTC layer over the
-    rows that the model encodes. ``weight``: λ, the share of CTC (``with_ctc.py``)."""
+    rows that the model encodes. ``weight``: λ, the share of CTC (``models/with_ctc.py``)."""
     from dragoman.models.on_torch import OnTorch
     from dragoman.models.with_ctc import WithCtc
 
