@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from foreign_models import random_marian
+from safetensors.torch import load_file, save_file
 from transformers import MarianConfig, MarianMTModel
 
 from dragoman.base.errors import RunError
@@ -145,6 +146,18 @@ def test_what_came_from_marian_goes_to_hugging_face(tmp_path: Path, wrong: str) 
     again = Run.open(tmp_path / "again")
     assert again.recipe.model.positions.kind == "marian"
     assert torch.equal(again.model().source_embedding.weight, ours.source_embedding.weight)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_positions_of_another_kind_are_refused_on_either_side(tmp_path: Path, side: str) -> None:
+    import_model(folder_of(tmp_path / "toy-en-de", arrays(theirs())), tmp_path / "run", None)
+    folder = export_run(Run.open(tmp_path / "run"), "huggingface", tmp_path / "there", None)
+    tensors = load_file(folder / "model.safetensors")
+    tensors[f"model.{side}.embed_positions.weight"] += 0.1
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(RunError, match="neither those of MarianMTModel nor of Marian"):
+        import_model(folder, tmp_path / "again", None)
+    assert not (tmp_path / "again").exists()
 
 
 REFUSED = {

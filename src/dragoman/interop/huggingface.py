@@ -14,7 +14,7 @@ then they are Marian's, and the columns stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import torch
 from dragoman.base.errors import RunError
 from dragoman.base.reading import read_json
 from dragoman.base.tensor_file import open_tensors
-from dragoman.interop.archives import Weights
+from dragoman.interop.archives import Array, Weights
 from dragoman.interop.model import (
     MOST_LAYERS,
     Imported,
@@ -141,19 +141,22 @@ def weights_of(
 
 def _positions(file: Weights, width: int) -> str:
     """Return the kind of positions that a model adds. Errors: ``RunError`` if it learned them."""
-    name = POSITIONS[0]
-    if name not in file.shapes:
+    tables = [file.read(name) for name in POSITIONS if name in file.shapes]
+    if not tables or all(_holds(table, columns(width), sinusoidal) for table in tables):
         return "sinusoidal"
-    table = file.read(name)
-    if table.ndim == 2 and table.shape[1] == width:
-        places = torch.arange(len(table))
-        for kind, given, rows in (
-            ("sinusoidal", table[:, columns(width)], sinusoidal(places, width)),
-            ("marian", table, marian(places, width)),
-        ):
-            if np.allclose(given, rows.numpy(), rtol=0, atol=_ROUNDED):
-                return kind
-    raise RunError(f"{name}: the positions are neither those of MarianMTModel nor of Marian")
+    if all(_holds(table, np.arange(width), marian) for table in tables):
+        return "marian"
+    raise RunError(
+        f"{POSITIONS[0]}: the positions are neither those of MarianMTModel nor of Marian"
+    )
+
+
+def _holds(table: Array, order: Array, rows: Callable[[torch.Tensor, int], torch.Tensor]) -> bool:
+    """Return True if a table, its columns in this order, has these positions."""
+    if table.ndim != 2 or table.shape[1] != len(order):
+        return False
+    wanted = rows(torch.arange(len(table)), len(order)).numpy()
+    return np.allclose(table[:, order], wanted, rtol=0, atol=_ROUNDED)
 
 
 def columns(width: int) -> Any:
