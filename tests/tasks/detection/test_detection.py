@@ -22,8 +22,8 @@ from dragoman.sources.picture.coco import read_coco
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.detection.detector import Detector
 from dragoman.tasks.detection.evaluation import DetectionEvaluation, DetectionValidation
-from dragoman.tasks.detection.learning import IGNORED, boxes_batch, filled
-from dragoman.tasks.detection.learning import learned as learned_by
+from dragoman.tasks.detection.learning import IGNORED, boxes_batch, with_noise
+from dragoman.tasks.detection.learning import objective_of as learned_by
 from dragoman.tasks.training import train
 from dragoman.tasks.transcription.transcriber import Transcriber
 
@@ -110,7 +110,7 @@ def test_boxes_of_nothing_fill_up_what_is_learned() -> None:
     tokens = np.array(SYMBOLS.encode(scene), np.int32)
     orders = set()
     for seed in range(40):
-        read, predicted = filled(tokens, SYMBOLS, 0.2, np.random.default_rng(seed))
+        read, predicted = with_noise(tokens, SYMBOLS, 0.2, np.random.default_rng(seed))
         assert len(read) == len(predicted) == PER_BOX * SYMBOLS.most + 1
         assert read[0] == SYMBOLS.bos and predicted[-1] == IGNORED
         true = predicted[: 2 * PER_BOX]
@@ -122,7 +122,7 @@ def test_boxes_of_nothing_fill_up_what_is_learned() -> None:
         boxes = SYMBOLS.decode(read[1:].tolist(), 64, 64)
         assert len(boxes) == SYMBOLS.most and all(box.width > 0 < box.height for box in boxes)
     assert len(orders) == 2
-    empty, _ = filled(np.empty(0, np.int32), SYMBOLS, 0.2, np.random.default_rng(0))
+    empty, _ = with_noise(np.empty(0, np.int32), SYMBOLS, 0.2, np.random.default_rng(0))
     assert len(empty) == PER_BOX * SYMBOLS.most + 1
 
 

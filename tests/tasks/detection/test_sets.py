@@ -1,4 +1,4 @@
-"""Boxes as a set: what is matched, what is learned of it, and that a search reads it out."""
+"""Boxes as a set: what is match_boxes, what is learned of it, and that a search reads it out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dragoman.tasks.detection.set_loss import (
     assignment,
     corners,
     generalised_iou,
-    matched,
+    match_boxes,
     set_loss,
 )
 from dragoman.tasks.training import train
@@ -169,7 +169,7 @@ def test_the_loss_is_that_of_the_paper_written_out(seed: int) -> None:
 def test_numbers_that_are_none_end_the_update_and_not_the_program() -> None:
     found, labels, true = drawn_set()
     broken = FoundSet(found.logits * float("nan"), found.places * float("nan"))
-    picture, query, _ = matched(broken, labels, true)
+    picture, query, _ = match_boxes(broken, labels, true)
     assert len(picture) == 6 and len(set(query[:4].tolist())) == 4
     assert not torch.isfinite(set_loss(broken, labels, true))
 
@@ -238,7 +238,7 @@ def test_what_is_read_out_obeys_the_rules_and_is_what_was_found() -> None:
     model = predictor()
     model.place[-1].bias.copy_(torch.tensor([4.0, 0.0, -9.0, -9.0]))  # a point, at an edge
     memory = model.encode(pictures(5))
-    found, spelled = model.found(memory)[-1], whole(model, memory)
+    found, spelled = model.layer_outputs(memory)[-1], whole(model, memory)
     rules = BoxRules(SYMBOLS)
     likely = found.logits.softmax(-1)[..., :-1]
     for number in range(5):
@@ -259,13 +259,14 @@ def test_what_is_read_out_obeys_the_rules_and_is_what_was_found() -> None:
 def test_queries_look_at_all_others_and_their_order_changes_nothing() -> None:
     model = predictor()
     memory = model.encode(pictures(2))
-    first = model.found(memory)[-1]
+    first = model.layer_outputs(memory)[-1]
     with torch.no_grad():
         model.queries.copy_(model.queries.flip(0))
-    assert torch.allclose(model.found(memory)[-1].places, first.places.flip(1))
+    assert torch.allclose(model.layer_outputs(memory)[-1].places, first.places.flip(1))
     with torch.no_grad():
         model.queries[3] *= -1
-    assert not torch.allclose(model.found(memory)[-1].places[:, 0], first.places[:, 3], atol=1e-5)
+    places = model.layer_outputs(memory)[-1].places
+    assert not torch.allclose(places[:, 0], first.places[:, 3], atol=1e-5)
 
 
 # ---- the task

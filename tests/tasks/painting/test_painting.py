@@ -27,7 +27,7 @@ from dragoman.sources.picture.picture_file import pixels_of
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.codes.evaluation import CodesEvaluation, CodesTally
-from dragoman.tasks.painting.evaluation import PaintingEvaluation, code_scores, judged_right
+from dragoman.tasks.painting.evaluation import PaintingEvaluation, code_scores, share_right
 from dragoman.tasks.painting.painter import Anew, Judge, Painter, in_a_row
 from dragoman.tasks.painting.runtime import PaintingRuntime
 from dragoman.tasks.painting.spec import count_seen
@@ -246,7 +246,7 @@ def test_a_caption_of_two_orders_is_judged_by_both() -> None:
         def captions(self, pictures: list[str]) -> list[str]:
             return ["B  below a", "a above b", "b"]
 
-    found = judged_right(Reads(), pairs, [x, x, y])  # type: ignore[arg-type, list-item]
+    found = share_right(Reads(), pairs, [x, x, y])  # type: ignore[arg-type, list-item]
     assert found == pytest.approx(2 / 3)
 
 

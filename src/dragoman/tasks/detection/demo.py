@@ -29,7 +29,7 @@ _GAP = 2
 """The white space between two scenes, in pixels."""
 
 
-def drawn_scenes() -> DemoFiles:
+def make_scenes() -> DemoFiles:
     """Make the scenes that the demo learns from. Errors: ``DataError`` if the extra ``images`` is
     missing."""
     from dragoman.demo.scenes import SCENES_NOTICE, drawn_demo, write_drawn
@@ -40,43 +40,43 @@ def drawn_scenes() -> DemoFiles:
     return DemoFiles(SCENES, SCENES_NOTICE, telling, drawn_demo, write_drawn)
 
 
-def show_boxes(run: Run, found: Any, console: Console) -> str:
+def show_boxes(run: Run, report: Any, console: Console) -> str:
     """Show the boxes that the model finds in scenes that were not in training, and their scores.
     Return a line that names the files with the drawings and the report."""
     from dragoman.base.atomic import write_bytes, write_text
     from dragoman.forms.boxes import scene_of
     from dragoman.runs.evaluation_set import own_test_set
-    from dragoman.tasks.detection.detector import THRESHOLD, described
+    from dragoman.tasks.detection.detector import THRESHOLD, text_of_box
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
     from dragoman.tasks.report import write_report
 
     console.print("\nTest: scenes that were not in training\n")
-    console.print(found.table(), markup=False, soft_wrap=True)
+    console.print(report.table(), markup=False, soft_wrap=True)
     pairs, _ = own_test_set(run)
     console.print(f"\nWhat it finds, each box with its score ({THRESHOLD:g} at least):\n")
-    for pair, one in zip(pairs[:_LISTED], found.pictures, strict=False):
-        drawn = ", ".join(
+    for pair, sample in zip(pairs[:_LISTED], report.pictures, strict=False):
+        true = ", ".join(
             f"{box.label} at {box.left:.0f},{box.top:.0f} to {box.right:.0f},{box.bottom:.0f}"
             for box in scene_of(pair.target).boxes
         )
-        console.print(f"  {Path(one.picture).name}, drawn: {drawn}", markup=False, soft_wrap=True)
-        boxes = "\n  ".join(map(described, one.above(THRESHOLD))) or "nothing"
+        console.print(f"  {Path(sample.picture).name}, drawn: {true}", markup=False, soft_wrap=True)
+        boxes = "\n  ".join(map(text_of_box, sample.above(THRESHOLD))) or "nothing"
         console.print(f"  [bold]{boxes}[/bold]\n")
-    pixels, boxes_of = sheet(found.pictures[:1], (1, 1), 1)
+    pixels, boxes_of = sheet(report.pictures[:1], (1, 1), 1)
     console.print(boxes_text(pixels, boxes_of, min(72, console.width)))
-    pixels, boxes_of = sheet(found.pictures, _DRAWN, _ENLARGED)
-    picture = run.folder / SCENES_PICTURE
-    write_text(picture, boxes_svg(pixels, boxes_of))
-    write_bytes(picture.with_suffix(".png"), boxes_png(pixels, boxes_of))
-    return f"More of them: {picture} and .png; the whole report: {write_report(run)}"
+    pixels, boxes_of = sheet(report.pictures, _DRAWN, _ENLARGED)
+    drawing = run.folder / SCENES_PICTURE
+    write_text(drawing, boxes_svg(pixels, boxes_of))
+    write_bytes(drawing.with_suffix(".png"), boxes_png(pixels, boxes_of))
+    return f"More of them: {drawing} and .png; the whole report: {write_report(run)}"
 
 
 def sheet(
-    found: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
+    pictures: Sequence[DetectedPicture], shape: tuple[int, int], enlarged: int
 ) -> tuple[npt.NDArray[np.uint8], list[Detection]]:
     """Arrange pictures of the same size, with their boxes, in rows and columns. ``shape``: the
-    numbers of rows and columns, which the first pictures of ``found`` fill; ``enlarged``: the side
-    of the square that each pixel becomes. Return the pixels (H, W, 3) and the boxes at their new
+    numbers of rows and columns, which the first ``pictures`` fill; ``enlarged``: the side of the
+    square that each pixel becomes. Return the pixels (H, W, 3) and the boxes at their new
     places."""
     import numpy as np
 
@@ -85,15 +85,15 @@ def sheet(
     from dragoman.tasks.detection.detector import THRESHOLD
 
     rows, columns = shape
-    high, wide = found[0].height + _GAP, found[0].width + _GAP
+    high, wide = pictures[0].height + _GAP, pictures[0].width + _GAP
     whole = np.full((rows * high - _GAP, columns * wide - _GAP, 3), 255, np.uint8)
     boxes: list[Detection] = []
-    for place, one in enumerate(found[: rows * columns]):
+    for place, picture in enumerate(pictures[: rows * columns]):
         down, across = (place // columns) * high, (place % columns) * wide
-        whole[down : down + one.height, across : across + one.width] = whole_picture(
-            Path(one.picture)
+        whole[down : down + picture.height, across : across + picture.width] = whole_picture(
+            Path(picture.picture)
         )
-        for detection in one.above(THRESHOLD):
+        for detection in picture.above(THRESHOLD):
             _, left, top, width, height, *_ = detection.box
             begin = enlarged * (across + left), enlarged * (down + top)
             box = Box(detection.label, *begin, enlarged * width, enlarged * height)
@@ -107,5 +107,5 @@ DEMO = Demo(
         "detect {to} {to}-scenes/test/0001.png --show",
         "evaluate {to}         # AP50 and AP, for each shape",
         "train my-boxes.json --task detection  # your own pictures, boxes in COCO's JSON",
-    ), drawn_scenes,
+    ), make_scenes,
 )  # fmt: skip

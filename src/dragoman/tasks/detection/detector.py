@@ -68,12 +68,12 @@ class DetectedPicture:
 
     def above(self, threshold: float) -> list[Detection]:
         """Return the boxes whose score is at least ``threshold``."""
-        return [one for one in self.detections if one.score >= threshold]
+        return [detection for detection in self.detections if detection.score >= threshold]
 
     @property
     def text(self) -> str:
         """The boxes whose score is at least ``THRESHOLD``, on one line."""
-        return "; ".join(map(described, self.above(THRESHOLD))) or "nothing"
+        return "; ".join(map(text_of_box, self.above(THRESHOLD))) or "nothing"
 
 
 class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
@@ -89,8 +89,8 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         from dragoman.engine.search_settings import with_beams
 
         settings = with_beams(self.engine.search_settings, beam, None)
-        for found in self.stream(given, settings):
-            yield found.above(threshold)
+        for picture in self.stream(given, settings):
+            yield picture.above(threshold)
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
         """Make the search request for the boxes of a picture. Errors: ``DataError`` for a file that
@@ -113,13 +113,13 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         height, width = held
         boxes = symbols.decode(best.tokens, width, height)
         of_labels = best.token_log_probabilities[PER_BOX - 1 : len(best.tokens) : PER_BOX]
-        found = [
+        detections = [
             Detection(box.label, math.exp(sure), box)
             for box, sure in zip(boxes, of_labels, strict=True)
         ]
-        order = sorted(range(len(found)), key=lambda number: -found[number].score)
+        order = sorted(range(len(detections)), key=lambda number: -detections[number].score)
         return DetectedPicture(
-            given, width, height, tuple(found[number] for number in order),
+            given, width, height, tuple(detections[number] for number in order),
             best.tokens, best.log_probability, tuple(order),
         )  # fmt: skip
 
@@ -136,14 +136,14 @@ class Detector(SearchingPredictor[list[Detection], DetectedPicture]):
         for a prefix."""
         if prefix:
             raise DataError("boxes cannot have a prefix. Leave it out")
-        (found,) = self.stream([text])
-        return found
+        (picture,) = self.stream([text])
+        return picture
 
 
-def described(one: Detection) -> str:
+def text_of_box(detection: Detection) -> str:
     """Return a box as text, with its label, score and corners: "three 0.98 at 10,5 to 30,24"."""
-    box = one.box
+    box = detection.box
     return (
-        f"{one.label} {one.score:.2f} at {box.left:.0f},{box.top:.0f} to "
+        f"{detection.label} {detection.score:.2f} at {box.left:.0f},{box.top:.0f} to "
         f"{box.right:.0f},{box.bottom:.0f}"
     )

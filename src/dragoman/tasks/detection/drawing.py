@@ -31,16 +31,16 @@ def boxes_svg(pixels: Bytes, boxes: Sequence[Detection]) -> str:
     height, width = pixels.shape[:2]
     scale = _scale(height, width)
     colours = _colours(boxes)
-    said = "; ".join(map(_name, boxes)) or "no box"
+    names = "; ".join(map(_name, boxes)) or "no box"
     wide, high = width * scale, height * scale
-    shown = "pixelated" if scale > 1 else "auto"
+    rendering = "pixelated" if scale > 1 else "auto"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
-        f'height="{high}" role="img" aria-label="{escape(said)}" font-family="sans-serif" '
+        f'height="{high}" role="img" aria-label="{escape(names)}" font-family="sans-serif" '
         'font-size="14">'
     )
     picture = (
-        f'<image width="{wide}" height="{high}" style="image-rendering:{shown}" '
+        f'<image width="{wide}" height="{high}" style="image-rendering:{rendering}" '
         f'href="data:image/png;base64,{png_base64(pixels)}"/>'
     )
     parts = [head, picture]
@@ -123,8 +123,8 @@ def boxes_text(pixels: Bytes, boxes: Sequence[Detection], width: int) -> Text:
     return out
 
 
-def _name(found: Detection) -> str:
-    return f"{visible(found.label)} {found.score:.2f}"
+def _name(detection: Detection) -> str:
+    return f"{visible(detection.label)} {detection.score:.2f}"
 
 
 def _scale(height: int, width: int) -> int:

@@ -105,20 +105,20 @@ class ServedDetector(FileRun[Detector]):
     sent, gives = DetectRequest, DetectAnswer
     opens, work = Detector, "look"
 
-    def told(
-        self, one: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
+    def to_schema(
+        self, opened: OpenedFile, best: Hypothesis, threshold: float, seen: Rows | None = None
     ) -> SearchedPicture:
         """Return the boxes of a picture in the form of the API. ``seen``: the patches of the
         picture, if the answer also gives these and the attention for each box."""
-        size = one.extent.height, one.extent.width
-        found = self.predictor.answer(one.file.called, [best], size)
+        size = opened.extent.height, opened.extent.width
+        picture = self.predictor.answer(opened.file.called, [best], size)
         shares = None if seen is None else looked(self.engine, seen, best.tokens)
         if shares is not None:
             shares = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)
         return SearchedPicture(
-            name=one.file.called,
-            width=one.extent.width,
-            height=one.extent.height,
+            name=opened.file.called,
+            width=opened.extent.width,
+            height=opened.extent.height,
             boxes=[
                 FoundBox(
                     score=round(box.score, 6),
@@ -126,7 +126,7 @@ class ServedDetector(FileRun[Detector]):
                     box=BoxEdges.model_validate(box.to_dict()["box"]),
                     looked=None if shares is None else told(shares[number].tolist()),
                 )
-                for box, number in zip(found.above(threshold), found.order, strict=False)
+                for box, number in zip(picture.above(threshold), picture.order, strict=False)
             ],
             seen=None if seen is None else self._draw_input(seen),
         )
@@ -143,14 +143,14 @@ async def detect(service: Service, request: DetectRequest, client: str) -> Detec
     detection pipelines of Hugging Face's Transformers return. Send the pictures as `file`, in a
     form or in base64."""
     run = service.catalogue.of(ServedDetector, request.run)
-    opened, rows, found = await run.searched(request, client)
+    opened, rows, hypotheses = await run.searched(request, client)
     if request.seen:
-        work = partial(run.told, opened[0], found[0][0], request.threshold, rows[0])
+        work = partial(run.to_schema, opened[0], hypotheses[0][0], request.threshold, rows[0])
         pictures = [await run.asking.do(client, work)]
     else:
-        told = (
-            run.told(one, best, request.threshold)
-            for one, (best, *_) in zip(opened, found, strict=True)
+        messages = (
+            run.to_schema(file, best, request.threshold)
+            for file, (best, *_) in zip(opened, hypotheses, strict=True)
         )
-        pictures = await service.texts.all(client, told)
+        pictures = await service.texts.all(client, messages)
     return DetectAnswer(run=run.name, files=pictures)

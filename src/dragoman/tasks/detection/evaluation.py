@@ -20,7 +20,7 @@ from dragoman.forms.form import Pair
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.tasks.detection.detector import THRESHOLD, DetectedPicture, Detector
-from dragoman.tasks.detection.learning import boxes_batch, learned
+from dragoman.tasks.detection.learning import boxes_batch, objective_of
 from dragoman.tasks.detection.metrics import AveragePrecision, ScoredBox, average_precision
 from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation import (
@@ -69,47 +69,47 @@ class DetectionValidation(PairsValidation):
         return list(pairs), batches
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = summed_loss(self, learned)
+        total, tokens = summed_loss(self, objective_of)
         some = self.some()
         detector, settings = Detector.over(self.engine()), self.search_settings()
-        found = list(detector.stream((pair.source for pair in some), settings))
-        scores = score_all(some, found).scores
+        pictures = list(detector.stream((pair.source for pair in some), settings))
+        scores = score_all(some, pictures).scores
         named = {name: scores.get(name, 0.0) for name in ("ap50", "ap")}
-        shown = [str(kept(one)) for one in found]
+        shown = list(map(scene_text, pictures))
         return Evaluation(named | {"loss": total / max(tokens, 1)}, samples_of(some, shown))
 
 
-def score_all(pairs: Sequence[Pair], found: Sequence[DetectedPicture]) -> AveragePrecision:
+def score_all(pairs: Sequence[Pair], pictures: Sequence[DetectedPicture]) -> AveragePrecision:
     """Score the boxes that were found in pictures against the true boxes of ``pairs``, in the same
     order."""
     return average_precision(
         [scene_of(pair.target).boxes for pair in pairs],
-        [[ScoredBox(one.box, one.score) for one in picture.detections] for picture in found],
+        [[ScoredBox(box.box, box.score) for box in picture.detections] for picture in pictures],
     )
 
 
-def kept(found: DetectedPicture) -> Scene:
-    """Return the boxes of a picture whose score is at least ``THRESHOLD``, as the scene of an
-    example."""
-    boxes = tuple(one.box for one in found.above(THRESHOLD))
-    return Scene(found.width, found.height, boxes)
+def scene_text(picture: DetectedPicture) -> str:
+    """Return the boxes of a picture whose score is at least ``THRESHOLD``, as the text of the scene
+    of an example."""
+    boxes = tuple(detection.box for detection in picture.above(THRESHOLD))
+    return str(Scene(picture.width, picture.height, boxes))
 
 
 @dataclass(frozen=True)
 class DetectionReport(SearchReport):
     """The boxes that a run found in some pictures, and their scores."""
 
-    found: AveragePrecision
+    precision: AveragePrecision
     pictures: Sequence[DetectedPicture]
 
     @property
     def scores(self) -> dict[str, float]:
         """Scores by name, from 0 to 1."""
-        return self.found.scores
+        return self.precision.scores
 
     def table(self) -> str:
         """Return the whole report as plain text."""
-        of = self.found
+        of = self.precision
         rows: list[list[str | int | float]] = [
             [label, boxes, f"{100 * ap50:.1f}", f"{100 * ap:.1f}"]
             for label, (ap50, ap, boxes) in of.by_label.items()
@@ -129,7 +129,7 @@ class DetectionReport(SearchReport):
     def details(self) -> dict[str, Any]:
         return {
             "scores": signed(self.scores, SIGNATURE),
-            "detection": self.found.to_dict(),
+            "detection": self.precision.to_dict(),
         }
 
 
@@ -147,8 +147,8 @@ class DetectionEvaluation(PairsEvaluation[DetectionReport]):
         run, search, pairs = asked.run, asked.search, examples.pairs
         detector = Detector(run, asked.settings(), search)
         logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
-        found, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
+        pictures, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
         return DetectionReport(
             *asked.about(examples.name, seconds), f"beam {search.beam}", detector.description,
-            pairs, [str(kept(one)) for one in found], score_all(pairs, found), found,
+            pairs, list(map(scene_text, pictures)), score_all(pairs, pictures), pictures,
         )  # fmt: skip

@@ -101,7 +101,7 @@ class SetPredictor(LayeredEncoder, Writing):
 
     # ---- the set
 
-    def found(self, memory: Memory, first_row_keys: Tensor | None = None) -> list[FoundSet]:
+    def layer_outputs(self, memory: Memory, first_row_keys: Tensor | None = None) -> list[FoundSet]:
         """Return the output of each layer of the decoder, in order. ``first_row_keys``: for each
         picture, the number from which the dropout masks of its queries are drawn
         (``nn/layout.py``)."""
@@ -111,10 +111,10 @@ class SetPredictor(LayeredEncoder, Writing):
         sets = []
         for layer in self.decoder:
             x = layer(x, layout, None, memory.rows, memory.layout, memory.key_mask, causal=False)
-            sets.append(self._said(x if self.decoder_norm is None else self.decoder_norm(x), count))
+            sets += [self._heads(x if self.decoder_norm is None else self.decoder_norm(x), count)]
         return sets
 
-    def _said(self, rows: Tensor, count: int) -> FoundSet:
+    def _heads(self, rows: Tensor, count: int) -> FoundSet:
         """Compute the output of both heads from ``rows`` (B Q, D) of the decoder, in fp32 or a
         higher precision. ``count``: Q, the number of queries."""
         h = rows.to(torch.promote_types(rows.dtype, torch.float32)).unflatten(0, (-1, count))
@@ -129,7 +129,7 @@ class SetPredictor(LayeredEncoder, Writing):
     def read_out(self, memory: Memory) -> ReadOut:
         """Return the boxes that the last layer of the decoder finds, the most probable first. Each
         has an area above 0."""
-        logits, places = self.found(memory)[-1]
+        logits, places = self.layer_outputs(memory)[-1]
         bins, labels = self.symbols.bins, torch.log_softmax(logits, -1)  # (B, Q, K + 1)
         sure = labels[..., :-1].amax(-1)
         order = torch.sort(sure, dim=-1, descending=True, stable=True).indices  # (B, Q)
@@ -140,7 +140,7 @@ class SetPredictor(LayeredEncoder, Writing):
         edges = torch.cat([begin.flip(-1), end.flip(-1)], -1).long()  # top, left, bottom, right
         return ReadOut(labels.take_along_dim(order[..., None], 1), edges)
 
-    def spelled(self, read: ReadOut, pictures: Tensor, at: Tensor) -> Tensor:
+    def score_symbols(self, read: ReadOut, pictures: Tensor, at: Tensor) -> Tensor:
         """Return (N, V): log P of the next symbol of N rows of a search. ``pictures`` (N,): the
         picture of each row; ``at`` (N,): how many symbols the row has read out."""
         symbols, count = self.symbols, read.labels.shape[1]
@@ -160,7 +160,7 @@ class SetPredictor(LayeredEncoder, Writing):
         """Return (P, V): log P of each symbol. Only the length of the target matters, because the
         boxes do not depend on it."""
         layout = target_in.layout
-        return self.spelled(self.read_out(memory), layout.sequence, layout.positions)
+        return self.score_symbols(self.read_out(memory), layout.sequence, layout.positions)
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         return hidden if ids is None else hidden[..., ids]
@@ -188,7 +188,7 @@ class SetState(DecodeState):
 
     def select(self, rows: Tensor) -> None:
         kept, self._sources = torch.unique(self._sources[rows], return_inverse=True)
-        self._read = ReadOut(*(one[kept] for one in self._read))
+        self._read = ReadOut(*(part[kept] for part in self._read))
         self._lengths = self._lengths[rows]
 
     def admit(self, memory: Memory) -> None:
@@ -202,4 +202,4 @@ class SetState(DecodeState):
         """Return (N, V): log P of the next symbol of each row, after the row has read ``tokens``
         more symbols."""
         self._lengths = self._lengths + tokens
-        return self._model.spelled(self._read, self._sources, self._lengths - 1)
+        return self._model.score_symbols(self._read, self._sources, self._lengths - 1)

@@ -29,7 +29,7 @@ _STREAM = 8
 """The stream of random numbers for order and noise."""
 
 
-def filled(
+def with_noise(
     tokens: Tokens, symbols: BoxSymbols, jitter: float, draw: np.random.Generator
 ) -> tuple[Tokens, Tokens]:
     """Shuffle the boxes of a picture (``tokens``), and add noise boxes up to ``symbols.most``
@@ -74,7 +74,7 @@ def boxes_batch(
     ``targets``: the symbols of their true boxes; ``ids``: their numbers, from which their noise is
     drawn."""
     windows = [
-        filled(
+        with_noise(
             target, symbols, recipe.boxes.jitter,
             np.random.default_rng(torch_seed(recipe.seed, _STREAM, update, int(number))),
         )
@@ -96,8 +96,8 @@ class PicturesWithBoxes(Examples):
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         store = self._store
         return boxes_batch(
-            [store.values("source", one) for one in examples],
-            [store.tokens("target", one) for one in examples],
+            [store.values("source", number) for number in examples],
+            [store.tokens("target", number) for number in examples],
             self._recipe, self._symbols, update, examples,
         )  # fmt: skip
 
@@ -114,7 +114,7 @@ class BoxTokens(NextToken):
         return Sums(loss, nll, len(places))
 
 
-def learned(model: Writing, smoothing: float) -> Objective:
+def objective_of(model: Writing, smoothing: float) -> Objective:
     """Return the objective with which a detector is trained. ``smoothing``: the label smoothing."""
     if isinstance(model, SetPredictor):
         return SetLoss(model.symbols, smoothing)

@@ -65,9 +65,9 @@ class AveragePrecision:
 
 
 def average_precision(
-    references: Sequence[Sequence[Box]], found: Sequence[Sequence[ScoredBox]]
+    references: Sequence[Sequence[Box]], scored: Sequence[Sequence[ScoredBox]]
 ) -> AveragePrecision:
-    """Score the boxes that were found in pictures. ``references`` and ``found``: a list of boxes
+    """Score the boxes that were found in pictures. ``references`` and ``scored``: a list of boxes
     for each picture, in the same order."""
     single = [box for boxes in references for box in boxes if not box.crowd]
     labels = sorted({box.label for box in single})
@@ -76,14 +76,14 @@ def average_precision(
         means = {
             label: mean
             for label in labels
-            if (mean := _of_label(label, references, found, area)) is not None
+            if (mean := _of_label(label, references, scored, area)) is not None
         }
         if not name:
             for label, of_thresholds in means.items():
                 count = sum(box.label == label for box in single)
                 by_label[label] = (float(of_thresholds[0]), float(of_thresholds.mean()), count)
             if means:
-                scores["ap50"] = float(np.mean([one[0] for one in means.values()]))
+                scores["ap50"] = float(np.mean([mean[0] for mean in means.values()]))
         elif means:
             sizes.append(name[1:])
         if means:
@@ -96,7 +96,7 @@ def average_precision(
 def _of_label(
     label: str,
     references: Sequence[Sequence[Box]],
-    found: Sequence[Sequence[ScoredBox]],
+    scored: Sequence[Sequence[ScoredBox]],
     area: tuple[float, float],
 ) -> Floats | None:
     """Return the AP of a category at each of ``THRESHOLDS``, or None if the reference has no box of
@@ -105,15 +105,15 @@ def _of_label(
     hits: list[Booleans] = []
     ignored: list[Booleans] = []
     wanted = 0
-    for boxes, guesses in zip(references, found, strict=True):
+    for boxes, guesses in zip(references, scored, strict=True):
         own = [box for box in boxes if box.label == label]
-        ranked = sorted((one for one in guesses if one.box.label == label), key=lambda g: -g.score)
-        ranked = ranked[:MOST]
+        ranked = [guess for guess in guesses if guess.box.label == label]
+        ranked = sorted(ranked, key=lambda guess: -guess.score)[:MOST]
         counts = np.array([not box.crowd and area[0] <= box.size <= area[1] for box in own], bool)
         wanted += int(counts.sum())
         if ranked:
-            hit, ignore = _match(own, counts, [one.box for one in ranked], area)
-            scores += [one.score for one in ranked]
+            hit, ignore = _match(own, counts, [guess.box for guess in ranked], area)
+            scores += [guess.score for guess in ranked]
             hits.append(hit)
             ignored.append(ignore)
     if not wanted:
@@ -159,16 +159,16 @@ def _match(
 def _overlaps(guesses: Sequence[Box], own: Sequence[Box]) -> Floats:
     """Return (G, R): the intersection of each guess with each reference box (``own``), as a share
     of their union; if the reference box is a crowd, as a share of the guess."""
-    one = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
-    other = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
-    ends = np.minimum(one[..., :2] + one[..., 2:], other[..., :2] + other[..., 2:])
-    sides = np.maximum(ends - np.maximum(one[..., :2], other[..., :2]), 0)
+    guess = np.array([box[1:5] for box in guesses], float).reshape(-1, 1, 4)
+    reference = np.array([box[1:5] for box in own], float).reshape(1, -1, 4)
+    ends = np.minimum(guess[..., :2] + guess[..., 2:], reference[..., :2] + reference[..., 2:])
+    sides = np.maximum(ends - np.maximum(guess[..., :2], reference[..., :2]), 0)
     both = sides.prod(-1)
-    whole = one[..., 2:].prod(-1)
+    whole = guess[..., 2:].prod(-1)
     crowds = np.array([box.crowd for box in own], bool)[None]
-    union: Floats = np.where(crowds, whole, whole + other[..., 2:].prod(-1) - both)
-    found: Floats = both / union
-    return found
+    union: Floats = np.where(crowds, whole, whole + reference[..., 2:].prod(-1) - both)
+    shares: Floats = both / union
+    return shares
 
 
 def _area_under(right: Floats, wrong: Floats, wanted: int) -> float:

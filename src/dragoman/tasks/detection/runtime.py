@@ -36,10 +36,10 @@ class DetectionRuntime(Runtime):
     def parts(self) -> Parts:
         from dragoman.tasks.detection.detector import Detector
         from dragoman.tasks.detection.evaluation import DetectionEvaluation, DetectionValidation
-        from dragoman.tasks.detection.learning import PicturesWithBoxes, learned
+        from dragoman.tasks.detection.learning import PicturesWithBoxes, objective_of
 
         return Parts(
-            PicturesWithBoxes, learned, DetectionValidation, DetectionEvaluation(), Detector
+            PicturesWithBoxes, objective_of, DetectionValidation, DetectionEvaluation(), Detector
         )
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
@@ -54,5 +54,5 @@ class DetectionRuntime(Runtime):
             return {}
         boxes = [scene_of(pair.target).boxes for pair in pairs]
         guesses = [[ScoredBox(box, 1.0) for box in some] for some in (*boxes[1:], boxes[0])]
-        found = average_precision(boxes, guesses).scores
-        return {name: found[name] for name in ("ap50", "ap") if name in found}
+        scores = average_precision(boxes, guesses).scores
+        return {name: scores[name] for name in ("ap50", "ap") if name in scores}

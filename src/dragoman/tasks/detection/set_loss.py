@@ -44,8 +44,8 @@ class SetLoss:
         labels, places = self.true(batch)
         keys = batch.target_in.layout.first_row_keys
         losses = [
-            set_loss(found, labels, places, self._smoothing)
-            for found in model.found(model.encode(batch.source), keys)
+            set_loss(output, labels, places, self._smoothing)
+            for output in model.layer_outputs(model.encode(batch.source), keys)
         ]
         return Sums(torch.stack(losses).sum(), losses[-1].detach(), len(batch) * labels.shape[1])
 
@@ -65,35 +65,35 @@ class SetLoss:
         return torch.where(is_box, fives[..., -1] - symbols.classes.start, none), places
 
 
-def set_loss(found: FoundSet, labels: Tensor, places: Tensor, smoothing: float = 0.0) -> Tensor:
+def set_loss(output: FoundSet, labels: Tensor, places: Tensor, smoothing: float = 0.0) -> Tensor:
     """Return the loss of one layer of the decoder, summed over all queries. ``labels`` (B, M) and
     ``places`` (B, M, 4): see ``SetLoss.true``; ``smoothing``: the label smoothing."""
-    nothing = found.logits.shape[-1] - 1
-    picture, query, box = matched(found, labels, places)
-    wanted = labels.new_full(found.logits.shape[:2], nothing)  # (B, Q)
+    nothing = output.logits.shape[-1] - 1
+    picture, query, box = match_boxes(output, labels, places)
+    wanted = labels.new_full(output.logits.shape[:2], nothing)  # (B, Q)
     wanted[picture, query] = labels[picture, box]
-    weights = found.logits.new_ones(nothing + 1)
+    weights = output.logits.new_ones(nothing + 1)
     weights[nothing] = _OF_NOTHING
     loss = F.cross_entropy(
-        found.logits.flatten(0, 1), wanted.flatten(), weights,
+        output.logits.flatten(0, 1), wanted.flatten(), weights,
         reduction="sum", label_smoothing=smoothing,
     )  # fmt: skip
-    guessed, true = found.places[picture, query], places[picture, box].to(found.places)  # (T, 4)
+    guessed, true = output.places[picture, query], places[picture, box].to(output.places)  # (T, 4)
     apart = 1 - generalised_iou(corners(guessed), corners(true))
     return loss + _OF_PLACES * (guessed - true).abs().sum() + _OF_OVERLAP * apart.sum()
 
 
 @torch.no_grad()
-def matched(found: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def match_boxes(output: FoundSet, labels: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Match each true box with a query. Return three tensors (T,): the picture, the query, and the
     number of the box in ``labels`` (B, M) and ``places`` (B, M, 4)."""
-    nothing = found.logits.shape[-1] - 1
-    places = places.to(found.places)
-    of_label = torch.softmax(found.logits, -1).take_along_dim(
+    nothing = output.logits.shape[-1] - 1
+    places = places.to(output.places)
+    of_label = torch.softmax(output.logits, -1).take_along_dim(
         labels.clamp(max=nothing)[:, None], -1
     )  # (B, Q, M)
-    distance = (found.places[:, :, None] - places[:, None]).abs().sum(-1)
-    apart = 1 - generalised_iou(corners(found.places)[:, :, None], corners(places)[:, None])
+    distance = (output.places[:, :, None] - places[:, None]).abs().sum(-1)
+    apart = 1 - generalised_iou(corners(output.places)[:, :, None], corners(places)[:, None])
     sums = (_OF_PLACES * distance + _OF_OVERLAP * apart - of_label).double()
     # The values that replace NaN do not matter: the trainer skips such an update.
     costs = sums.nan_to_num(0.0, 0.0, 0.0).cpu().numpy()
@@ -112,18 +112,18 @@ def corners(places: Tensor) -> Tensor:
     return torch.cat([centre - size / 2, centre + size / 2], -1)
 
 
-def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
+def generalised_iou(guess: Tensor, truth: Tensor) -> Tensor:
     """Return the generalised IoU (...), from -1 to 1, of two tensors of boxes (..., 4), which are
     given as corners (Rezatofighi et al., 2019). It is the intersection over union, minus the share
     of the smallest enclosing box that neither of the two boxes covers."""
     both = _area(
-        torch.maximum(one[..., :2], other[..., :2]), torch.minimum(one[..., 2:], other[..., 2:])
+        torch.maximum(guess[..., :2], truth[..., :2]), torch.minimum(guess[..., 2:], truth[..., 2:])
     )
-    union = _area(one[..., :2], one[..., 2:]) + _area(other[..., :2], other[..., 2:]) - both
+    union = _area(guess[..., :2], guess[..., 2:]) + _area(truth[..., :2], truth[..., 2:]) - both
     around = _area(
-        torch.minimum(one[..., :2], other[..., :2]), torch.maximum(one[..., 2:], other[..., 2:])
+        torch.minimum(guess[..., :2], truth[..., :2]), torch.maximum(guess[..., 2:], truth[..., 2:])
     )
-    tiny = torch.finfo(one.dtype).tiny
+    tiny = torch.finfo(guess.dtype).tiny
     return both / union.clamp(min=tiny) - (around - union) / around.clamp(min=tiny)
 
 
@@ -171,7 +171,7 @@ def assignment(costs: Costs) -> Places:
         while here >= 0:
             last, here = here, int(before[here])
             owner[last] = box if here < 0 else owner[here]
-    found = np.empty(boxes, np.int64)
+    query_of_box = np.empty(boxes, np.int64)
     taken = np.flatnonzero(owner >= 0)
-    found[owner[taken]] = taken
-    return found
+    query_of_box[owner[taken]] = taken
+    return query_of_box

@@ -75,9 +75,9 @@ def detect(args: DetectArguments) -> None:
 
     detector = Detector(run)
     settings = with_beams(detector.engine.search_settings, args.beam, None)
-    found = detector.stream(files_given(names, run.recipe.source.kind), settings)
+    pictures = detector.stream(files_given(names, run.recipe.source.kind), settings)
     with output_to(args.to, names) as out:
-        for line in _format(args, detector, (_draw(args, one) for one in found)):
+        for line in _format(args, detector, (_draw(args, picture) for picture in pictures)):
             out.write(line)
             out.flush()
 
@@ -88,18 +88,18 @@ def _format(
     """Yield the text of the output, picture by picture as they are found."""
     if args.format == "coco":
         labels = detector.run.forms.boxes.symbols.labels
-        told = json.dumps(_coco(args, labels, pictures), ensure_ascii=False)
+        text = json.dumps(_coco(args, labels, pictures), ensure_ascii=False)
         # A file name that is not valid UTF-8 is written with escapes.
-        yield NOT_UTF8.sub(lambda found: ascii(found[0])[1:-1], told) + "\n"
+        yield NOT_UTF8.sub(lambda match: ascii(match[0])[1:-1], text) + "\n"
         return
-    for one in pictures:
-        shown = one.above(args.threshold)
+    for picture in pictures:
+        boxes = picture.above(args.threshold)
         if args.format == "json":
-            yield f"{json.dumps([box.to_dict() for box in shown], ensure_ascii=False)}\n"
+            yield f"{json.dumps([box.to_dict() for box in boxes], ensure_ascii=False)}\n"
             continue
-        for box in shown:
-            told = "\t".join(f"{edge:.1f}" for edge in box.box.edges)
-            yield f"{readable(one.picture)}\t{box.label}\t{box.score:.4f}\t{told}\n"
+        for box in boxes:
+            edges = "\t".join(f"{edge:.1f}" for edge in box.box.edges)
+            yield f"{readable(picture.picture)}\t{box.label}\t{box.score:.4f}\t{edges}\n"
 
 
 def _coco(
@@ -109,17 +109,17 @@ def _coco(
     categories that the run knows."""
     numbers = {label: number for number, label in enumerate(labels, 1)}
     images, boxes = list[dict[str, Any]](), list[dict[str, Any]]()
-    for number, one in enumerate(pictures, 1):
-        name = one.picture
+    for number, image in enumerate(pictures, 1):
+        name = image.picture
         if args.to is not None:  # names are relative to the folder of the file
             name = os.path.relpath(name, os.path.dirname(args.to) or ".")
-        images.append({"id": number, "file_name": name, "width": one.width, "height": one.height})
-        for found in one.above(args.threshold):
-            bbox = [round(float(side), 2) for side in found.box[1:5]]
+        images += [{"id": number, "file_name": name, "width": image.width, "height": image.height}]
+        for detection in image.above(args.threshold):
+            bbox = [round(float(side), 2) for side in detection.box[1:5]]
             boxes.append(
                 {
-                    "id": len(boxes) + 1, "image_id": number, "score": round(found.score, 4),
-                    "category_id": numbers[found.label], "bbox": bbox,
+                    "id": len(boxes) + 1, "image_id": number, "score": round(detection.score, 4),
+                    "category_id": numbers[detection.label], "bbox": bbox,
                     "area": round(bbox[2] * bbox[3], 2), "iscrowd": 0,
                 }
             )  # fmt: skip
@@ -148,18 +148,18 @@ def _check_drawings(args: DetectArguments, names: Sequence[str]) -> None:
         seen.add(drawing)
 
 
-def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
+def _draw(args: DetectArguments, picture: DetectedPicture) -> DetectedPicture:
     """Draw a picture into the folder or the terminal if the options say so, and return it."""
     if args.draw is None and not args.show:
-        return one
+        return picture
     from dragoman.base.atomic import write_bytes, write_text
     from dragoman.sources.picture.idx import is_place, picture_at
     from dragoman.sources.picture.picture_file import whole_picture
     from dragoman.sources.shared.files import file_of
     from dragoman.tasks.detection.drawing import boxes_png, boxes_svg, boxes_text
 
-    shown = one.above(args.threshold)
-    name = one.picture
+    boxes = picture.above(args.threshold)
+    name = picture.picture
     pixels = picture_at(name) if is_place(name) else whole_picture(file_of(name))
     if args.draw is not None:
         path = args.draw / _drawing(args, name)
@@ -168,12 +168,12 @@ def _draw(args: DetectArguments, one: DetectedPicture) -> DetectedPicture:
         except OSError as error:
             raise FileError(f"cannot make the folder {args.draw}: {error.strerror}") from error
         if args.draw_as == "svg":
-            write_text(path, boxes_svg(pixels, shown))
+            write_text(path, boxes_svg(pixels, boxes))
         else:
-            write_bytes(path, boxes_png(pixels, shown))
+            write_bytes(path, boxes_png(pixels, boxes))
     if args.show:
         from rich.console import Console
 
         console = Console(stderr=True, file=sys.stderr)
-        console.print(boxes_text(pixels, shown, min(72, console.width)), end="")
-    return one
+        console.print(boxes_text(pixels, boxes, min(72, console.width)), end="")
+    return picture

@@ -23,7 +23,7 @@ CODES_CHANGES: tuple[str, ...] = ()
 """Changes to the recipe of the run that learns the codes."""
 
 
-def captioned_pictures() -> DemoFiles:
+def make_pictures() -> DemoFiles:
     """Make the pictures that the demo learns from, and their captions. Errors: ``DataError`` if the
     extra ``images`` is missing."""
     from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
@@ -36,28 +36,28 @@ def captioned_pictures() -> DemoFiles:
     return DemoFiles(CAPTIONED, CAPTIONED_NOTICE, telling, drawn_shapes, write)
 
 
-def show_painted(run: Run, found: Any, console: Console) -> str:
+def show_painted(run: Run, report: Any, console: Console) -> str:
     """Show pictures that are painted for captions outside the training text. Return a line that
     names the files with the pictures and the report."""
     from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import half_blocks, png_of
-    from dragoman.tasks.painting.painter import enlarged, in_a_row
+    from dragoman.tasks.painting.painter import enlarge, in_a_row
     from dragoman.tasks.report import write_report
 
     console.print("\nTest: captions whose pictures were not in either training\n")
-    console.print(found.table(), markup=False, soft_wrap=True)
-    step = max(1, len(found.pictures) // _PAINTED)
-    some = found.pictures[::step][:_PAINTED]
+    console.print(report.table(), markup=False, soft_wrap=True)
+    step = max(1, len(report.pictures) // _PAINTED)
+    some = report.pictures[::step][:_PAINTED]
     console.print("\nWhat it paints:\n")
-    for one in some[:_SHOWN]:
-        console.print(f"  {one.caption}\n", markup=False)
+    for picture in some[:_SHOWN]:
+        console.print(f"  {picture.caption}\n", markup=False)
         if console.color_system is not None:
-            console.print(half_blocks(one.pixels, console.width))
-    picture = run.folder / PAINTED_PICTURE
-    pixels = [one.pixels for one in some]
-    write_bytes(picture, png_of(enlarged(in_a_row(pixels), 4)))
-    console.print("From left to right: " + "; ".join(one.caption for one in some), markup=False)
-    return f"All of these: {picture}; the whole report: {write_report(run)}"
+            console.print(half_blocks(picture.pixels, console.width))
+    path = run.folder / PAINTED_PICTURE
+    write_bytes(path, png_of(enlarge(in_a_row([picture.pixels for picture in some]), 4)))
+    captions = "; ".join(picture.caption for picture in some)
+    console.print(f"From left to right: {captions}", markup=False)
+    return f"All of these: {path}; the whole report: {write_report(run)}"
 
 
 def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
@@ -74,8 +74,8 @@ def learn_codes(recipe: Recipe, folder: Path, console: Console) -> Recipe:
     outcome = train(coder, codes, say=console.print)
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
-    found = catalogue.runtime_of(coder.spec).evaluate(catalogue.Run.open(codes))
-    console.print(f"\n{found.table()}\n", markup=False, soft_wrap=True)
+    report = catalogue.runtime_of(coder.spec).evaluate(catalogue.Run.open(codes))
+    console.print(f"\n{report.table()}\n", markup=False, soft_wrap=True)
     painting = recipe.painting.model_copy(update={"codes": str(codes.absolute())})
     return recipe.model_copy(update={"painting": painting})
 
@@ -86,5 +86,5 @@ DEMO = Demo(
         'paint {to} "a small red circle above a large blue square"',
         'paint {to} "a large green cross" --sample --count 4 --to crosses.png',
         "train captions.tsv --task painting --codes {to}-captions/codes  # your own captions",
-    ), captioned_pictures, learn_codes,
+    ), make_pictures, learn_codes,
 )  # fmt: skip

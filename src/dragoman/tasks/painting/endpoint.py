@@ -168,7 +168,7 @@ class ServedPainter(AskedRun[Painter]):
     def _pixels(self, request: ImagesRequest) -> int:
         return (request.n or 1) * self.height * self.width * request.scale**2
 
-    def asked(self, request: ImagesRequest) -> Request:
+    def search_for(self, request: ImagesRequest) -> Request:
         """Return the search that answers a request. Raises Refusal 400."""
         sampling = None if request.seed is None else SamplingSettings(seed=request.seed)
         try:
@@ -181,28 +181,28 @@ class ServedPainter(AskedRun[Painter]):
         except DataError as error:
             raise Refusal("bad_text", f"prompt: {error}.", problem=str(error)) from None
 
-    async def looked(
-        self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
+    async def attention_of(
+        self, request: ImagesRequest, hypotheses: Sequence[Hypothesis], client: str
     ) -> list[Alignment]:
         """Return, for each picture, the attention of each code to each token of the caption."""
         ((tokens, _),) = self.engine.source.tokens_of_words([request.prompt])
-        return await self.align([(tokens, one.tokens) for one in found], client)
+        return await self.align([(tokens, hypothesis.tokens) for hypothesis in hypotheses], client)
 
-    def written(
-        self, request: ImagesRequest, found: Sequence[Hypothesis], looked: Sequence[Alignment]
+    def codes_of(
+        self, request: ImagesRequest, hypotheses: Sequence[Hypothesis], looks: Sequence[Alignment]
     ) -> Iterator[WrittenCodes]:
         """Yield the codes of each picture, with their probabilities and their attention.
-        ``looked``: the attention of each picture's codes to the tokens of the caption."""
+        ``looks``: the attention of each picture's codes to the tokens of the caption."""
         ((_, numbers),) = self.engine.source.tokens_of_words([request.prompt])
         words = len(request.prompt.split())
         symbols = self.predictor.form.symbols
-        for one, alignment in zip(found, looked, strict=True):
+        for hypothesis, alignment in zip(hypotheses, looks, strict=True):
             shares = by_words(alignment, numbers, words)
-            each = one.token_log_probabilities[: len(one.tokens)]
+            each = hypothesis.token_log_probabilities[: len(hypothesis.tokens)]
             yield WrittenCodes(
                 rows=symbols.source.grid[0],
                 columns=symbols.source.grid[1],
-                codes=[token - symbols.first for token in one.tokens],
+                codes=[token - symbols.first for token in hypothesis.tokens],
                 probabilities=[round(math.exp(value), 4) for value in each],
                 attention=[
                     [round(share, 4) for share in line] if shares.any() else []
@@ -211,16 +211,16 @@ class ServedPainter(AskedRun[Painter]):
             )
 
     async def images(
-        self, request: ImagesRequest, found: Sequence[Hypothesis], client: str
+        self, request: ImagesRequest, hypotheses: Sequence[Hypothesis], client: str
     ) -> list[PaintedImage]:
-        """Return the pictures of the hypotheses ``found`` as PNG files."""
-        work = partial(self.predictor.answer, request.prompt, found)
+        """Return the pictures of ``hypotheses`` as PNG files."""
+        work = partial(self.predictor.answer, request.prompt, hypotheses)
         pictures = await self.asking.do(client, work)
         places = 1 + self._pixels(request) // PIXELS_OF_A_PLACE
         executor = self.asking if places == 1 else self._writing
         files = (
-            PaintedImage(b64_json=base64.b64encode(one.png(request.scale)).decode())
-            for one in pictures
+            PaintedImage(b64_json=base64.b64encode(picture.png(request.scale)).decode())
+            for picture in pictures
         )
         return await executor.all(client, files, places)
 
@@ -243,19 +243,19 @@ async def images(service: Service, request: ImagesRequest, client: str) -> Image
     named = None if request.model in ANY else request.model
     run = service.catalogue.of(ServedPainter, named)
     run.check(request)
-    asked = await service.texts.do(client, partial(run.asked, request))
-    run.check_searches([asked])
+    search = await service.texts.do(client, partial(run.search_for, request))
+    run.check_searches([search])
     service.meters.count_characters(run.name, client, len(request.prompt))
-    (found,) = await run.queue.search([asked], client)
-    data = await run.images(request, found, client)
+    (hypotheses,) = await run.queue.search([search], client)
+    data = await run.images(request, hypotheses, client)
     answer = ImagesAnswer(created=int(time.time()), data=data)
     if request.explain:
         answer.words = request.prompt.split()
         answer.unknown = await service.texts.do(
             client, partial(unknown_words, run.lexicon, [request.prompt])
         )
-        looked = await run.looked(request, found, client)
-        told = await service.texts.all(client, run.written(request, found, looked))
-        for image, written in zip(data, told, strict=True):
+        looks = await run.attention_of(request, hypotheses, client)
+        codes = await service.texts.all(client, run.codes_of(request, hypotheses, looks))
+        for image, written in zip(data, codes, strict=True):
             image.written = written
     return answer

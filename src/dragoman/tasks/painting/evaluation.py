@@ -55,20 +55,20 @@ class PaintingValidation(PairsValidation):
     def __call__(self, update: int) -> Evaluation:
         total, tokens = summed_loss(self)
         some = self.some()
-        captions = [pair.source for pair in some]
-        painter = Painter.over(self.engine())
-        found = [best for best, *_ in painter.stream(captions, self.search_settings())]
+        captions, painter = [pair.source for pair in some], Painter.over(self.engine())
+        pictures = [best for best, *_ in painter.stream(captions, self.search_settings())]
         true = self.forms.target.tokens([pair.target for pair in some])
-        scores = {"loss": total / max(tokens, 1), **code_scores(true, [one.ids for one in found])}
-        return Evaluation(scores, samples_of(some, [one.text for one in found]))
+        right = code_scores(true, [picture.ids for picture in pictures])
+        scores = {"loss": total / max(tokens, 1), **right}
+        return Evaluation(scores, samples_of(some, [picture.text for picture in pictures]))
 
 
-def code_scores(true: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> dict[str, float]:
+def code_scores(true: Sequence[Sequence[int]], drawn: Sequence[Sequence[int]]) -> dict[str, float]:
     """Return the share of pictures with all codes right (``exact``), and the share of right codes
-    (``codes_right``), from 0 to 1. ``true`` and ``found``: the codes of each picture."""
-    pairs = list(zip(true, found, strict=True))
-    exact = sum(list(one) == list(other) for one, other in pairs)
-    right = sum(a == b for one, other in pairs for a, b in zip(one, other, strict=False))
+    (``codes_right``), from 0 to 1. ``true`` and ``drawn``: the codes of each picture."""
+    pairs = list(zip(true, drawn, strict=True))
+    exact = sum(list(wanted) == list(painted) for wanted, painted in pairs)
+    right = sum(a == b for wanted, painted in pairs for a, b in zip(wanted, painted, strict=False))
     codes = sum(map(len, true))
     return {"exact": exact / max(1, len(pairs)), "codes_right": right / max(1, codes)}
 
@@ -120,10 +120,10 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
     wanted = "are no captions", "a list of pictures", "test.tsv"
 
     def examples(self, asked: EvaluationRequest) -> ExampleSet:
-        found = super().examples(asked)
+        examples = super().examples(asked)
         if asked.best_of > 1 and asked.judge is None:
             raise DragomanError("--best-of: a judge must choose. Set --judge RUN")
-        return found
+        return examples
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> PaintingReport:
         run, pairs, best_of = asked.run, examples.pairs, asked.best_of
@@ -134,31 +134,31 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
             search = painting_settings(search, best_of, None, search.sampling)
         logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))
         captions, chooses = [pair.source for pair in pairs], judge if best_of > 1 else None
-        found, seconds = timed(
+        pictures, seconds = timed(
             lambda: [best for best, *_ in painter.stream(captions, search, chooses)]
         )
         true = form.tokens([pair.target for pair in pairs])
-        scores = code_scores(true, [one.ids for one in found])
+        scores = code_scores(true, [picture.ids for picture in pictures])
         scored = painter.score_ids(captions, true)
-        tokens = sum(len(one.token_log_probabilities) for one in scored)
-        scores["loss"] = -sum(one.log_probability for one in scored) / max(1, tokens)
+        tokens = sum(len(hypothesis.token_log_probabilities) for hypothesis in scored)
+        scores["loss"] = -sum(hypothesis.log_probability for hypothesis in scored) / max(1, tokens)
         wanted = [form.picture_at(pair.target) for pair in pairs]
-        told, painted = form.pictures(true), [one.pixels for one in found]
-        scores["rmse"], scores["rmse_of_codes"] = _rmse(wanted, painted), _rmse(wanted, told)
+        decoded, painted = form.pictures(true), [picture.pixels for picture in pictures]
+        scores["rmse"], scores["rmse_of_codes"] = _rmse(wanted, painted), _rmse(wanted, decoded)
         if judge is not None:
-            shown = {"judged": painted, "judged_of_codes": told, "judged_of_true": wanted}
-            scores |= {name: judged_right(judge, pairs, every) for name, every in shown.items()}
+            judged = {"judged": painted, "judged_of_codes": decoded, "judged_of_true": wanted}
+            scores |= {name: share_right(judge, pairs, every) for name, every in judged.items()}
         how = f"beam {search.beam}"
         if search.sampling is not None:
             how = "sampled pictures"
         return PaintingReport(
             *asked.about(examples.name, seconds), how, painter.description, pairs,
-            [one.text for one in found], scores, found, count_seen(form.seen, pairs),
+            [picture.text for picture in pictures], scores, pictures, count_seen(form.seen, pairs),
             judge.run.folder.name if judge is not None else "", best_of,
         )  # fmt: skip
 
 
-def judged_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:
+def share_right(judge: Judge, pairs: Sequence[Pair], pictures: Sequence[Bytes]) -> float:
     """Return the share of ``pictures``, from 0 to 1, in which a judge reads a right caption. Right
     are all captions that ``pairs`` have for the same true picture."""
     captions: dict[str, set[str]] = {}
@@ -176,5 +176,5 @@ def _plain(caption: str) -> str:
     return " ".join(caption.lower().split())
 
 
-def _rmse(wanted: Sequence[Bytes], found: Sequence[Bytes]) -> float:
-    return math.sqrt(float(np.square(np.stack(wanted).astype(np.float64) - found).mean()))
+def _rmse(wanted: Sequence[Bytes], painted: Sequence[Bytes]) -> float:
+    return math.sqrt(float(np.square(np.stack(wanted).astype(np.float64) - painted).mean()))

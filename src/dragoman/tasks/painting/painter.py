@@ -74,7 +74,7 @@ class PaintedPicture:
     def png(self, scale: int = 1) -> bytes:
         """Return the picture as a PNG file in which each pixel is a square of ``scale`` x ``scale``
         pixels. Errors: ``DataError`` for a scale that is not from 1 to 64."""
-        return png_of(enlarged(self.pixels, scale))
+        return png_of(enlarge(self.pixels, scale))
 
     def save(self, path: str | Path, scale: int = 1) -> None:
         """Write ``png`` to a file. Errors: ``FileError`` if that fails."""
@@ -125,8 +125,8 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
         a repeated caption gets new pictures."""
         anew = Anew(settings or self.engine.search_settings)
         for part in parts(given, self.together):
-            found = self.answers(part, (self.ask(one, anew(one)) for one in part))
-            yield from found if judge is None else by_judge(list(found), judge)
+            pictures = self.answers(part, (self.ask(caption, anew(caption)) for caption in part))
+            yield from pictures if judge is None else by_judge(list(pictures), judge)
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
         """Make the search request for a caption. Errors: ``DataError`` if it is empty or too
@@ -144,14 +144,14 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> list[PaintedPicture]:
         """Return the picture of each hypothesis."""
-        pixels = self.form.pictures([one.tokens for one in hypotheses])
+        pixels = self.form.pictures([output.tokens for output in hypotheses])
         first = self.form.symbols.first
         return [
             PaintedPicture(
-                given, picture, one.tokens, tuple(token - first for token in one.tokens),
-                one.log_probability, one.token_log_probabilities[: len(one.tokens)],
+                given, picture, output.tokens, tuple(token - first for token in output.tokens),
+                output.log_probability, output.token_log_probabilities[: len(output.tokens)],
             )
-            for one, picture in zip(hypotheses, pixels, strict=True)
+            for output, picture in zip(hypotheses, pixels, strict=True)
         ]  # fmt: skip
 
     # ---- looking
@@ -216,19 +216,19 @@ def by_judge(
 ) -> list[list[PaintedPicture]]:
     """Sort the pictures of each caption by their score from a judge, best first. ``painted``: the
     pictures of each caption. Errors: ``DataError`` for a caption that the judge cannot read."""
-    every = [one for pictures in painted for one in pictures]
-    liked = iter(
-        judge.log_probabilities([one.pixels for one in every], [one.caption for one in every])
-    )
-    found = []
+    every = [picture for pictures in painted for picture in pictures]
+    pixels = [picture.pixels for picture in every]
+    captions = [picture.caption for picture in every]
+    liked = iter(judge.log_probabilities(pixels, captions))
+    ranked = []
     for pictures in painted:
         own = list(islice(liked, len(pictures)))
         order = sorted(range(len(pictures)), key=lambda number: -own[number])
-        found.append([pictures[number] for number in order])
-    return found
+        ranked.append([pictures[number] for number in order])
+    return ranked
 
 
-def enlarged(pixels: Bytes, scale: int) -> Bytes:
+def enlarge(pixels: Bytes, scale: int) -> Bytes:
     """Repeat each pixel ``scale`` x ``scale`` times. Errors: ``DataError`` for a wrong scale."""
     if not 1 <= scale <= LARGEST_SCALE:
         raise DataError(f"the scale is {scale}. Use 1 to {LARGEST_SCALE}")
@@ -239,7 +239,7 @@ def in_a_row(pictures: Sequence[Bytes], gap: int = 2) -> Bytes:
     """Join pictures of the same height side by side, with ``gap`` white pixels between them."""
     height, _, channels = pictures[0].shape
     white = np.full((height, gap, channels), 255, np.uint8)
-    return np.concatenate([part for one in pictures for part in (one, white)][:-1], axis=1)
+    return np.concatenate([part for picture in pictures for part in (picture, white)][:-1], axis=1)
 
 
 class Judge:
@@ -264,8 +264,8 @@ class Judge:
         with tempfile.TemporaryDirectory() as folder:
             files = _write_pictures(pictures, Path(folder))
             if self._labels:
-                return [one.label for one in self._reads(files)]
-            return [one.text for one in self._reads.stream(files)]
+                return [guess.label for guess in self._reads(files)]
+            return [translation.text for translation in self._reads.stream(files)]
 
     def log_probabilities(self, pictures: Sequence[Bytes], captions: Sequence[str]) -> list[float]:
         """Return, for each picture (H, W, C), log P of its caption, in nats. It is minus infinity
@@ -275,11 +275,11 @@ class Judge:
             files = _write_pictures(pictures, Path(folder))
             if not self._labels:
                 scored = self._reads.score(zip(files, captions, strict=True))
-                return [math.fsum(one.token_log_probabilities) for one in scored]
+                return [math.fsum(hypothesis.token_log_probabilities) for hypothesis in scored]
             labels = {name: number for number, name in enumerate(self._reads.labels.names)}
             return [
-                float(one.log_probabilities[labels[caption]]) if caption in labels else -math.inf
-                for one, caption in zip(self._reads(files), captions, strict=True)
+                float(guess.log_probabilities[labels[caption]]) if caption in labels else -math.inf
+                for guess, caption in zip(self._reads(files), captions, strict=True)
             ]
 
 

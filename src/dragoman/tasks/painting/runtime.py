@@ -51,10 +51,10 @@ class PaintingRuntime(Runtime):
         if len(pairs) < MIN_ANSWERS:
             return {}
         true = forms.target.encode([pair.target for pair in pairs])
-        codes = [one.tolist() for one in true]
+        codes = [tokens.tolist() for tokens in true]
         guessed = of_tokens(true)
-        found = {"loss": guessed["loss"]} if guessed else {}
-        return found | code_scores(codes, [*codes[1:], codes[0]])
+        scores = {"loss": guessed["loss"]} if guessed else {}
+        return scores | code_scores(codes, [*codes[1:], codes[0]])
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         if run.recipe.search.sampling is not None:  # a caption has many right pictures

@@ -75,7 +75,7 @@ class PaintingSpec(Spec):
         """Accept everything: there is only one vocabulary."""
 
     def forms(self, given: Mapping[Side, Form], folder: Path, longest: int) -> Forms:
-        return Forms(given["source"], painted_codes(folder))
+        return Forms(given["source"], form_of_codes(folder))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         """Copy the codes of another run. Errors: ``RunError`` if it has none."""
@@ -99,7 +99,7 @@ class PaintingSpec(Spec):
         if learned.is_file():
             _copy(learned, folder / LEARNED)
         symbols.with_weights(digest).save(folder / CODES)
-        painted_codes(folder).coder  # noqa: B018, damaged weights are refused now
+        form_of_codes(folder).coder  # noqa: B018, damaged weights are refused now
         codes = plural(symbols.places, "code")
         return [f"{codes} a picture, each one of {symbols.count:,}, as learned by {run}"]
 
@@ -146,7 +146,7 @@ def codes_run(name: str | None) -> Path:
     return run
 
 
-def painted_codes(folder: Path) -> CodesForm:
+def form_of_codes(folder: Path) -> CodesForm:
     """Return the object that converts between the pictures of a painter and their codes, read from
     the run folder ``folder``. Errors: ``RunError``."""
     symbols, weights = CodeSymbols.load(folder / CODES), folder / WEIGHTS
@@ -180,9 +180,9 @@ def count_seen(known: Path | None, pairs: Sequence[Pair]) -> int:
     return int(np.isin(wanted, np.frombuffer(content, "<u8")).sum())
 
 
-def _copy(one: Path, other: Path) -> None:
-    with replacing_file(other) as temporary:
-        shutil.copyfile(one, temporary)
+def _copy(source: Path, to: Path) -> None:
+    with replacing_file(to) as temporary:
+        shutil.copyfile(source, temporary)
 
 
 PAINTING = PaintingSpec(

@@ -108,25 +108,25 @@ def paint(args: PaintArguments) -> None:
     painter = Painter(run)
     sampling = sampling_settings().model_validate(drawn) if args.sample else None
     settings = painting_settings(painter.engine.search_settings, made, args.beam, sampling)
-    found = (every[: args.count] for every in painter.stream(captions, settings, judge))
+    painted = (every[: args.count] for every in painter.stream(captions, settings, judge))
     if args.to is None:
-        _show(args, found)
+        _show(args, painted)
     else:
-        _write(args.to, list(found), args.scale)
+        _write(args.to, list(painted), args.scale)
 
 
 def _tell_unknown(unknown: Sequence[str]) -> None:
     """Warn about words that no training caption has."""
     if unknown:
         more = f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""
-        told = ", ".join(map(repr, unknown[:8])) + more
+        words = ", ".join(map(repr, unknown[:8])) + more
         sys.stderr.write(
-            f"warning: no training caption has {told}, so the model does not know what to paint "
+            f"warning: no training caption has {words}, so the model does not know what to paint "
             "for it\n"
         )
 
 
-def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
+def _show(args: PaintArguments, painted: Iterator[list[PaintedPicture]]) -> None:
     from rich.console import Console
 
     from dragoman.base.reading import readable
@@ -141,30 +141,30 @@ def _show(args: PaintArguments, found: Iterator[list[PaintedPicture]]) -> None:
             "note: this output has no colours, so no picture is drawn. Write it with --to "
             "FILE.png\n"
         )
-    for pictures in found:
+    for pictures in painted:
         if args.codes:
-            for one in pictures:
-                line = f"{readable(one.caption)}\t{decimals(one.score, 4)}\t{one.text}\n"
-                sys.stdout.write(line)
+            for picture in pictures:
+                caption, score = readable(picture.caption), decimals(picture.score, 4)
+                sys.stdout.write(f"{caption}\t{score}\t{picture.text}\n")
             continue
         sys.stdout.write(f"{readable(pictures[0].caption)}\n")
         sys.stdout.flush()
         if not shows:
             continue
-        row = in_a_row([one.pixels for one in pictures])
+        row = in_a_row([picture.pixels for picture in pictures])
         console.print(half_blocks(row, console.width), end="", soft_wrap=True)
 
 
-def _write(to: Path, found: Sequence[Sequence[PaintedPicture]], scale: int) -> None:
+def _write(to: Path, painted: Sequence[Sequence[PaintedPicture]], scale: int) -> None:
     import numpy as np
 
     from dragoman.base.atomic import write_bytes
     from dragoman.pictures.bitmaps import png_of
-    from dragoman.tasks.painting.painter import enlarged, in_a_row
+    from dragoman.tasks.painting.painter import enlarge, in_a_row
 
-    if not found:
+    if not painted:
         return
-    rows = [in_a_row([one.pixels for one in pictures]) for pictures in found]
+    rows = [in_a_row([picture.pixels for picture in pictures]) for pictures in painted]
     across = [row.swapaxes(0, 1) for row in rows]
     whole = np.ascontiguousarray(in_a_row(across).swapaxes(0, 1))
-    write_bytes(to, png_of(enlarged(whole, scale)))
+    write_bytes(to, png_of(enlarge(whole, scale)))
