@@ -21,7 +21,7 @@ from dragoman.data.files.corpora import read_pairs
 from dragoman.forms.form import Pair
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans
-from dragoman.tasks.tagging.sizes import tagged_corpus
+from dragoman.tasks.tagging.sizes import corpus_of_tags
 from dragoman.tasks.tagging.spec import words_and_tags
 
 _BEFORE = ("-START2-", "-START-")
@@ -149,7 +149,7 @@ def features(
 
 def read(path: Path, columns: str | None) -> list[Pair]:
     """The sentences of a file of tagged words."""
-    return list(read_pairs(tagged_corpus(str(path), columns, None)))
+    return list(read_pairs(corpus_of_tags(str(path), columns, None)))
 
 
 def main() -> None:

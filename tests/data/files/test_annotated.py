@@ -13,7 +13,7 @@ from dragoman.base.errors import DataError, RecipeError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair
-from dragoman.tasks.tagging.sizes import tagged_corpus
+from dragoman.tasks.tagging.sizes import corpus_of_tags
 
 WORDS, TAGS = "The cat_s does n't sleep .", "DT NNS VBZ RB VB ."
 COLUMNS = "The DT B-NP\ncat_s NNS I-NP\ndoes VBZ O\nn't RB O\nsleep VB O\n. . O\n"
@@ -41,7 +41,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def pairs_of(path: Path, text: str, columns: str | None = None) -> list[Pair]:
-    return list(read_pairs(tagged_corpus(str(write(path, text)), columns, None)))
+    return list(read_pairs(corpus_of_tags(str(write(path, text)), columns, None)))
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_conllu_has_its_own_columns(tmp_path: Path) -> None:
 
 def test_the_columns_of_another_file_are_not_those_of_conllu(tmp_path: Path) -> None:
     """A run that was trained on two columns is measured on CoNLL-U, whose first column counts."""
-    corpus = tagged_corpus(str(write(tmp_path / "two.txt", "The DT\ncat NN\n")), None, None)
+    corpus = corpus_of_tags(str(write(tmp_path / "two.txt", "The DT\ncat NN\n")), None, None)
     assert (corpus.source_column, corpus.target_column) == (1, 2)
     other = write(tmp_path / "my.conllu", CONLLU)
     found = list(read_pairs(corpus.model_copy(update={"source": str(other)})))
-    assert found == list(read_pairs(tagged_corpus(str(other), None, None)))
+    assert found == list(read_pairs(corpus_of_tags(str(other), None, None)))
 
 
 def test_words_with_spaces_in_conllu_are_several(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_tags_of_trees_end_where_it_is_said(tmp_path: Path) -> None:
     path = str(write(tmp_path / "my.mrg", "(S (np.ms-SBJ (nn.f.s=2 Sol)) (v.x brilla))\n"))
 
     def tags(label_ends: str | None) -> str:
-        (pair,) = read_pairs(tagged_corpus(path, None, None, label_ends))
+        (pair,) = read_pairs(corpus_of_tags(path, None, None, label_ends))
         return pair.target
 
     assert tags(None) == "nn.f.s v.x" and tags("-=.") == "nn v" and tags("") == "nn.f.s=2 v.x"
@@ -143,8 +143,8 @@ def test_lines_of_json_have_no_columns_and_no_ends(
 ) -> None:
     path = str(write(tmp_path / "my.jsonl", '{"words": "a", "tags": "B"}\n'))
     with pytest.raises(RecipeError, match=said):
-        tagged_corpus(path, columns, ("words", "tags"), label_ends)
-    (pair,) = read_pairs(tagged_corpus(path, None, ("words", "tags"), None))
+        corpus_of_tags(path, columns, ("words", "tags"), label_ends)
+    (pair,) = read_pairs(corpus_of_tags(path, None, ("words", "tags"), None))
     assert pair.target == "B"
 
 
@@ -174,7 +174,7 @@ def test_a_folder_may_hold_files_of_several_layouts(tmp_path: Path) -> None:
     (tmp_path / "a.mrg").write_text(TREE, encoding="utf-8")
     with gzip.open(tmp_path / "b.txt.gz", "wt", encoding="utf-8") as file:
         file.write(UNDERSCORE)
-    found = list(read_pairs(tagged_corpus(str(tmp_path), None, None)))
+    found = list(read_pairs(corpus_of_tags(str(tmp_path), None, None)))
     assert [(pair.source, pair.target) for pair in found] == [(WORDS, TAGS)] * 2
 
 

@@ -83,18 +83,18 @@ def test_each_has_the_figures_that_evaluate_gives_it(
         for metric, name in (("F1", "f1"), ("exact", "exact")):
             tested = found["metrics"][metric]["systems"][number]
             assert tested["value"] == pytest.approx(one.scores[name])
-        for most, matched in one.found.by_length.items():
+        for most, matched in one.counts.by_length.items():
             assert found["f1_by_length"][str(most)][number] == pytest.approx(matched.f1)
         assert 5 < one.scores["f1"] < 95
     assert "tags" not in found["scores"][0] and "tags" in found["scores"][1]
-    assert len(found["f1_by_length"]) == len(alone[0].found.by_length) > 1
+    assert len(found["f1_by_length"]) == len(alone[0].counts.by_length) > 1
     assert found["metrics"]["F1"]["systems"][1]["p_value"] is not None
     table = dragoman("compare", *runs, *options).out
     row = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line.strip()}
     assert row["tags"] == ["-", f"{alone[1].scores['tags']:.2f}"]
     assert row["precision"] == [f"{one.scores['precision']:.2f}" for one in alone]
-    first = min(alone[0].found.by_length)
-    assert row["1-10"][1:3] == [f"{one.found.by_length[first].f1:.2f}" for one in alone]
+    first = min(alone[0].counts.by_length)
+    assert row["1-10"][1:3] == [f"{one.counts.by_length[first].f1:.2f}" for one in alone]
 
 
 @pytest.mark.slow  # two trainings; test_seeds.py has them for translation

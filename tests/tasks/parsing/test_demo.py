@@ -13,7 +13,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.demo.trees import SHOWN
 from dragoman.forms.tree_form import tree_of
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.parsing.demo import PICTURES, attached
+from dragoman.tasks.parsing.demo import PICTURES, count_attachments
 
 SHORT = (
     "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -55,8 +55,8 @@ def test_a_parser_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
 def test_attachments_are_counted_by_what_holds_the_phrase() -> None:
     low = tree_of("(S (VP (V sees) (NP (NP (N it)) (PP (IN with) (NP (N eyes))))))")
     high = tree_of("(S (VP (V sees) (NP (N it)) (PP (IN with) (NP (N eyes)))))")
-    assert attached([low, high], [low, high]) == (2, 2, 1)
-    assert attached([low, high], [high, high]) == (1, 2, 1)
+    assert count_attachments([low, high], [low, high]) == (2, 2, 1)
+    assert count_attachments([low, high], [high, high]) == (1, 2, 1)
 
 
 def test_each_embedded_corpus_is_of_its_tasks() -> None:

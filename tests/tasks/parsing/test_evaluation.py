@@ -69,7 +69,7 @@ def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
     assert validations[-1]["scores"]["loss"] < math.log(toy.target.size) / 8
     assert toy.metadata()["metric"] == "f1"
     found = ParsingEvaluation()(toy)
-    assert found.scores["f1"] > 75 and found.found.sentences == len(found.pairs) > 20
+    assert found.scores["f1"] > 75 and found.counts.sentences == len(found.pairs) > 20
     flat = [Tree("S", tuple(tree_of(pair.target).leaves())) for pair in found.pairs]
     baseline = Parseval.of(
         score_parse(tree_of(pair.target), one) for pair, one in zip(found.pairs, flat, strict=True)

@@ -18,10 +18,10 @@ from dragoman.forms.tree import Tree, read_trees
 from dragoman.metrics.classification import Matches
 from dragoman.tasks.parsing.metrics import (
     Parseval,
+    differing_brackets,
     exact_shares,
     f1s,
     score_parse,
-    unmatched,
 )
 
 REFERENCE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"
@@ -79,21 +79,21 @@ def test_what_is_not_matched_is_told_by_its_place() -> None:
     parse = tree(
         "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (IN on)) (X (NP (DT the) (NN mat))) (. .))"
     )
-    missed, wrong = unmatched(tree(REFERENCE), parse)
+    missed, wrong = differing_brackets(tree(REFERENCE), parse)
     named = [
         [one.label for place, one in enumerate(found.brackets()) if place in places]
         for found, places in ((tree(REFERENCE), missed), (parse, wrong))
     ]
     assert named == [["VP", "PP"], ["VP", "X"]]
     twice, once = tree("(S (NP (NP (NN a))) (VB b))"), tree("(S (NP (NN a)) (VB b))")
-    assert unmatched(twice, once) == ({2}, set()), "the inner one of both"
+    assert differing_brackets(twice, once) == ({2}, set()), "the inner one of both"
     draw = random.Random(4)
     for _ in range(100):
         words = random_tree(draw, draw.randint(1, 12)).leaves()
         shapes = [random_tree(draw, len(words)) for _ in range(2)]
         both = [_over(shape, iter(words)) for shape in shapes]
         found = score_parse(*both).brackets
-        missed, wrong = unmatched(*both)
+        missed, wrong = differing_brackets(*both)
         assert len(missed) == found.there - found.right
         assert len(wrong) == found.found - found.right
 

@@ -62,7 +62,7 @@ def test_it_answers_what_the_verb_does(spans: Run, served: Served) -> None:
                     ranked = [(choice["tag"], choice["probability"]) for choice in word["tags"]]
                     assert len(ranked) == len(names)
                     assert ranked[0] == (word["tag"], word["probability"])
-                    assert dict(ranked) == pytest.approx(dict(one.ranked(place)), abs=1e-5)
+                    assert dict(ranked) == pytest.approx(dict(one.ranking(place)), abs=1e-5)
                 found = [(s["kind"], s["first"], s["first"] + s["count"]) for s in told["spans"]]
                 assert found == spans_of(one.tags)
                 assert told["parts"] == one.parts

@@ -125,8 +125,8 @@ def test_sentences_are_tagged_alike_in_any_company(words: Run) -> None:
         assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
         assert len(one.tags) == len(one.words)
     assert together[3].parts > 1 and together[1].parts == 0
-    assert together[0].ranked(1)[0] == ("VB", pytest.approx(together[0].probabilities[1]))
-    assert sum(p for _, p in together[0].ranked(1)) == pytest.approx(1, abs=1e-5)
+    assert together[0].ranking(1)[0] == ("VB", pytest.approx(together[0].probabilities[1]))
+    assert sum(p for _, p in together[0].ranking(1)) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.system

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dragoman.demo.corpus import Split
-from dragoman.tasks.transcription.demo_corpus import spoken_demo, write_spoken
+from dragoman.tasks.transcription.demo_corpus import make_sentences, write_spoken
 from dragoman.tasks.transcription.synthesiser import (
     RATE,
     SOUNDS,
@@ -18,7 +18,7 @@ from dragoman.tasks.transcription.synthesiser import (
     Samples,
     Sound,
     Voice,
-    rendered,
+    render,
     speak,
 )
 
@@ -52,7 +52,7 @@ def test_a_vowel_has_the_resonances_of_the_table(name: str, longer: float) -> No
     (vowel,) = SOUNDS[name]
     steady = Sound(600, vowel.formants, voice=1.0)
     voice = Voice("", pitch=100, formants=longer, tempo=1.0, breath=1.0)
-    found = resonances(rendered([steady], voice, Random(1))[1_000:-1_000], 3)
+    found = resonances(render([steady], voice, Random(1))[1_000:-1_000], 3)
     # Harmonics are 100 Hz apart, which is how well a resonance can be told.
     assert found[:2] == pytest.approx(longer * np.array(vowel.formants[:2]), abs=110)
 
@@ -60,7 +60,7 @@ def test_a_vowel_has_the_resonances_of_the_table(name: str, longer: float) -> No
 @pytest.mark.parametrize("pitch", [90, 220])
 def test_the_voice_has_its_pitch(pitch: int) -> None:
     voice = Voice("", pitch=pitch, formants=1.0, tempo=1.0, breath=1.0)
-    sound = rendered([Sound(500, (500, 1500, 2500), voice=1.0)], voice, Random(2))
+    sound = render([Sound(500, (500, 1500, 2500), voice=1.0)], voice, Random(2))
     lags = np.correlate(sound, sound, "full")[len(sound) :]
     longest, shortest = RATE // 60, RATE // 350
     period = shortest + int(np.argmax(lags[shortest:longest])) + 1
@@ -72,7 +72,7 @@ def test_hissing_is_high_and_a_voice_is_low() -> None:
     for name in ("S", "SH", "AA"):
         (sound,) = SOUNDS[name]
         longer = Sound(400, sound.formants, sound.voice, sound.noise, sound.centre, sound.width)
-        hertz, power = spectrum(rendered([longer], MAN, Random(3)))
+        hertz, power = spectrum(render([longer], MAN, Random(3)))
         centres[name] = float((hertz * power).sum() / power.sum())
     assert centres["S"] > 3_300 > centres["SH"] > 2_000 > centres["AA"]
 
@@ -94,9 +94,9 @@ def test_every_word_is_said_otherwise_than_the_others() -> None:
 
 
 def test_parts_share_no_sentence_no_voice_and_no_combination() -> None:
-    parts = spoken_demo(SMALL)
+    parts = make_sentences(SMALL)
     assert {name: len(part) for name, part in parts.items()} == SMALL
-    assert parts == spoken_demo(SMALL)
+    assert parts == make_sentences(SMALL)
     every = [one.text for part in parts.values() for one in part]
     assert len(set(every)) == len(every)
     assert {word for text in every for word in text.split()} <= set(WORDS)
@@ -124,7 +124,7 @@ def combination(text: str) -> frozenset[str]:
 
 
 def test_recordings_are_written_with_their_lists(tmp_path: Path) -> None:
-    parts = spoken_demo({"train": 3, "dev": 1, "test": 1})
+    parts = make_sentences({"train": 3, "dev": 1, "test": 1})
     write_spoken(tmp_path / "new", parts)
     lines = (tmp_path / "new/train.tsv").read_text().splitlines()
     assert [line.split("\t")[1] for line in lines] == [one.text for one in parts["train"]]

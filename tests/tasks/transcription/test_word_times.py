@@ -15,7 +15,7 @@ from dragoman.base.errors import RunError
 from dragoman.sources.frames.cutting import Span
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.training import train
-from dragoman.tasks.transcription.transcriber import HeardWord, Transcriber, best_rows, timed
+from dragoman.tasks.transcription.transcriber import HeardWord, Transcriber, best_rows, time_words
 
 OUTPUTS = 3
 RATE = 8_000
@@ -65,7 +65,7 @@ def test_words_meet_in_the_pause_between_them() -> None:
         samples[round(begin * RATE) : round(end * RATE)] += tone(400, end - begin)
     words = [HeardWord(text, slice(n, n + 1), 0.9) for n, text in enumerate("abc")]
     for rows in ([(6, 14), (23, 29), (38, 44)], [(10, 11), (26, 27), (40, 41)]):
-        found = timed(words, rows, 0.04, samples, RATE, Span(3.0, 5.0))
+        found = time_words(words, rows, 0.04, samples, RATE, Span(3.0, 5.0))
         for word, (begin, end) in zip(found, ((0.2, 0.6), (0.9, 1.2), (1.5, 1.8)), strict=True):
             assert word.begin == pytest.approx(3 + begin, abs=0.021)
             assert word.end == pytest.approx(3 + end, abs=0.021)

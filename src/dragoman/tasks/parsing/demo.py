@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PICTURES = ("tree-1.svg", "tree-2.svg")
 
 
-def show_trees(run: Run, found: Any, console: Console) -> str:
+def show_trees(run: Run, report: Any, console: Console) -> str:
     """Show English sentences and their constituency trees."""
     from dragoman.base.atomic import write_text
     from dragoman.demo.trees import SHOWN, demo_trees
@@ -31,15 +31,15 @@ def show_trees(run: Run, found: Any, console: Console) -> str:
     branching = RightBranching(demo_trees().train)
     shapes = [branching.parse(tree.words) for tree in references]
     shape = Parseval.of(
-        score_parse(tree, one) for tree, one in zip(references, shapes, strict=True)
+        score_parse(tree, guess) for tree, guess in zip(references, shapes, strict=True)
     )
     console.print(f"\nTest: {len(references):,} sentences whose combinations were held out\n")
     rows = [
         (name, *(f"{scores[key]:.1f}" for key in ("f1", "precision", "recall", "exact")))
-        for name, scores in (("this parser", found.scores), ("right-branching", shape.scores))
+        for name, scores in (("this parser", report.scores), ("right-branching", shape.scores))
     ]
     console.print(plain_table(("percent", "F1", "precision", "recall", "exact"), rows))
-    right, phrases, nouns = attached(references, [one.tree for one in found.parses])
+    right, phrases, nouns = count_attachments(references, [parse.tree for parse in report.parses])
     console.print(
         f"\n“with ...” belongs where the rule puts it in {right:,} of {phrases:,} phrases; "
         f"{nouns:,} would be right\nif it always belonged to the noun before it.\n"
@@ -62,7 +62,7 @@ def show_trees(run: Run, found: Any, console: Console) -> str:
     return f"The pictures: {pictures}; the whole report: {write_report(run)}"
 
 
-def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
+def count_attachments(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
     """Count the phrases of the references that begin with "with": those that the parse attaches as
     the reference does, all of them, and those that belong to a noun phrase."""
     from dragoman.demo.trees import with_phrases

@@ -144,13 +144,13 @@ class ServedParser(AskedRun[Parser]):
 
     # ---- what was found
 
-    def pair(self, sentence: str, found: Hypothesis) -> TokenPair:
+    def pair(self, sentence: str, best: Hypothesis) -> TokenPair:
         """The source and target tokens whose alignment is computed."""
         ((tokens, _),) = self.engine.source.tokens_of_words([sentence])
-        return tokens, found.tokens
+        return tokens, best.tokens
 
     def to_schema(
-        self, sentence: str, found: Sequence[Hypothesis], alignment: Alignment | None
+        self, sentence: str, hypotheses: Sequence[Hypothesis], alignment: Alignment | None
     ) -> ParsedSentence:
         """The trees of a sentence. ``alignment``: that of the best tree, by source tokens."""
         looks = None
@@ -159,24 +159,24 @@ class ServedParser(AskedRun[Parser]):
             looks = by_words(alignment, numbers, len(sentence.split()))
         return ParsedSentence(
             trees=[
-                self._tree(one, looks if number == 0 else None)
-                for number, one in enumerate(self.predictor.answer(sentence, found))
+                self._tree(result, looks if number == 0 else None)
+                for number, result in enumerate(self.predictor.answer(sentence, hypotheses))
             ]
         )
 
-    def _tree(self, found: Parse, looks: Looks | None) -> ParsedTree:
+    def _tree(self, result: Parse, looks: Looks | None) -> ParsedTree:
         words: list[TreeWord] = []
         brackets: list[Bracket] = []
-        self._write(found.tree, None, words, brackets)
+        self._write(result.tree, None, words, brackets)
         if looks is not None:
             opening = self.predictor.form.symbols.opening
-            opened = [number for number, symbol in enumerate(found.ids) if symbol in opening]
+            opened = [number for number, symbol in enumerate(result.ids) if symbol in opening]
             for bracket, place in zip(brackets, opened, strict=True):
                 bracket.attention = [round(share, 4) for share in looks[place].tolist()]
         return ParsedTree(
-            text=found.text,
-            score=found.score,
-            log_probability=math.fsum(found.token_log_probabilities),
+            text=result.text,
+            score=result.score,
+            log_probability=math.fsum(result.token_log_probabilities),
             words=words,
             brackets=brackets,
         )
@@ -208,13 +208,13 @@ async def parse(service: Service, request: ParseRequest, client: str) -> ParseAn
     both = await service.texts.all(client, run.sentences(texts, settings))
     sentences, requests = zip(*both, strict=True) if both else ((), ())
     run.check_searches(requests)
-    found = await run.queue.search(requests, client)
+    hypotheses = await run.queue.search(requests, client)
     alignments: Sequence[Alignment | None] = [None] * len(texts)
     if request.attention:
-        best = zip(sentences, (one for one, *_ in found), strict=True)
+        best = zip(sentences, (first for first, *_ in hypotheses), strict=True)
         pairs = await service.texts.all(client, (run.pair(*both) for both in best))
         alignments = await run.align(pairs, client)
     service.meters.count_characters(run.name, client, sum(map(len, texts)))
-    every = zip(sentences, found, alignments, strict=True)
-    trees = await service.texts.all(client, (run.to_schema(*one) for one in every))
+    every = zip(sentences, hypotheses, alignments, strict=True)
+    trees = await service.texts.all(client, (run.to_schema(*parts) for parts in every))
     return ParseAnswer(run=run.name, sentences=trees)

@@ -31,12 +31,12 @@ from dragoman.tasks.parsing.metrics import (
     SHORT,
     Parseval,
     ScoredSentence,
+    differing_brackets,
     exact_shares,
     f1s,
     length_name,
     score_parse,
     statistics_of,
-    unmatched,
 )
 from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tasks.parsing.sizes import label_ends_of
@@ -101,30 +101,30 @@ def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[ScoredSen
 class ParsingReport(SearchReport):
     """The result of a run on the sentences of some trees."""
 
-    found: Parseval
+    counts: Parseval
     with_tags: bool
     parses: Sequence[Parse]
 
     @property
     def scores(self) -> dict[str, float]:
         """Return the scores by name, in percent."""
-        scores = dict(self.found.scores)
+        scores = dict(self.counts.scores)
         if not self.with_tags:
             del scores["tags"]
         return scores
 
     def table(self) -> str:
         """Return the whole report as plain text."""
-        skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
-        amount = self.amount(f"{plural(self.found.sentences, 'sentence')}{skipped}")
-        notes = [self.found.tables(), "", _COUNTED]
+        skipped = f"; {self.counts.skipped:,} of punctuation alone" if self.counts.skipped else ""
+        amount = self.amount(f"{plural(self.counts.sentences, 'sentence')}{skipped}")
+        notes = [self.counts.tables(), "", _COUNTED]
         return self.lines(amount, scores_of(PARSING, self.scores), notes)
 
     def details(self) -> dict[str, Any]:
         return {
             "sentences": len(self.pairs),
             "scores": signed(self.scores, SIGNATURE),
-            "parseval": self.found.to_dict(),
+            "parseval": self.counts.to_dict(),
         }
 
 
@@ -168,7 +168,7 @@ def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
         wanted, given = tree_of(reference), tree_of(parse)
     except DataError:
         return None
-    missed, wrong = unmatched(wanted, given)
+    missed, wrong = differing_brackets(wanted, given)
     return TreePair(_set_tag(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
 
 
@@ -193,7 +193,7 @@ _BESIDE = {
 """Scores without a significance test in a comparison, and their titles in its table."""
 
 
-def compared(
+def compare(
     systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
 ) -> ComparedRuns:
     """Compare parsers on the same trees by labelled F1 and exact parses, that is by brackets only:
@@ -212,8 +212,8 @@ def compared(
         name: [report(EvaluationRequest(run), trees) for run in system]
         for name, system in systems.items()
     }
-    sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated.values()]
-    outputs = [one[0].outputs() for one in evaluated.values()]
+    sentences = [[score_each(pairs, run.parses) for run in system] for system in evaluated.values()]
+    outputs = [system[0].outputs() for system in evaluated.values()]
     tables, details = _not_tested(evaluated)
     return ComparedRuns(
         test, pairs, parse_statistics(sentences), outputs,
@@ -228,32 +228,32 @@ def _not_tested(
     system: as tables, and as plain values for JSON."""
     (first, *_), *_ = evaluated.values()
     scores = [
-        {name: fmean(run.scores[name] for run in one) for name in one[0].scores}
-        for one in evaluated.values()
+        {name: fmean(run.scores[name] for run in system) for name in system[0].scores}
+        for system in evaluated.values()
     ]
     f1_by_length = {
         most: [
-            100 * fmean(run.found.by_length[most].f1 for run in one) for one in evaluated.values()
+            100 * fmean(run.counts.by_length[most].f1 for run in system)
+            for system in evaluated.values()
         ]
         for most in LENGTHS
-        if most in first.found.by_length
+        if most in first.counts.by_length
     }
     rows: list[list[Cell]] = [
-        [title, *(f"{one[name]:.2f}" if name in one else "-" for one in scores)]
+        [title, *(f"{means[name]:.2f}" if name in means else "-" for means in scores)]
         for name, title in _BESIDE.items()
-        if any(name in one for one in scores)
+        if any(name in means for means in scores)
     ]
     lengths: list[list[Cell]] = [
-        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.found.by_length[most].there]
+        [length_name(most), *(f"{f1:.2f}" for f1 in values), first.counts.by_length[most].there]
         for most, values in f1_by_length.items()
     ]
     tables = [
         plain_table(("", *evaluated), rows),
         plain_table(("F1 by length", *evaluated, "brackets"), lengths),
     ]
-    systems = zip(evaluated, scores, strict=True)
     return tables, {
-        "scores": [{"system": name, **means} for name, means in systems],
+        "scores": [{"system": name, **mean} for name, mean in zip(evaluated, scores, strict=True)],
         "f1_by_length": {str(most): values for most, values in f1_by_length.items()},
     }
 
@@ -263,7 +263,7 @@ def parse_statistics(
 ) -> dict[str, MeasuredSystem]:
     """The statistics from which F1 and the share of exact parses are tested. ``sentences``: for
     each system and each of its runs, the score of each sentence; all runs parsed the same trees."""
-    statistics = [[statistics_of(one) for one in runs] for runs in sentences]
+    statistics = [[statistics_of(scores) for scores in runs] for runs in sentences]
     return {
         "f1": MeasuredSystem(statistics, f1s, SIGNATURE),
         "exact": MeasuredSystem(statistics, exact_shares, SIGNATURE),
@@ -280,7 +280,7 @@ def _own_trees(runs: Sequence[Run]) -> tuple[Sequence[Pair], str]:
         if run.recipe.data == first.recipe.data:
             continue
         its, its_name = own_test_set(run)
-        if [(one.source, one.target) for one in its] != [(p.source, p.target) for p in pairs]:
+        if [(pair.source, pair.target) for pair in its] != [(p.source, p.target) for p in pairs]:
             raise DataError(
                 f"{run.folder} has another test set ({its_name}, {plural(len(its), 'tree')}) "
                 f"than {first.folder} ({name}, {plural(len(pairs), 'tree')}). Set the trees for "

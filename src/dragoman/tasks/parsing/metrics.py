@@ -66,8 +66,8 @@ class ScoredSentence:
 
 def score_parse(reference: Tree, parse: Tree) -> ScoredSentence:
     """Score a parse. Errors: ``DataError`` if the trees have different words."""
-    expected, found = _spoken(reference), _spoken(parse)
-    words = [[leaf.word for leaf in leaves] for leaves in (expected, found)]
+    expected, parsed = _nonempty_leaves(reference), _nonempty_leaves(parse)
+    words = [[leaf.word for leaf in leaves] for leaves in (expected, parsed)]
     if words[0] != words[1]:
         raise DataError(_difference(*words))
     counts = [leaf.label not in PUNCTUATION for leaf in expected]
@@ -77,35 +77,35 @@ def score_parse(reference: Tree, parse: Tree) -> ScoredSentence:
     )
     tags = sum(
         counted and _SAME.get(leaf.label, leaf.label) == _SAME.get(other.label, other.label)
-        for counted, leaf, other in zip(counts, expected, found, strict=True)
+        for counted, leaf, other in zip(counts, expected, parsed, strict=True)
     )
     return ScoredSentence(len(counts), sum(counts), matches_of(given, wanted), tags)
 
 
-def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[int]]:
+def differing_brackets(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[int]]:
     """The brackets that ``score_parse`` does not match: those of the reference, and those of the
     parse, by their places in ``Tree.brackets()``. Both trees are over the same words.
 
     If a bracket occurs more often in one tree than in the other, its last occurrences are
     unmatched.
     """
-    behind = [0, *accumulate(leaf.label not in PUNCTUATION for leaf in _spoken(reference))]
+    behind = [0, *accumulate(leaf.label not in PUNCTUATION for leaf in _nonempty_leaves(reference))]
     wanted, given = _brackets(reference, behind), _brackets(parse, behind)
 
     def of_one(these: list[tuple[int, Place]], others: list[tuple[int, Place]]) -> set[int]:
         left = Counter(bracket for _, bracket in others)
-        found = set()
+        places = set()
         for place, bracket in these:
             if left[bracket]:
                 left[bracket] -= 1
             else:
-                found.add(place)
-        return found
+                places.add(place)
+        return places
 
     return frozenset(of_one(wanted, given)), frozenset(of_one(given, wanted))
 
 
-def _spoken(tree: Tree) -> list[Tree]:
+def _nonempty_leaves(tree: Tree) -> list[Tree]:
     """The leaves of a tree that are not empty elements."""
     return [leaf for leaf in tree.leaves() if leaf.label != EMPTY]
 
@@ -113,7 +113,7 @@ def _spoken(tree: Tree) -> list[Tree]:
 def _brackets(tree: Tree, behind: list[int]) -> list[tuple[int, Place]]:
     """The brackets that count, outermost first, each with its place in ``Tree.brackets()``.
     ``behind[n]``: the number of counted words among the first n."""
-    found: list[tuple[int, Place]] = []
+    brackets: list[tuple[int, Place]] = []
     places = count()
 
     def walk(node: Tree, first: int) -> int:
@@ -124,11 +124,11 @@ def _brackets(tree: Tree, behind: list[int]) -> list[tuple[int, Place]]:
             end = walk(child, end)
         label = _same(node.label)
         if behind[first] < behind[end] and label not in TOPS and label not in PUNCTUATION:
-            found.append((place, (label, behind[first], behind[end])))
+            brackets.append((place, (label, behind[first], behind[end])))
         return end
 
     walk(tree, 0)
-    return sorted(found)
+    return sorted(brackets)
 
 
 def _same(label: str) -> str:
@@ -137,13 +137,13 @@ def _same(label: str) -> str:
     return _SAME.get(cut, cut)
 
 
-def _difference(expected: list[str | None], found: list[str | None]) -> str:
+def _difference(expected: list[str | None], parsed: list[str | None]) -> str:
     place = next(
-        (n for n, both in enumerate(zip(expected, found, strict=False)) if both[0] != both[1]),
-        min(len(expected), len(found)),
+        (n for n, both in enumerate(zip(expected, parsed, strict=False)) if both[0] != both[1]),
+        min(len(expected), len(parsed)),
     )
     both = (
-        repr(words[place]) if place < len(words) else "nothing more" for words in (expected, found)
+        repr(words[place]) if place < len(words) else "nothing more" for words in (expected, parsed)
     )
     return "word {} is {} in the reference and {} in the parse: the words must be the same".format(
         place + 1, *both
@@ -163,7 +163,7 @@ class Parseval:
     def of(cls, sentences: Iterable[ScoredSentence]) -> Parseval:
         """Take the sentences to score among those that are given."""
         every = list(sentences)
-        counted = [one for one in every if one.scored]
+        counted = [sentence for sentence in every if sentence.scored]
         return cls(counted, len(every) - len(counted))
 
     @property
@@ -175,19 +175,19 @@ class Parseval:
     def by_length(self) -> dict[int, Matches]:
         """The brackets of each bin of sentence lengths. A key is the most words of its bin; 0 is
         the last bin, which has no limit."""
-        found: dict[int, Matches] = {}
-        for one in self.counted:
-            length = next((most for most in _BINS if one.words <= most), 0)
-            add_matches(found, {length: one.brackets})
-        return found
+        matches: dict[int, Matches] = {}
+        for sentence in self.counted:
+            length = next((most for most in _BINS if sentence.words <= most), 0)
+            add_matches(matches, {length: sentence.brackets})
+        return matches
 
     @cached_property
     def by_label(self) -> dict[str, Matches]:
         """Count the matched brackets of each label separately."""
-        found: dict[str, Matches] = {}
-        for one in self.counted:
-            add_matches(found, one.labels)
-        return found
+        matches: dict[str, Matches] = {}
+        for sentence in self.counted:
+            add_matches(matches, sentence.labels)
+        return matches
 
     @property
     def brackets(self) -> Matches:
@@ -197,20 +197,20 @@ class Parseval:
     @property
     def short(self) -> list[ScoredSentence]:
         """The sentences with at most ``SHORT`` words."""
-        return [one for one in self.counted if one.words <= SHORT]
+        return [sentence for sentence in self.counted if sentence.words <= SHORT]
 
     @property
     def scores(self) -> dict[str, float]:
         """Return the scores by name, in percent."""
         every, short = self.brackets, self.short
-        of_short = sum((one.brackets for one in short), Matches())
-        words = sum(one.scored for one in self.counted)
+        of_short = sum((sentence.brackets for sentence in short), Matches())
+        words = sum(sentence.scored for sentence in self.counted)
         return {
             "f1": 100 * every.f1,
             "precision": 100 * every.precision,
             "recall": 100 * every.recall,
             "exact": _exact_share(self.counted),
-            "tags": 100 * sum(one.tags for one in self.counted) / max(1, words),
+            "tags": 100 * sum(sentence.tags for sentence in self.counted) / max(1, words),
             "f1_40": 100 * of_short.f1,
             "exact_40": _exact_share(short),
         }
@@ -220,7 +220,7 @@ class Parseval:
         rows = [
             (length_name(most), self.by_length[most]) for most in LENGTHS if most in self.by_length
         ]
-        labels = sorted(self.by_label.items(), key=lambda one: (-one[1].there, one[0]))
+        labels = sorted(self.by_label.items(), key=lambda item: (-item[1].there, item[0]))
         head = f"{'':<20} {'F1':>7} {'prec.':>7} {'recall':>7} {'brackets':>9}"
         return "\n".join([head, *map(_row, rows), "", head, *map(_row, labels)])
 
@@ -230,16 +230,16 @@ class Parseval:
             "scores": self.scores,
             "sentences": self.sentences,
             "skipped": self.skipped,
-            "by_length": {str(most): _written(m) for most, m in sorted(self.by_length.items())},
-            "by_label": {label: _written(m) for label, m in sorted(self.by_label.items())},
+            "by_length": {str(most): _as_dict(m) for most, m in sorted(self.by_length.items())},
+            "by_label": {label: _as_dict(m) for label, m in sorted(self.by_label.items())},
         }
 
 
 def _exact_share(sentences: Sequence[ScoredSentence]) -> float:
-    return 100 * sum(one.is_exact for one in sentences) / max(1, len(sentences))
+    return 100 * sum(sentence.is_exact for sentence in sentences) / max(1, len(sentences))
 
 
-def _written(m: Matches) -> dict[str, int]:
+def _as_dict(m: Matches) -> dict[str, int]:
     return {"matched": m.right, "reference": m.there, "parse": m.found}
 
 
@@ -256,11 +256,11 @@ def length_name(most: int) -> str:
 def statistics_of(sentences: Sequence[ScoredSentence]) -> Statistics:
     """(N, 4) for each sentence: matched brackets; brackets of reference and parse together; 1 if it
     has scored words; 1 if all its brackets are right, too."""
-    found = np.zeros((len(sentences), 4))
+    statistics = np.zeros((len(sentences), 4))
     for place, sentence in enumerate(sentences):
         brackets, counts = sentence.brackets, sentence.scored > 0
-        found[place] = brackets.right, brackets.both, counts, counts and sentence.is_exact
-    return found
+        statistics[place] = brackets.right, brackets.both, counts, counts and sentence.is_exact
+    return statistics
 
 
 def f1s(sums: Statistics) -> Statistics:

@@ -69,10 +69,10 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
     def each(self, given: Iterable[str], settings: SearchSettings | None = None) -> Iterator[Parse]:
         """The best tree of each sentence, in their order. ``settings`` replace those of the run.
         Errors: ``DataError`` for a sentence that has no words or too many."""
-        for found in self.stream(given, settings):
-            if not found:
+        for parses in self.stream(given, settings):
+            if not parses:
                 raise DataError("an empty line has no tree")
-            yield found[0]
+            yield parses[0]
 
     def stream(
         self, given: Iterable[str], settings: SearchSettings | None = None
@@ -83,18 +83,18 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
         of all lines before it.
         """
         for part in parts(enumerate(given, 1), self.together):
-            asked = [line for _, line in part if line.strip()]
-            found = self.answers(asked, (self.ask(line, settings) for line in asked))
+            lines = [line for _, line in part if line.strip()]
+            parses = self.answers(lines, (self.ask(line, settings) for line in lines))
             for number, line in part:
                 try:
-                    trees = next(found) if line.strip() else []
+                    trees = next(parses) if line.strip() else []
                 except TooLongError as error:
                     raise DataError(
                         f"line {number} {error}. Give one sentence on each line, with spaces "
                         "between words"
                     ) from error
                 yield trees
-            next(found, None)  # end the search, which frees its places for the next one
+            next(parses, None)  # end the search, which frees its places for the next one
 
     def ask(self, given: str, settings: SearchSettings | None = None) -> Request:
         """Make the search request for a sentence, limited to trees over exactly its words. Errors:
@@ -102,24 +102,24 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
         of the sentence ("line 3")."""
         longest = self.engine.longest
         if self.engine.source.far_too_long(given, longest):
-            told = f"has {len(given):,} characters, and {longest:,} tokens are read at once"
-            raise TooLongError(told, len(given), "characters", longest)
+            message = f"has {len(given):,} characters, and {longest:,} tokens are read at once"
+            raise TooLongError(message, len(given), "characters", longest)
         values = self.source_ids(given)
         if len(values) > longest:
-            told = f"has {len(values):,} tokens, and {longest:,} are read at once"
-            raise TooLongError(told, len(values), "tokens", longest)
+            message = f"has {len(values):,} tokens, and {longest:,} are read at once"
+            raise TooLongError(message, len(values), "tokens", longest)
         return self.engine.request(values, settings, raw=given)
 
     def answer(self, given: str, hypotheses: Sequence[Hypothesis]) -> list[Parse]:
         """The tree of each hypothesis, over the words of the sentence."""
         return [
             Parse(
-                self.form.tree(one.tokens, given),
-                one.score,
-                one.token_log_probabilities,
-                one.tokens,
+                self.form.tree(hypothesis.tokens, given),
+                hypothesis.score,
+                hypothesis.token_log_probabilities,
+                hypothesis.tokens,
             )
-            for one in hypotheses
+            for hypothesis in hypotheses
         ]
 
     # ---- looking

@@ -39,16 +39,16 @@ class ParsingRuntime(Runtime):
         return (ParsingBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.parsing.evaluation import ParsingEvaluation, ParsingValidation, compared
+        from dragoman.tasks.parsing.evaluation import ParsingEvaluation, ParsingValidation, compare
         from dragoman.tasks.parsing.parser import Parser
         from dragoman.tasks.shared.examples import Pairs
         from dragoman.training.losses.objectives import next_token
 
-        return Parts(Pairs, next_token, ParsingValidation, ParsingEvaluation(), Parser, compared)
+        return Parts(Pairs, next_token, ParsingValidation, ParsingEvaluation(), Parser, compare)
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
         for _, tree in read_trees([pair.target]):
-            counts.update(one.label for one in tree.brackets())
+            counts.update(bracket.label for bracket in tree.brackets())
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         trees = forms.target.encode([pair.target for pair in pairs])
@@ -75,5 +75,5 @@ def chance_of_trees(pairs: Sequence[Pair], learned: Sequence[str]) -> dict[str, 
         return {}
     trees = [tree_of(pair.target) for pair in pairs]
     guess = RightBranching(list(map(tree_of, learned)))
-    found = Parseval.of(score_parse(tree, guess.parse(tree.words)) for tree in trees).scores
-    return {name: found[name] for name in ("f1", "precision", "recall", "exact")}
+    scores = Parseval.of(score_parse(tree, guess.parse(tree.words)) for tree in trees).scores
+    return {name: scores[name] for name in ("f1", "precision", "recall", "exact")}

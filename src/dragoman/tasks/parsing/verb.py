@@ -106,9 +106,9 @@ def _format(args: ParseArguments, parses: Sequence[Parse], no_tag: str) -> str:
     from dragoman.pictures.tree import tree_text
 
     if args.draw:
-        return "\n".join(tree_text(one.tree, no_tag) + "\n" for one in parses)
+        return "\n".join(tree_text(result.tree, no_tag) + "\n" for result in parses)
     return "\n".join(
-        (f"{decimals(one.score, 4)}\t" if args.scores else "") + one.text for one in parses
+        (f"{decimals(result.score, 4)}\t" if args.scores else "") + result.text for result in parses
     )
 
 

@@ -132,8 +132,8 @@ class ServedTagger(AskedRun[Tagger]):
     def tag(self, texts: Sequence[str], top: int) -> Iterator[TaggedPart]:
         """Yield parts of texts as they are tagged, one turn at a time. Raises Refusal 400 for more
         tags than one answer holds, and for a request that costs too much."""
-        found = [list(_WORD.finditer(text)) for text in texts]
-        count = sum(map(len, found))
+        matches = [list(_WORD.finditer(text)) for text in texts]
+        count = sum(map(len, matches))
         check_total(
             "too_many_tags",
             (min(top, self.predictor.tags.size), "tag"),
@@ -141,7 +141,7 @@ class ServedTagger(AskedRun[Tagger]):
             MAX_PROBABILITIES,
             "Ask for fewer of each (top), or send less text.",
         )
-        parts = self.predictor.cut([[word[0] for word in words] for words in found])
+        parts = self.predictor.cut([[word[0] for word in words] for words in matches])
         tokens = self.predictor.tokens_read(parts)
         self.check_cost(
             tokens * READING,
@@ -149,10 +149,10 @@ class ServedTagger(AskedRun[Tagger]):
             f"{plural(count, 'word')} of {plural(len(texts), 'text')}; {tokens:,} tokens are read",
             "Send fewer or shorter texts at once.",
         )
-        for scored in self.predictor.scored(parts, TOKENS_AT_ONCE):
-            told = self._words(texts[scored.sentence], found[scored.sentence], scored, top)
+        for scored in self.predictor.score_parts(parts, TOKENS_AT_ONCE):
+            words = self._words(texts[scored.sentence], matches[scored.sentence], scored, top)
             for first in range(0, len(scored.log_probabilities), WORDS_AT_ONCE):
-                some = list(islice(told, WORDS_AT_ONCE))
+                some = list(islice(words, WORDS_AT_ONCE))
                 yield TaggedPart(
                     scored.sentence,
                     scored.first + first,
@@ -180,10 +180,10 @@ class ServedTagger(AskedRun[Tagger]):
             )
             end = word.end()
 
-    def answer(self, texts: int, found: Iterable[TaggedPart]) -> Iterator[bytes]:
+    def answer(self, texts: int, tagged: Iterable[TaggedPart]) -> Iterator[bytes]:
         """The answer for ``texts`` texts as JSON, in chunks."""
         of_texts: list[list[TaggedPart]] = [[] for _ in range(texts)]
-        for part in sorted(found, key=lambda part: part[:2]):
+        for part in sorted(tagged, key=lambda part: part[:2]):
             of_texts[part.text].append(part)
         texts_told = (
             json_in_parts(
@@ -214,6 +214,6 @@ async def tag(service: Service, request: TagRequest, client: str) -> bytes:
     most probable tags. If the tags have the form B-X, I-X and O, also the spans that they mark."""
     texts = service.check_texts(request.text, client)
     run = service.catalogue.of(ServedTagger, request.run)
-    found = await run.asking.all(client, run.tag(texts, request.top))
+    parts = await run.asking.all(client, run.tag(texts, request.top))
     service.meters.count_characters(run.name, client, sum(map(len, texts)))
-    return b"".join(await service.texts.all(client, run.answer(len(texts), found)))
+    return b"".join(await service.texts.all(client, run.answer(len(texts), parts)))

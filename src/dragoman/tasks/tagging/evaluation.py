@@ -35,9 +35,9 @@ from dragoman.tasks.shared.runtime import ComparedRuns
 from dragoman.tasks.shared.validation import Validation, samples_of
 from dragoman.tasks.tagging.form import Tags
 from dragoman.tasks.tagging.metrics import TagScores, has_spans, spans_of
-from dragoman.tasks.tagging.sizes import tagged_corpus
+from dragoman.tasks.tagging.sizes import corpus_of_tags
 from dragoman.tasks.tagging.spec import TAGGING, words_and_tags
-from dragoman.tasks.tagging.tagger import LogProbabilities, Tagged, Tagger, underscored
+from dragoman.tasks.tagging.tagger import LogProbabilities, Tagged, Tagger, join_tags
 from dragoman.training.records import Evaluation
 
 _AROUND = 4
@@ -56,7 +56,7 @@ class TaggingReport(LabelReport):
 
     pairs: Sequence[Pair]
     tagged: Sequence[Tagged]
-    found: TagScores
+    counts: TagScores
     usual: TagScores
     """The scores of always choosing the most frequent tag of each word."""
     new: int
@@ -69,14 +69,14 @@ class TaggingReport(LabelReport):
 
     @property
     def scores(self) -> dict[str, float]:
-        return self.found.figures() | {"loss": self.nll / max(self.found.words - self.new, 1)}
+        return self.counts.figures() | {"loss": self.nll / max(self.counts.words - self.new, 1)}
 
     def table(self) -> str:
         """Return the whole report as plain text."""
         whose = f" of {self.words_of}, from which this run was trained" if self.words_of else ""
         read = (
-            f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
-            f"{self.found.unknown[1]:,} of them not in the training text{whose}; "
+            f"{plural(len(self.pairs), 'sentence')}, {plural(self.counts.words, 'word')}, "
+            f"{self.counts.unknown[1]:,} of them not in the training text{whose}; "
             f"{self.seconds:.1f} s"
         )
         figures = self.usual.figures()
@@ -89,23 +89,23 @@ class TaggingReport(LabelReport):
             f"{self.head}\n{read}",
             scores_of(TAGGING, self.scores),
             f"Always the most frequent tag of each word: {guess}",
-            self.by_label([one for one in self.records() if one["texts"] or one["precision"]]),
+            self.by_label([row for row in self.records() if row["texts"] or row["precision"]]),
         ]
-        if self.found.spans is not None:
+        if self.counts.spans is not None:
             parts.append(self._by_kind())
         parts += self.mistakes("Taken for another most often, the right tag first:")
         return "\n\n".join([*parts, *self._notes()])
 
     def _by_kind(self) -> str:
-        assert self.found.spans is not None
+        assert self.counts.spans is not None
         rows: list[list[str | int | float]] = [
-            [kind, *map(SHARE.number, (one.precision, one.recall, one.f1)), one.there]
-            for kind, one in sorted(self.found.spans.items())
+            [kind, *map(SHARE.number, (spans.precision, spans.recall, spans.f1)), spans.there]
+            for kind, spans in sorted(self.counts.spans.items())
         ]
         return plain_table(("span", "precision, %", "recall, %", "F1, %", "spans"), rows)
 
     def _notes(self) -> Iterator[str]:
-        cut = sum(one.parts > 1 for one in self.tagged)
+        cut = sum(sentence.parts > 1 for sentence in self.tagged)
         if cut:
             yield (
                 f"{plural(cut, 'sentence is', 'sentences are')} longer than plan.context and "
@@ -119,22 +119,22 @@ class TaggingReport(LabelReport):
 
     def details(self) -> dict[str, Any]:
         signature = (
-            f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.labels)}"
-            + ("|spans:conlleval" if self.found.spans is not None else "")
+            f"words:{self.counts.words}|unknown:{self.counts.unknown[1]}|tags:{len(self.labels)}"
+            + ("|spans:conlleval" if self.counts.spans is not None else "")
         )
-        spans = sorted((self.found.spans or {}).items())
+        spans = sorted((self.counts.spans or {}).items())
         return {
             "sentences": len(self.pairs),
             "scores": signed(self.scores, signature),
             "usual": self.usual.figures(),
             "labels": self.records(),
-            "spans": {kind: vars(one) for kind, one in spans},
+            "spans": {kind: vars(matches) for kind, matches in spans},
             **self.mistake_details(),
             **self.shown,
         }
 
     def outputs(self) -> Sequence[str]:
-        return [one.written() for one in self.tagged]
+        return [sentence.as_text() for sentence in self.tagged]
 
 
 class TaggingEvaluation(LabelEvaluation[TaggingReport]):
@@ -143,7 +143,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
     one_of = "tagged words, or one of sentences and one of tags"
     wanted = "is no sentence", "a file of tagged words", "test.tsv"
 
-    one_file = staticmethod(tagged_corpus)
+    one_file = staticmethod(corpus_of_tags)
 
     def fitting(self, asked: EvaluationRequest, examples: ExampleSet) -> list[Pair]:
         """Return the examples that contain words."""
@@ -158,26 +158,26 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
         names = (*tags.labels.names, *new)
         value = {name: number for number, name in enumerate(names)}
         own = [value[tag] for line in true for tag in line]
-        chosen = [number for one in tagged for number in one.values]
-        known = [[tags.knows(word) for word in one.words] for one in tagged]
-        scores = TagScores.of(true, [one.tags for one in tagged], known, has_spans(tags.counts))
+        chosen = [number for guess in tagged for number in guess.values]
+        known = [[tags.knows(word) for word in guess.words] for guess in tagged]
+        scores = TagScores.of(true, [guess.tags for guess in tagged], known, has_spans(tags.counts))
         mistakes = list[Mistake]()
         of_right = _of_right_tags(pairs, tagged, tags)
-        for pair, one, line, log_probabilities in zip(pairs, tagged, true, of_right, strict=True):
-            taken = one.tags
+        for pair, guess, line, log_probabilities in zip(pairs, tagged, true, of_right, strict=True):
+            taken = guess.tags
             for place in np.flatnonzero(np.array(taken) != np.array(line)).tolist():
                 mistakes.append(
                     Mistake(
                         pair.line,
-                        _around(one.words, place),
+                        _around(guess.words, place),
                         line[place],
                         taken[place],
-                        one.probabilities[place],
+                        guess.probabilities[place],
                         float(np.exp(log_probabilities[place])),
                     )
                 )
         nll, of_new = _cost(of_right)
-        shown = samples(run, _write_tags(pairs), [str(one) for one in tagged])
+        shown = samples(run, _write_tags(pairs), [str(guess) for guess in tagged])
         return TaggingReport(
             *asked.about(examples.name, seconds), names, Confusion.of(own, chosen, len(names)),
             nll, surest(mistakes), pairs, tagged, scores, usual_scores(tags, pairs), of_new, shown,
@@ -191,8 +191,8 @@ def usual_scores(tags: Tags, pairs: Sequence[Pair]) -> TagScores:
     words = [pair.source.split() for pair in pairs]
     return TagScores.of(
         [pair.target.split() for pair in pairs],
-        [tags.usual(one) for one in words],
-        [[tags.knows(word) for word in one] for one in words],
+        [tags.usual(sentence) for sentence in words],
+        [[tags.knows(word) for word in sentence] for sentence in words],
         has_spans(tags.counts),
     )
 
@@ -214,8 +214,8 @@ def _of_right_tags(
     """log P of the right tag of each word; -inf for a tag that no training text has."""
     numbers = tags.numbers([pair.target for pair in pairs])
     return [
-        np.where(np.array(own) < 0, -np.inf, one.log_probabilities[np.arange(len(own)), own])
-        for one, own in zip(tagged, numbers, strict=True)
+        np.where(np.array(own) < 0, -np.inf, result.log_probabilities[np.arange(len(own)), own])
+        for result, own in zip(tagged, numbers, strict=True)
     ]
 
 
@@ -229,8 +229,7 @@ def _cost(of_right: Sequence[LogProbabilities]) -> tuple[float, int]:
 def _write_tags(pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs with the tags in the target as ``word_TAG``."""
     return [
-        pair._replace(target=underscored(pair.source.split(), pair.target.split()))
-        for pair in pairs
+        pair._replace(target=join_tags(pair.source.split(), pair.target.split())) for pair in pairs
     ]
 
 
@@ -258,19 +257,19 @@ class TaggedValidation(Validation[Sequence[Pieces]]):
 
     def __call__(self, update: int) -> Evaluation:
         tags, pairs = self._tagger.tags, self.pairs
-        tagged = list(self._tagger.tagged(self._words, self.batches))
+        tagged = list(self._tagger.tag_parts(self._words, self.batches))
         nll, new = _cost(_of_right_tags(pairs, tagged, tags))
-        found = TagScores.of(
+        counts = TagScores.of(
             [pair.target.split() for pair in pairs],
-            [one.tags for one in tagged],
+            [result.tags for result in tagged],
             [[True] * len(words) for words in self._words],
             has_spans(tags.counts),
         )
-        scores = found.figures()
+        scores = counts.figures()
         kept = {name: value for name, value in scores.items() if name in ("accuracy", "f1")}
-        if found.words > new:  # else no tag of dev has a probability
-            kept["loss"] = nll / (found.words - new)
-        shown = [(pairs[one], str(tagged[one])) for one in self.spread(_SAMPLES)]
+        if counts.words > new:  # else no tag of dev has a probability
+            kept["loss"] = nll / (counts.words - new)
+        shown = [(pairs[place], str(tagged[place])) for place in self.spread(_SAMPLES)]
         written = _write_tags([pair for pair, _ in shown])
         return Evaluation(kept, samples_of(written, [chosen for _, chosen in shown]))
 
@@ -278,7 +277,7 @@ class TaggedValidation(Validation[Sequence[Pieces]]):
 _Statistics = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
-def compared(
+def compare(
     systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
 ) -> ComparedRuns:
     """Compare taggers on the same sentences by accuracy, and by F1 of spans if the tags have spans.
@@ -292,39 +291,39 @@ def compared(
     pairs = measured.pairs
     taggers = [[Tagger(run) for run in runs] for runs in systems.values()]
     tags = taggers[0][0].tags
-    found = [[tagger([pair.source for pair in pairs]) for tagger in runs] for runs in taggers]
+    tagged = [[tagger([pair.source for pair in pairs]) for tagger in runs] for runs in taggers]
     counts = {"accuracy": _words}
     if has_spans(tags.counts):
         counts["f1"] = _spans
     signature = f"sentences:{{}}|tags:{tags.size}"
     by_score = {
         name: MeasuredSystem(
-            [[_statistics(pairs, run, count) for run in runs] for runs in found],
+            [[_statistics(pairs, run, count) for run in runs] for runs in tagged],
             _shares, signature,
         )
         for name, count in counts.items()
     }  # fmt: skip
-    outputs = [[str(one) for one in runs[0]] for runs in found]
+    outputs = [[str(sentence) for sentence in runs[0]] for runs in tagged]
     return ComparedRuns(
         measured.name, pairs, by_score, outputs, tuple(by_score), shown=_write_tags(pairs)
     )
 
 
 def _words(true: Sequence[str], chosen: Sequence[str]) -> list[int]:
-    right = sum(one == other for one, other in zip(true, chosen, strict=True))
+    right = sum(tag == choice for tag, choice in zip(true, chosen, strict=True))
     return [right, len(true)]
 
 
 def _spans(true: Sequence[str], chosen: Sequence[str]) -> list[int]:
-    there, found = set(spans_of(true)), set(spans_of(chosen))
-    return [2 * len(there & found), len(there) + len(found)]
+    there, guessed = set(spans_of(true)), set(spans_of(chosen))
+    return [2 * len(there & guessed), len(there) + len(guessed)]
 
 
 def _statistics(
-    pairs: Sequence[Pair], found: Sequence[Tagged], count: Callable[..., list[int]]
+    pairs: Sequence[Pair], lines: Sequence[Tagged], count: Callable[..., list[int]]
 ) -> _Statistics:
     """(N sentences, 2): numerators and denominators, which are summed and then divided."""
-    rows = [count(pair.target.split(), one.tags) for pair, one in zip(pairs, found, strict=True)]
+    rows = [count(pair.target.split(), line.tags) for pair, line in zip(pairs, lines, strict=True)]
     return np.array(rows, np.float64).reshape(-1, 2)
 
 

@@ -131,8 +131,8 @@ class Tags(Form):
 
     def numbers(self, raws: Sequence[str]) -> list[list[int]]:
         """The values of lines of tags; -1 for a tag that the training text does not have."""
-        found = [[self.labels.value(tag) for tag in raw.split()] for raw in raws]
-        return [[-1 if value is None else value for value in line] for line in found]
+        values = [[self.labels.value(tag) for tag in raw.split()] for raw in raws]
+        return [[-1 if value is None else value for value in line] for line in values]
 
     # ---- as a form
 

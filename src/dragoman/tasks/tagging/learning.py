@@ -34,15 +34,15 @@ class TaggedSentences(Examples):
 
     def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
         """Make a batch of the given examples for update ``update``."""
-        sentences = [self._store.text("source", one).split() for one in examples]
+        sentences = [self._store.text("source", number).split() for number in examples]
         if self._seed is None:
             pieces = self._cut(sentences)
         else:
             pieces = [
-                self._cut.sampled(words, torch_seed(self._seed, _STREAM, update, int(one)))
-                for one, words in zip(examples, sentences, strict=True)
+                self._cut.sampled(words, torch_seed(self._seed, _STREAM, update, int(number)))
+                for number, words in zip(examples, sentences, strict=True)
             ]
-        tags = [self._store.tokens("target", one).tolist() for one in examples]
+        tags = [self._store.tokens("target", number).tolist() for number in examples]
         return tagged_batch(pieces, tags, self._reading, examples)
 
 

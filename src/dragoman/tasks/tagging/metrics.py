@@ -69,13 +69,13 @@ class TagScores:
     ) -> TagScores:
         """Score some sentences: their tags, the chosen tags, and whether each word is known."""
         scores = cls(spans={} if spans else None)
-        for own, found, are_known in zip(true, chosen, known, strict=True):
-            for one, other, is_known in zip(own, found, are_known, strict=True):
+        for own, guesses, are_known in zip(true, chosen, known, strict=True):
+            for tag, guess, is_known in zip(own, guesses, are_known, strict=True):
                 counts = scores.known if is_known else scores.unknown
-                counts[0] += one == other
+                counts[0] += tag == guess
                 counts[1] += 1
             if scores.spans is not None:
-                add_matches(scores.spans, matches_of(spans_of(found), spans_of(own)))
+                add_matches(scores.spans, matches_of(spans_of(guesses), spans_of(own)))
         return scores
 
     @property
@@ -90,11 +90,11 @@ class TagScores:
 
     def figures(self) -> dict[str, float]:
         """Scores by name, in percent; scores of nothing are left out."""
-        found = {"accuracy": self.accuracy}
+        scores = {"accuracy": self.accuracy}
         for name, (right, every) in (("known", self.known), ("unknown", self.unknown)):
             if every:
-                found[name] = right / every
+                scores[name] = right / every
         if self.spans is not None:
             whole = sum(self.spans.values(), Matches())
-            found |= {"f1": whole.f1, "precision": whole.precision, "recall": whole.recall}
-        return {name: 100 * value for name, value in found.items()}
+            scores |= {"f1": whole.f1, "precision": whole.precision, "recall": whole.recall}
+        return {name: 100 * value for name, value in scores.items()}

@@ -45,12 +45,12 @@ class TaggingRuntime(LabelRuntime):
         return (TaggingBuilder,)
 
     def parts(self) -> Parts:
-        from dragoman.tasks.tagging.evaluation import TaggedValidation, TaggingEvaluation, compared
+        from dragoman.tasks.tagging.evaluation import TaggedValidation, TaggingEvaluation, compare
         from dragoman.tasks.tagging.learning import TaggedSentences, TagOfEachWord
         from dragoman.tasks.tagging.tagger import Tagger
 
         return Parts(
-            TaggedSentences, TagOfEachWord, TaggedValidation, TaggingEvaluation(), Tagger, compared
+            TaggedSentences, TagOfEachWord, TaggedValidation, TaggingEvaluation(), Tagger, compare
         )
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
@@ -70,12 +70,12 @@ class TaggingRuntime(LabelRuntime):
         """A sentence that says that a run is worse than always choosing the most frequent tag of
         each word. None if it is not worse, or if that is not known."""
         scores: dict[str, Any] = run.scores()
-        found = scores.get("scores", {}).get("accuracy")
+        measured = scores.get("scores", {}).get("accuracy")
         guess = scores.get("usual", {}).get("accuracy")
-        words = sum(one["texts"] for one in scores.get("labels", []))
-        if found is None or not isinstance(guess, int | float) or not words:
+        words = sum(row["texts"] for row in scores.get("labels", []))
+        if measured is None or not isinstance(guess, int | float) or not words:
             return None
-        share, accuracy = guess / 100, found["value"] / 100
+        share, accuracy = guess / 100, measured["value"] / 100
         if accuracy + SURE * math.sqrt(max(0.0, share * (1 - share)) / words) >= share:
             return None
         return beside_guess(accuracy, "the most frequent tag of each word", share)
@@ -83,16 +83,16 @@ class TaggingRuntime(LabelRuntime):
     def label_tables(self, scores: Mapping[str, Any]) -> list[Table]:
         """The tables of labels, also with the scores of spans and the most frequent confusions."""
         labels = scores.get("labels", [])
-        tables = super().label_tables({"labels": [one for one in labels if one["texts"]]})
+        tables = super().label_tables({"labels": [row for row in labels if row["texts"]]})
         if spans := scores.get("spans", {}):
-            counts = {kind: Matches(**one) for kind, one in spans.items()}
+            counts = {kind: Matches(**fields) for kind, fields in spans.items()}
             rows = [
-                (kind, *map(SHARE.written, (one.precision, one.recall, one.f1)), one.there)
-                for kind, one in counts.items()
+                (kind, *map(SHARE.written, (span.precision, span.recall, span.f1)), span.there)
+                for kind, span in counts.items()
             ]
             tables.append(Table("Spans", ("span", "precision", "recall", "F1", "spans"), rows))
         if scores.get("confusion"):
-            names = [one["label"] for one in labels]
+            names = [row["label"] for row in labels]
             often = confusion_in(scores).mistaken()[:_CONFUSED]
             confused = [(names[true], names[chosen], count) for true, chosen, count in often]
             tables.append(Table("Confused most often", ("tag", "taken for", "words"), confused))

@@ -45,7 +45,7 @@ class TaggingBuilder(HeadBuilder):
 
     def file_at(self, path: str) -> CorpusSettings:
         given = self.options
-        return tagged_corpus(path, given.columns, given.keys, given.label_ends)
+        return corpus_of_tags(path, given.columns, given.keys, given.label_ends)
 
     def labels_of(self, corpus: CorpusSettings, pair: Pair) -> Iterable[str]:
         return pair.target.split()
@@ -59,7 +59,7 @@ class TaggingBuilder(HeadBuilder):
         }
 
 
-def tagged_corpus(
+def corpus_of_tags(
     path: str,
     columns: str | None,
     keys: tuple[str, str] | None,

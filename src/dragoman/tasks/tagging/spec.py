@@ -36,10 +36,10 @@ class TaggingSpec(WithHead):
         return Forms(given["source"], Tags.load(folder / self.target_file))
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
-        found = Tags.learn(words_and_tags(pair, name) for name, pair in examples())
-        self._check_metric(recipe, found)
-        found.save(folder / self.target_file)
-        return [f"{plural(found.size, 'tag')}: {found.labels.summary()}"]
+        tags = Tags.learn(words_and_tags(pair, name) for name, pair in examples())
+        self._check_metric(recipe, tags)
+        tags.save(folder / self.target_file)
+        return [f"{plural(tags.size, 'tag')}: {tags.labels.summary()}"]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
         self._check_metric(recipe, Tags.of(learned.target))

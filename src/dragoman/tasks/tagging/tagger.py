@@ -45,8 +45,8 @@ class Tagged:
     @property
     def values(self) -> list[int]:
         """The number of the most probable tag of each word."""
-        found: list[int] = self.log_probabilities.argmax(axis=1).tolist()
-        return found
+        numbers: list[int] = self.log_probabilities.argmax(axis=1).tolist()
+        return numbers
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Tagged:
         """The probability of the most probable tag of each word."""
         return tuple(np.exp(self.log_probabilities.max(axis=1)).tolist())
 
-    def ranked(self, word: int) -> list[tuple[str, float]]:
+    def ranking(self, word: int) -> list[tuple[str, float]]:
         """Every tag of a word and its probability, the most probable first."""
         return most_probable(self.names, self.log_probabilities[word])
 
@@ -67,12 +67,12 @@ class Tagged:
         pairs = zip(self.words, self.tags, strict=True)
         return "".join(f"{word}\t{tag}\n" for word, tag in pairs)
 
-    def written(self) -> str:
+    def as_text(self) -> str:
         """The sentence as ``word_TAG word_TAG``; as ``columns`` if tags contain an underscore."""
         return str(self) if read_back(self.names) else self.columns()
 
     def __str__(self) -> str:
-        return underscored(self.words, self.tags)
+        return join_tags(self.words, self.tags)
 
 
 class ScoredWords(NamedTuple):
@@ -99,7 +99,7 @@ def read_back(tags: Iterable[str]) -> bool:
     return not any("_" in tag for tag in tags)
 
 
-def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
+def join_tags(words: Iterable[str], tags: Iterable[str]) -> str:
     """Join words and tags as ``word_TAG word_TAG``."""
     return " ".join(f"{word}_{tag}" for word, tag in zip(words, tags, strict=True))
 
@@ -131,17 +131,17 @@ class Tagger(ReadingPredictor[Tagged]):
         """Tag sentences, in their order; a sentence without words has no tags. All sentences are
         read before the first result."""
         sentences = [text.split() for text in given]
-        yield from self.tagged(sentences, self.cut(sentences))
+        yield from self.tag_parts(sentences, self.cut(sentences))
 
-    def tagged(
+    def tag_parts(
         self, sentences: Sequence[Sequence[str]], parts: Sequence[Sequence[Pieces]]
     ) -> Iterator[Tagged]:
         """Tag sentences that are already cut into parts, in their order."""
-        found = [np.empty((len(words), self.tags.size), np.float32) for words in sentences]
-        for number, first, scores in self.scored(parts):
-            found[number][first : first + len(scores)] = scores
+        tables = [np.empty((len(words), self.tags.size), np.float32) for words in sentences]
+        for number, first, scores in self.score_parts(parts):
+            tables[number][first : first + len(scores)] = scores
         names = self.tags.labels.names
-        for words, scores, read in zip(sentences, found, parts, strict=True):
+        for words, scores, read in zip(sentences, tables, parts, strict=True):
             yield Tagged(tuple(words), names, scores, len(read))
 
     def cut(self, sentences: Sequence[Sequence[str]]) -> list[list[Pieces]]:
@@ -152,7 +152,7 @@ class Tagger(ReadingPredictor[Tagged]):
         """The number of tokens in cut sentences, with one special symbol for each part."""
         return sum(_size(part) for parts in sentences for part in parts)
 
-    def scored(
+    def score_parts(
         self, sentences: Sequence[Sequence[Pieces]], together: int = _TOKENS_AT_ONCE
     ) -> Iterator[ScoredWords]:
         """Score the tags of sentences that were cut, part by part, the shortest first.
@@ -163,7 +163,7 @@ class Tagger(ReadingPredictor[Tagged]):
             for part in parts:
                 flat.append((number, first, part))
                 first += len(part)
-        flat.sort(key=lambda one: _size(one[2]))
+        flat.sort(key=lambda entry: _size(entry[2]))
         for places in in_batches([_size(part) for _, _, part in flat], together):
             every = self._scores([flat[place][2] for place in places])
             for place, scores in zip(places, every, strict=True):
@@ -195,9 +195,9 @@ class Tagger(ReadingPredictor[Tagged]):
         """The tags of a sentence, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("tags cannot have a prefix. Leave it out")
-        found = self(text)
-        score = float(found.log_probabilities.max(axis=1).sum())
-        return Shown(str(found), tuple(found.values), score)
+        tagged = self(text)
+        score = float(tagged.log_probabilities.max(axis=1).sum())
+        return Shown(str(tagged), tuple(tagged.values), score)
 
     def source_ids(self, text: str) -> list[int]:
         """The ids that the model reads: tokens of words, up to the limit, and a special symbol."""
@@ -212,10 +212,10 @@ class Tagger(ReadingPredictor[Tagged]):
         return [
             hypothesis_of(
                 target,
-                [float(row[tag]) for row, tag in zip(one.log_probabilities, target, strict=True)],
+                [float(row[tag]) for row, tag in zip(guess.log_probabilities, target, strict=True)],
                 finished=False,
             )
-            for one, target in zip(self(sources), targets, strict=True)
+            for guess, target in zip(self(sources), targets, strict=True)
         ]
 
     @property

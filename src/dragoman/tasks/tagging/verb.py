@@ -76,9 +76,9 @@ def tagging(args: TagArguments, run: Run, precision: str) -> LineWork:
     def outputs(lines: Iterable[str]) -> Generator[str]:
         nonlocal cut
         for window in windows(lines):
-            for found in tagger(window):
-                cut += found.parts > 1
-                yield _format(found, form, args.all_)
+            for tagged in tagger(window):
+                cut += tagged.parts > 1
+                yield _format(tagged, form, args.all_)
 
     def end() -> None:
         if cut:
@@ -112,20 +112,20 @@ def _round(probability: float) -> float:
     return round(probability, 5)
 
 
-def _format(found: Tagged, form: str, every: bool) -> str:
+def _format(tagged: Tagged, form: str, every: bool) -> str:
     """One tagged sentence; a table ends without its last line end, which the caller adds."""
     if form == "underscore":
-        return str(found)
-    ranked = [found.ranked(word) for word in range(len(found.words))] if every else []
+        return str(tagged)
+    ranked = [tagged.ranking(word) for word in range(len(tagged.words))] if every else []
     if form == "json":
         plain: dict[str, object] = {
-            "words": found.words, "tags": found.tags,
-            "probabilities": [_round(one) for one in found.probabilities],
+            "words": tagged.words, "tags": tagged.tags,
+            "probabilities": [_round(value) for value in tagged.probabilities],
         }  # fmt: skip
         if every:
-            plain["all"] = [{tag: _round(one) for tag, one in word} for word in ranked]
+            plain["all"] = [{tag: _round(value) for tag, value in word} for word in ranked]
         return json.dumps(plain, ensure_ascii=False)
     if not every:
-        return found.columns()
-    columns = ["\t".join(f"{tag}\t{p:.4f}" for tag, p in one) for one in ranked]
-    return "".join(f"{word}\t{one}\n" for word, one in zip(found.words, columns, strict=True))
+        return tagged.columns()
+    columns = ["\t".join(f"{tag}\t{p:.4f}" for tag, p in word) for word in ranked]
+    return "".join(f"{word}\t{tags}\n" for word, tags in zip(tagged.words, columns, strict=True))

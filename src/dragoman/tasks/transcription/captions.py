@@ -50,40 +50,40 @@ def captions(
 ) -> str:
     """Return the content of a file in the format ``layout``. Segments without words are left out.
     ``language``: the code of the language, which only JSON contains."""
-    said = [segment for segment in segments if segment.text.strip()]
+    parts = [segment for segment in segments if segment.text.strip()]
     match layout:
         case "text":
-            return "".join(f"{_line(one.text)}\n" for one in said)
+            return "".join(f"{_line(part.text)}\n" for part in parts)
         case "srt":
             return "".join(
-                f"{number}\n{_times(one, ',', hours=True)}\n{_cue(one.text)}\n\n"
-                for number, one in enumerate(said, start=1)
+                f"{number}\n{_times(part, ',', hours=True)}\n{_cue(part.text)}\n\n"
+                for number, part in enumerate(parts, start=1)
             )
         case "vtt":
-            cues = (f"{_times(one, '.')}\n{_escape(_cue(one.text))}\n\n" for one in said)
+            cues = (f"{_times(part, '.')}\n{_escape(_cue(part.text))}\n\n" for part in parts)
             return "WEBVTT\n\n" + "".join(cues)
         case "tsv":
             rows = (
-                f"{_thousandths(one.begin)}\t{_thousandths(one.end)}\t{_line(one.text)}\n"
-                for one in said
+                f"{_thousandths(part.begin)}\t{_thousandths(part.end)}\t{_line(part.text)}\n"
+                for part in parts
             )
             return "start\tend\ttext\n" + "".join(rows)
         case "json":
-            return json.dumps(_record(said, language), ensure_ascii=False) + "\n"
+            return json.dumps(_record(parts, language), ensure_ascii=False) + "\n"
 
 
-def _record(said: Sequence[Segment], language: str | None) -> dict[str, Any]:
+def _record(parts: Sequence[Segment], language: str | None) -> dict[str, Any]:
     return {
-        "text": " ".join(_line(one.text) for one in said),
+        "text": " ".join(_line(part.text) for part in parts),
         "segments": [
             {
                 "id": number,
-                "start": round(one.begin, 3),
-                "end": round(one.end, 3),
-                "text": _line(one.text),
-                **({"words": [word_record(word) for word in one.words]} if one.words else {}),
+                "start": round(part.begin, 3),
+                "end": round(part.end, 3),
+                "text": _line(part.text),
+                **({"words": [word_record(word) for word in part.words]} if part.words else {}),
             }
-            for number, one in enumerate(said)
+            for number, part in enumerate(parts)
         ],
         **({} if language is None else {"language": language}),
     }
@@ -91,8 +91,8 @@ def _record(said: Sequence[Segment], language: str | None) -> dict[str, Any]:
 
 def word_record(word: SpokenWord) -> dict[str, Any]:
     """Return the fields of a word in JSON, as the clients of OpenAI read them."""
-    told = {"word": word.text, "start": round(word.begin, 3), "end": round(word.end, 3)}
-    return told if word.confidence is None else told | {"probability": round(word.confidence, 4)}
+    entry = {"word": word.text, "start": round(word.begin, 3), "end": round(word.end, 3)}
+    return entry if word.confidence is None else entry | {"probability": round(word.confidence, 4)}
 
 
 def _line(text: str) -> str:

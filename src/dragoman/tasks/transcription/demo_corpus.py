@@ -64,7 +64,7 @@ class Spoken(NamedTuple):
         return speak(self.text, self.voice, self.seed)
 
 
-def spoken_demo(
+def make_sentences(
     sizes: dict[Split, int] | None = None, seed: int = 1
 ) -> dict[Split, tuple[Spoken, ...]]:
     """Make the sentences of each part of the corpus; the same ``seed`` gives the same sentences.
@@ -88,10 +88,10 @@ def write_spoken(folder: Path, parts: dict[Split, tuple[Spoken, ...]]) -> None:
     for name, spoken in parts.items():
         (folder / name).mkdir(parents=True)
         lines = []
-        for number, one in enumerate(spoken):
-            file = f"{name}/{number:04}-{one.voice.name}.wav"
-            write_wav(folder / file, one.samples())
-            lines.append(f"{file}\t{one.text}\t{one.voice.name}\n")
+        for number, sentence in enumerate(spoken):
+            file = f"{name}/{number:04}-{sentence.voice.name}.wav"
+            write_wav(folder / file, sentence.samples())
+            lines.append(f"{file}\t{sentence.text}\t{sentence.voice.name}\n")
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
 
 

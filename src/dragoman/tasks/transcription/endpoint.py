@@ -64,7 +64,7 @@ def endpoints(service: Service) -> Endpoints:
         and at the end `transcript.text.done` with the whole text.
         """
         run = _choose_run(service, request)
-        work = run.opened_recording(run.check(request), client)
+        work = run.open_recording(run.check(request), client)
         file, length = await service.finish(http, work)
         hearing = _Hearing(run, request, client, file, length)
         return hearing.events() if request.stream else hearing.whole()
@@ -86,7 +86,7 @@ def _choose_run(service: Service, request: TranscriptionRequest) -> ServedTransc
     """Return the named run, or else one that writes the language. Raises Refusal 400 or 404."""
     named = None if request.model == ANY else request.model
     runs = service.catalogue.every(ServedTranscriber, named)
-    writing = [one for one in runs if request.language and one.writes(request.language)]
+    writing = [run for run in runs if request.language and run.writes(request.language)]
     return (writing or runs)[0]
 
 
@@ -110,29 +110,29 @@ class _Hearing:
     seconds: float
 
     def _hear(self) -> AsyncGenerator[FoundSegment]:
-        return self.run.heard(self.file, self.seconds, self.client, self.request)
+        return self.run.transcribe(self.file, self.seconds, self.client, self.request)
 
     async def whole(self) -> Response:
         """Transcribe the whole recording, and return the answer."""
         async with aclosing(self._hear()) as heard:
-            found = [one async for one in heard]
-        segments = [one.segment for one in found]
+            results = [result async for result in heard]
+        segments = [result.segment for result in results]
         layout = self.request.response_format
         if layout in ("text", "srt", "vtt"):
             return PlainTextResponse(captions(segments, layout))
-        told = TranscriptionAnswer(text=_text(segments), usage=self._usage)
+        answer = TranscriptionAnswer(text=_text(segments), usage=self._usage)
         if layout == "verbose_json":
-            asked = self.request.timestamp_granularities
-            told.task, told.language = "transcribe", name_of(self.run.target).lower()
-            told.duration = round(self.seconds, 3)
-            if "segment" in asked:
-                told.segments = [self.run.message(n, *one) for n, one in enumerate(found)]
-            if "word" in asked:
-                words = (word for one in segments for word in one.words)
-                told.words = [TranscribedWord(**word_record(word)) for word in words]
+            wanted = self.request.timestamp_granularities
+            answer.task, answer.language = "transcribe", name_of(self.run.target).lower()
+            answer.duration = round(self.seconds, 3)
+            if "segment" in wanted:
+                answer.segments = [self.run.message(n, *result) for n, result in enumerate(results)]
+            if "word" in wanted:
+                words = (word for segment in segments for word in segment.words)
+                answer.words = [TranscribedWord(**word_record(word)) for word in words]
         if self.request.seen:  # some MB of pictures and numbers: written outside the event loop
-            return json_response(await self.run.asking.do(self.client, partial(written, told)))
-        return json_response(written(told))
+            return json_response(await self.run.asking.do(self.client, partial(written, answer)))
+        return json_response(written(answer))
 
     @property
     def _usage(self) -> Usage:
@@ -142,22 +142,22 @@ class _Hearing:
         """Transcribe the recording, and yield an event for each segment and one at the end."""
         segments: list[Segment] = []
         async with aclosing(self._hear()) as heard:
-            async for one in heard:
+            async for result in heard:
                 before = " " if segments else ""
-                delta = before + one.segment.text.strip()
+                delta = before + result.segment.text.strip()
                 yield _event({"type": "transcript.text.delta", "delta": delta})
                 if self.request.response_format == "verbose_json":
-                    yield _event(self._segment(len(segments), one))
-                segments.append(one.segment)
+                    yield _event(self._segment(len(segments), result))
+                segments.append(result.segment)
         done = {"type": "transcript.text.done", "text": _text(segments)}
         yield _event({**done, "usage": self._usage.model_dump()})
 
-    def _segment(self, number: int, found: FoundSegment) -> dict[str, Any]:
-        told = self.run.message(number, *found).model_dump(exclude_none=True)
-        words = list(map(word_record, found.segment.words))
-        kind = {"type": "transcript.text.segment", **told, "id": str(number)}
+    def _segment(self, number: int, result: FoundSegment) -> dict[str, Any]:
+        fields = self.run.message(number, *result).model_dump(exclude_none=True)
+        words = list(map(word_record, result.segment.words))
+        kind = {"type": "transcript.text.segment", **fields, "id": str(number)}
         return {**kind, "words": words} if "word" in self.request.timestamp_granularities else kind
 
 
 def _text(segments: Sequence[Segment]) -> str:
-    return " ".join(one.text.strip() for one in segments)
+    return " ".join(segment.text.strip() for segment in segments)

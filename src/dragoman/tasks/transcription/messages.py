@@ -109,7 +109,7 @@ class Heard(SeenFile):
     @property
     def shares(self) -> int:
         """The number of attention weights in the message."""
-        return sum(len(one.looked) for one in self.tokens)
+        return sum(len(token.looked) for token in self.tokens)
 
 
 class TranscribedSegment(Message):

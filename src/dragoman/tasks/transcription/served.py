@@ -100,8 +100,8 @@ class ServedTranscriber(FileRun[Transcriber]):
             )
         wants_words = "word" in request.timestamp_granularities
         if wants_words and request.response_format != "verbose_json":
-            told = "the times of words need response_format=verbose_json"
-            raise wrong_field("timestamp_granularities[]", told)
+            problem = "the times of words need response_format=verbose_json"
+            raise wrong_field("timestamp_granularities[]", problem)
         if wants_words and not self.predictor.times_words:
             raise Refusal(
                 "no_word_times",
@@ -121,14 +121,14 @@ class ServedTranscriber(FileRun[Transcriber]):
             raise body_too_large(limits.recording_bytes)
         return upload
 
-    async def opened_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
+    async def open_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
         """Open an uploaded recording. Return the file, and its length in seconds according to its
         header."""
         opening = self.opened([upload], self.settings.limits.recording_bytes)
         (opened,) = await self.opening.all(client, opening)
         return opened.file, await self.opening.do(client, partial(seconds_of, opened.file))
 
-    async def heard(
+    async def transcribe(
         self, file: InMemory, seconds: float, client: str, request: TranscriptionRequest
     ) -> AsyncGenerator[FoundSegment]:
         """Transcribe a recording. Yield each segment that has words, with its hypothesis, in order.
@@ -136,11 +136,11 @@ class ServedTranscriber(FileRun[Transcriber]):
         executor, places = self.for_size(seconds)
         with executor.places.held(client, places):
             spans: list[Span] = []
-            async for found, _ in executor.turns(client, self._measure_spans(file)):
-                spans = found[-1] if found else spans
+            async for measured, _ in executor.turns(client, self._measure_spans(file)):
+                spans = measured[-1] if measured else spans
             if request.hidden and len(spans) > 1:
-                told = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
-                raise wrong_field("hidden", told)
+                text = f"hidden is for a recording of one segment, and this one has {len(spans):,}"
+                raise wrong_field("hidden", text)
             waiting: list[RecordingPiece] = []
             shares = 0
             async for some, is_last in executor.turns(client, self._pieces(file, spans)):
@@ -148,10 +148,10 @@ class ServedTranscriber(FileRun[Transcriber]):
                 while len(waiting) >= AT_ONCE or (is_last and waiting):
                     together, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
                     is_seen = request.seen and shares < MOST_SHARES
-                    for one in await self._search(together, client, request, is_seen):
-                        if one.segment.text.strip():
-                            shares += 0 if one.seen is None else one.seen.shares
-                            yield one if shares <= MOST_SHARES else one._replace(seen=None)
+                    for result in await self._search(together, client, request, is_seen):
+                        if result.segment.text.strip():
+                            shares += 0 if result.seen is None else result.seen.shares
+                            yield result if shares <= MOST_SHARES else result._replace(seen=None)
 
     def _measure_spans(self, file: InMemory) -> Iterator[list[Span]]:
         """Yield an empty list after each step of measuring a recording, and at the end the spans at
@@ -174,20 +174,20 @@ class ServedTranscriber(FileRun[Transcriber]):
         self, some: Sequence[RecordingPiece], client: str, request: TranscriptionRequest, seen: bool
     ) -> list[FoundSegment]:
         words = "word" in request.timestamp_granularities
-        cells, longest = hidden_cells(request.hidden), self.predictor.engine.longest
-        pieces = [replace(one, rows=without(self.form, one.rows, cells, longest)) for one in some]
-        asked = [self.predictor.ask(one.rows, request.beam) for one in pieces]
-        found = await self.queue.search(asked, client)
+        cells, most = hidden_cells(request.hidden), self.predictor.engine.longest
+        pieces = [replace(part, rows=without(self.form, part.rows, cells, most)) for part in some]
+        searches = [self.predictor.ask(piece.rows, request.beam) for piece in pieces]
+        results = await self.queue.search(searches, client)
 
-        def told() -> Iterator[FoundSegment]:
-            for piece, hypotheses in zip(pieces, found, strict=True):
+        def segments() -> Iterator[FoundSegment]:
+            for piece, hypotheses in zip(pieces, results, strict=True):
                 best = self.predictor.best(piece.rows, hypotheses)
                 segment = self.predictor.segment(piece, best, words=words)
-                is_told = seen and segment.text.strip()
-                looks = heard(self.predictor, self.form, piece.rows, best) if is_told else None
+                is_shown = seen and segment.text.strip()
+                looks = view_of(self.predictor, self.form, piece.rows, best) if is_shown else None
                 yield FoundSegment(segment, best, looks)
 
-        return await self.asking.all(client, told())
+        return await self.asking.all(client, segments())
 
     def message(
         self, number: int, segment: Segment, best: Hypothesis, seen: Heard | None = None
@@ -214,7 +214,7 @@ _SURE = 0.5
 """The probability above which CTC is sure of a token."""
 
 
-def heard(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
+def view_of(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
     """Return what the model reads of a segment (``rows``), the times at which CTC is sure of a
     token, and the attention of each token of its hypothesis ``best``."""
     names = as_text(transcriber.run.target).shown(best.tokens)
@@ -236,7 +236,7 @@ def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike]
     seconds = settings.hop_ms / 1000 * settings.subsample
     text = as_text(transcriber.run.target)
     ends = np.flatnonzero(np.diff(surest, append=-1)) + 1
-    found = []
+    spikes = []
     for begin, end in zip([0, *ends[:-1]], ends, strict=True):
         token = int(surest[begin])
         place = begin + int(known[begin:end, token].argmax())
@@ -244,7 +244,7 @@ def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike]
         if token == blank or sure <= _SURE:
             continue
         (name,) = text.shown([token])
-        found.append(
+        spikes.append(
             Spike(text=name, second=round((place + 0.5) * seconds, 3), probability=round(sure, 4))
         )
-    return found
+    return spikes

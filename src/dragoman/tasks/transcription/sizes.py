@@ -61,8 +61,8 @@ class SpokenBuilder(RecipeBuilder):
     tells_speakers = ", a list by a column named speaker"
 
     def takes(self) -> bool:
-        one, first = len(self.options.inputs) == 1, Path(self.options.first)
-        return one and super().takes() and places_of(first, read_lines) is not None
+        is_single, first = len(self.options.inputs) == 1, Path(self.options.first)
+        return is_single and super().takes() and places_of(first, read_lines) is not None
 
     def file_at(self, path: str) -> CorpusSettings:
         """Return the corpus at ``path``. Its columns for files, texts and speakers have the names
@@ -96,8 +96,8 @@ class SpokenBuilder(RecipeBuilder):
         rate = rate_of(seen.files[0])
         seconds = [samples_of(file, rate) / rate for file in seen.files]
         hours = sum(seconds) / len(seconds) * seen.different / 3_600
-        told = plural(seen.different, "recording")
-        self.say(f"{told}, about {hours * 60:,.1f} minutes of sound")
+        recordings = plural(seen.different, "recording")
+        self.say(f"{recordings}, about {hours * 60:,.1f} minutes of sound")
         return replace(seen, amount=hours, source=FramesSource(rate=min(rate, _HIGHEST_RATE)))
 
     def adds(self, row: Size, seen: CorpusSummary) -> Sections:

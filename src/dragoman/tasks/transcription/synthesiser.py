@@ -109,8 +109,8 @@ _CONSONANTS: dict[str, tuple[Sound, ...]] = {
 SOUNDS: dict[str, tuple[Sound, ...]] = {
     **{name: (vowel,) for name, vowel in _VOWELS.items()},
     **{
-        name: tuple(_vowel(0.6 * _VOWELS[one].milliseconds + 25, *_VOWELS[one].formants)
-                    for one in both)
+        name: tuple(_vowel(0.6 * _VOWELS[vowel].milliseconds + 25, *_VOWELS[vowel].formants)
+                    for vowel in both)
         for name, both in _GLIDES.items()
     },
     **_CONSONANTS,
@@ -204,19 +204,19 @@ def speak(sentence: str, voice: Voice, seed: int = 0) -> Samples:
     for word in sentence.split():
         sounds += [sound for name in WORDS[word] for sound in SOUNDS[name]]
         sounds.append(Sound(draw.choice((0, 0, 20, 60)), sounds[-1].formants))
-    return rendered([*sounds, rest], voice, draw)
+    return render([*sounds, rest], voice, draw)
 
 
-def rendered(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
+def render(sounds: Sequence[Sound], voice: Voice, draw: Random) -> Samples:
     """Synthesise ``sounds`` one after the other. ``draw``: the source of random numbers, for
     durations, loudness and melody."""
     counts = [
-        round(one.milliseconds * voice.tempo * draw.uniform(0.9, 1.1) * RATE / 1000 / _HOP)
-        for one in sounds
+        round(sound.milliseconds * voice.tempo * draw.uniform(0.9, 1.1) * RATE / 1000 / _HOP)
+        for sound in sounds
     ]
-    formants = _smooth(np.repeat([one.formants for one in sounds], counts, axis=0), _GLIDE)
+    formants = _smooth(np.repeat([sound.formants for sound in sounds], counts, axis=0), _GLIDE)
     formants = np.minimum(formants * voice.formants, _HIGHEST)
-    others = [(one.voice, one.noise, one.centre, one.width) for one in sounds]
+    others = [(sound.voice, sound.noise, sound.centre, sound.width) for sound in sounds]
     tracks = np.repeat(others, counts, axis=0)
     loud, breath = _smooth(tracks[:, :2], _ATTACK).T
     frames = len(tracks)
@@ -250,12 +250,12 @@ def _pulses(frames: int, count: int, voice: Voice, draw: Random) -> _Array:
     phase = np.cumsum(pitch) / RATE
     whole = np.flatnonzero(np.diff(np.floor(phase)))
     share = (phase[whole + 1] % 1) / (pitch[whole + 1] / RATE)
-    found = np.zeros(count)
+    samples = np.zeros(count)
     # All pulses have the same energy at any pitch.
     strength = np.sqrt(RATE / pitch[whole])
-    found[whole] += share * strength
-    found[whole + 1] += (1 - share) * strength
-    return found
+    samples[whole] += share * strength
+    samples[whole + 1] += (1 - share) * strength
+    return samples
 
 
 def _throat(formants: _Array) -> npt.NDArray[np.complex128]:
@@ -276,9 +276,9 @@ def _resonance(hertz: _Array, width: _Array, at_peak: bool = False) -> npt.NDArr
     radius = np.exp(-np.pi * width / RATE)
     second = -(radius**2)
     first = 2 * radius * np.cos(2 * np.pi * hertz / RATE)
-    found = 1 / (1 - first[:, None] * z - second[:, None] * z**2)
-    scale = 1 / np.abs(found).max(axis=1) if at_peak else 1 - first - second
-    return np.asarray(found * scale[:, None])
+    response = 1 / (1 - first[:, None] * z - second[:, None] * z**2)
+    scale = 1 / np.abs(response).max(axis=1) if at_peak else 1 - first - second
+    return np.asarray(response * scale[:, None])
 
 
 def _filter(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
@@ -289,7 +289,7 @@ def _filter(samples: _Array, response: npt.NDArray[np.complex128]) -> _Array:
     windowed = stretches * np.hanning(_WINDOW + 1)[:-1]
     made = np.fft.irfft(np.fft.rfft(windowed, _POINTS) * response, _POINTS)
     parts = made.reshape(frames, _POINTS // _HOP, _HOP)
-    found = np.zeros((frames + _POINTS // _HOP, _HOP))
+    sums = np.zeros((frames + _POINTS // _HOP, _HOP))
     for place in range(_POINTS // _HOP):
-        found[place : place + frames] += parts[:, place]
-    return found.reshape(-1)
+        sums[place : place + frames] += parts[:, place]
+    return sums.reshape(-1)

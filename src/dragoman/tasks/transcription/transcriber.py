@@ -75,7 +75,7 @@ class Transcription:
     @property
     def text(self) -> str:
         """The whole text on one line."""
-        return " ".join(filter(None, (one.text.strip() for one in self.segments)))
+        return " ".join(filter(None, (segment.text.strip() for segment in self.segments)))
 
     def captions(self, layout: CaptionFormat = "srt") -> str:
         """Format the content of a file: text (a line for each segment), srt, vtt, tsv or json."""
@@ -141,8 +141,8 @@ class Transcriber(Predictor[Transcription]):
             segments = list[Segment]()
             progress(0.0, seconds)
             for window in parts(self.cutter.pieces(raw, spans), _AT_ONCE):
-                found = self.engine.search(self.ask(piece.rows, beam) for piece in window)
-                for piece, hypotheses in zip(window, found, strict=True):
+                results = self.engine.search(self.ask(piece.rows, beam) for piece in window)
+                for piece, hypotheses in zip(window, results, strict=True):
                     best = self.best(piece.rows, hypotheses)
                     segments.append(self.segment(piece, best, words=words))
                     progress(piece.span.end, seconds)
@@ -156,9 +156,9 @@ class Transcriber(Predictor[Transcription]):
         settings = with_beams(self.engine.search_settings, beam, None)
         return self.engine.request(rows, self._ctc.asked(settings), begun)
 
-    def best(self, rows: Values, found: Sequence[Hypothesis]) -> Hypothesis:
-        """Return the best of the hypotheses ``found`` that the search for ``rows`` has given."""
-        return self._ctc(rows, found)[0]
+    def best(self, rows: Values, hypotheses: Sequence[Hypothesis]) -> Hypothesis:
+        """Return the best of the ``hypotheses`` that the search for ``rows`` has given."""
+        return self._ctc(rows, hypotheses)[0]
 
     def segment(self, piece: RecordingPiece, best: Hypothesis, *, words: bool) -> Segment:
         """Return the segment of a part of a recording, from its best hypothesis, with ``words``
@@ -174,10 +174,10 @@ class Transcriber(Predictor[Transcription]):
         parts, however long it is. The output begins with ``prefix``."""
         (rows,) = self.engine.source.read([text])
         begun = self.engine.target.tokens([prefix])[0] if prefix else ()
-        (found,) = self.engine.search([self.ask(rows, begun=begun)])
-        best = self.best(rows, found)
-        (said,) = self.engine.target.raw([best.tokens])
-        return Shown(said, best.tokens, best.score)
+        (hypotheses,) = self.engine.search([self.ask(rows, begun=begun)])
+        best = self.best(rows, hypotheses)
+        (transcript,) = self.engine.target.raw([best.tokens])
+        return Shown(transcript, best.tokens, best.score)
 
     # ---- inside
 
@@ -198,7 +198,7 @@ class Transcriber(Predictor[Transcription]):
             for text, (a, b) in zip(written, pairwise(begins), strict=True)
         ]
         row = source.hop_ms / 1000 * source.subsample
-        return timed(heard, rows, row, samples, source.rate, span)
+        return time_words(heard, rows, row, samples, source.rate, span)
 
 
 class HeardWord(NamedTuple):
@@ -246,14 +246,14 @@ def best_rows(
         state -= int(came[row, state])
         path.append(state)
     places = np.array(path[::-1])
-    found = []
+    spans = []
     for number in range(len(tokens)):
         (own,) = np.nonzero(places == 2 * number + 1)
-        found.append((int(own[0]), int(own[-1]) + 1))
-    return found
+        spans.append((int(own[0]), int(own[-1]) + 1))
+    return spans
 
 
-def timed(
+def time_words(
     words: Sequence[HeardWord],
     rows: Sequence[tuple[int, int]],
     seconds_of_row: float,
@@ -275,14 +275,14 @@ def timed(
         high = max(low + 1, math.ceil(max(end, begin)))
         meets.append(low + int(levels[low:high].argmin()))
     meets.append(len(levels))
-    found = []
+    spoken = []
     for word, begin, end in zip(words, meets, meets[1:], strict=False):
         (own,) = np.nonzero(loud[begin:end])
         if len(own):
             begin, end = begin + int(own[0]), begin + int(own[-1]) + 1
-        found.append(
+        spoken.append(
             SpokenWord(
                 word.text, span.begin + begin * frame, span.begin + end * frame, word.confidence
             )
         )
-    return found
+    return spoken

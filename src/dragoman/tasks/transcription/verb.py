@@ -119,12 +119,12 @@ def transcribe(args: TranscribeArguments) -> None:
     for recording, target in zip(recordings, targets, strict=True):
         name, begun = called(recording), time.monotonic()
         tell = progress_line(name, "s", quiet=args.quiet)
-        found = None
+        heard = None
         with failures:
-            found = transcriber(recording, beam=args.beam, words=args.words, progress=tell)
-        if found is None:
+            heard = transcriber(recording, beam=args.beam, words=args.words, progress=tell)
+        if heard is None:
             continue
-        content = found.captions(layout)
+        content = heard.captions(layout)
         if target is not None:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_text(target, content)
@@ -135,17 +135,17 @@ def transcribe(args: TranscribeArguments) -> None:
         sys.stdout.flush()
         if not args.quiet:
             took = time.monotonic() - begun
-            sys.stderr.write(f"{target or name}: {found.seconds:,.1f} s of sound in {took:.1f} s\n")
+            sys.stderr.write(f"{target or name}: {heard.seconds:,.1f} s of sound in {took:.1f} s\n")
     failures.end("recording", "transcribed")
 
 
 def _in_parts(args: TranscribeArguments, run: Run) -> None:
     """Transcribe lists of recordings with several processes or machines."""
-    for one in args.given:
-        if os.path.isdir(one) or (os.path.isfile(one) and _is_sound(Path(one))):
+    for name in args.given:
+        if os.path.isdir(name) or (os.path.isfile(name) and _is_sound(Path(name))):
             raise DragomanError(
-                f"--on and --part take lists of recordings, one name per line, and {one} is "
-                f"{'a folder' if os.path.isdir(one) else 'a recording'}. Make a list: "
+                f"--on and --part take lists of recordings, one name per line, and {name} is "
+                f"{'a folder' if os.path.isdir(name) else 'a recording'}. Make a list: "
                 "find FOLDER -name '*.mp3' | sort > list.txt"
             )
     folder = os.getcwd()
@@ -225,7 +225,7 @@ def _targets(
     elif to.exists() and not to.is_dir():
         raise DragomanError(f"{len(recordings)} recordings need a folder, but {to} is a file")
     else:
-        stems = ["stdin" if one == STANDARD_INPUT else Path(one).stem for one in recordings]
+        stems = ["stdin" if name == STANDARD_INPUT else Path(name).stem for name in recordings]
         targets = [to / f"{stem}{ENDING[layout]}" for stem in stems]
     seen: dict[Path, str] = {}
     for recording, target in zip(recordings, targets, strict=True):
