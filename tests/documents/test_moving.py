@@ -14,7 +14,7 @@ from dragoman.documents.moving import MovedSentence, move_codes
 from dragoman.documents.projection import Alignment, project
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import Target, Unit
-from dragoman.formats.units.inline import FoundCode, message_unit, unit_of, written
+from dragoman.formats.units.inline import FoundCode, message_unit, unit_of, write_unit
 from dragoman.forms.shown_words import ShownWord, words_of
 
 MARK = re.compile(r"<(/?)([a-z]+)>|\{\d\}")
@@ -69,7 +69,7 @@ def target_of(
 def test_codes_follow_their_words(source: str, target: str, expected: str) -> None:
     one = unit(source, repeats="bi")
     found = told(one, target)
-    assert found is not None and written(one, found) == expected
+    assert found is not None and write_unit(one, found) == expected
 
 
 def test_an_element_that_must_stand_once_is_not_torn_apart() -> None:
@@ -121,7 +121,7 @@ def test_placeholders_of_messages() -> None:
     ):  # fmt: skip
         one = message_unit(text)
         assert [code.written for code in one.tags] == kept
-        assert written(one, one.as_it_is) == text
+        assert write_unit(one, one.as_it_is) == text
 
 
 def test_each_cue_of_a_sentence_has_words_if_there_are_enough() -> None:

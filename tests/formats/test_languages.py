@@ -13,7 +13,7 @@ from docx.oxml.ns import qn
 from made_office import packed, saved
 
 from dragoman.formats.catalogue import read_document
-from dragoman.formats.files import fitted
+from dragoman.formats.files import fit_document
 from dragoman.formats.units.document import BadDocument
 
 
@@ -62,13 +62,13 @@ def test_a_file_that_binds_is_refused_for_other_languages(made: object) -> None:
     ):
         document = read_document(made(source, target).encode(), "a.xlf")
         if fits:
-            assert fitted(document, "en", "de") == (document, [])
+            assert fit_document(document, "en", "de") == (document, [])
         else:
             with pytest.raises(BadDocument, match=r"a\.xlf, line 1: .* Use a run"):
-                fitted(document, "en", "de")
+                fit_document(document, "en", "de")
         # The source may be left open: then the target alone is compared.
         if target == "de":
-            assert fitted(document, None, "de")[0].source_language == source
+            assert fit_document(document, None, "de")[0].source_language == source
 
 
 def test_a_catalogue_says_the_language_of_its_translations() -> None:
@@ -76,10 +76,10 @@ def test_a_catalogue_says_the_language_of_its_translations() -> None:
     for code, fits in (("de", True), ("de_AT", True), ("", True), ("fr", False), ("pt_BR", False)):
         document = read_document(text.format(code).encode(), "a.po")
         if fits:
-            assert fitted(document, "en", "de")[1] == []
+            assert fit_document(document, "en", "de")[1] == []
         else:
             with pytest.raises(BadDocument, match=f"Language: {code}"):
-                fitted(document, "en", "de")
+                fit_document(document, "en", "de")
 
 
 def test_a_weak_mark_is_told_and_no_more() -> None:
@@ -89,8 +89,8 @@ def test_a_weak_mark_is_told_and_no_more() -> None:
         ("a.epub", BOOK),
     ):
         document = read_document(data, name)
-        assert fitted(document, "en", "de")[1] == []
-        found, (doubt, *_) = fitted(document, "fr", "de")
+        assert fit_document(document, "en", "de")[1] == []
+        found, (doubt, *_) = fit_document(document, "fr", "de")
         assert found is document
         assert "English" in doubt and "French" in doubt and name in doubt
     page = read_document(b"<p>The dog sleeps.", "a.html")
@@ -146,11 +146,11 @@ def test_office_documents_tell_a_language_that_all_of_their_texts_have(kind: str
     ):
         codes = said if kind != "odt" else [(a[:2], b[:2]) for a, b in said]
         document = read_document(office(kind, text, *codes), f"a.{kind}")
-        _, doubts = fitted(document, "de", "es")
+        _, doubts = fit_document(document, "de", "es")
         assert len(doubts) == bool(told), (text, said, doubts)
         if told:
             assert f"a.{kind}: the language of its text, " in doubts[0] and told in doubts[0]
-            assert fitted(document, "ko" if text == KOREAN else "fr", "es")[1] == []
+            assert fit_document(document, "ko" if text == KOREAN else "fr", "es")[1] == []
 
 
 def test_a_memory_is_translated_from_the_language_that_is_wanted() -> None:
@@ -165,9 +165,9 @@ def test_a_memory_is_translated_from_the_language_that_is_wanted() -> None:
 
 def test_a_memory_that_joins_regions_by_underlines() -> None:
     waits = read_document(tmx("en_US", "en_US").encode(), "a.tmx")
-    assert len(fitted(waits, "en", "de")[0].units) == 1
+    assert len(fit_document(waits, "en", "de")[0].units) == 1
     done = read_document(tmx("en_US", "en_US", "de_AT").encode(), "a.tmx")
-    assert fitted(done, "en", "de")[0].units == []
+    assert fit_document(done, "en", "de")[0].units == []
 
 
 def test_from_the_shell(tiny_run: Path, tmp_path: Path, dragoman: Dragoman) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import Document, OutputOptions, Target
-from dragoman.formats.units.inline import message_unit, written
+from dragoman.formats.units.inline import message_unit, write_unit
 
 FEW, MANY = 20, 1000
 MAKERS: dict[str, Callable[[int], bytes]] = {
@@ -313,7 +313,7 @@ def test_a_particle_behind_a_placeholder_is_not_of_it(kept: str) -> None:
 def test_a_placeholder_stays_glued_to_no_word_of_another_script(
     source: str, target: Target, wanted: str
 ) -> None:
-    assert written(message_unit(source), target) == wanted
+    assert write_unit(message_unit(source), target) == wanted
     xliff = (
         '<xliff version="1.2"><file><body><trans-unit id="a"><source>{}</source></trans-unit>'
         "</body></file></xliff>"

@@ -87,7 +87,7 @@ def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignme
     for s, codes in result.inside.items():
         piece, begin = result.passage.pieces[s], result.places[s][0]
         spoken[s] = project(
-            [code.moved(-begin) for code in codes],
+            [code.move(-begin) for code in codes],
             piece.text,
             source.shown(source.without_tag(piece.values)),
             words_in(target, result.found[s], texts[s]),

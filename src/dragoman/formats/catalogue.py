@@ -140,7 +140,7 @@ def looks_like_a_document(start: bytes, name: str, *, or_lines: bool) -> bool:
     return start.startswith(begins) or (_detect(start) or _detect_by_name(name)) not in lines
 
 
-def called(start: bytes, name: str) -> str:
+def format_name(start: bytes, name: str) -> str:
     """The name of a file's format for people, by its beginning."""
     kind = _detect(start) or _detect_by_name(name)
     return FORMATS[kind].name if kind else "a document"
@@ -173,7 +173,7 @@ def _detect_archive(data: bytes, name: str) -> str:
     """The format of an archive, by its members."""
     members = Archive.read(data, name).members
     for folder, kind in (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx")):
-        if "[Content_Types].xml" in members and any(one.startswith(folder) for one in members):
+        if "[Content_Types].xml" in members and any(path.startswith(folder) for path in members):
             return kind
     if "content.xml" in members and "mimetype" in members:
         return "odt"
@@ -185,7 +185,7 @@ def _detect_archive(data: bytes, name: str) -> str:
 def _detect_by_name(name: str) -> str | None:
     """The format by the ending of a file's name, or None."""
     lower = name.lower()
-    return next((kind for kind, one in FORMATS.items() if lower.endswith(one.endings)), None)
+    return next((kind for kind, entry in FORMATS.items() if lower.endswith(entry.endings)), None)
 
 
 def _start(data: bytes) -> str:
@@ -201,5 +201,5 @@ def _start(data: bytes) -> str:
 
 
 def _all_read() -> str:
-    endings = ", ".join(one.endings[0] for one in FORMATS.values())
+    endings = ", ".join(entry.endings[0] for entry in FORMATS.values())
     return f"Supported documents: {endings}"

@@ -18,8 +18,8 @@ from dragoman.formats.units.document import (
     line_of,
     says_something,
 )
-from dragoman.formats.units.encoding import TextDocument, decoded
-from dragoman.formats.units.inline import check_codes, message_unit, written
+from dragoman.formats.units.encoding import TextDocument, decode
+from dragoman.formats.units.inline import check_codes, message_unit, write_unit
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
@@ -29,10 +29,10 @@ _FIRST = re.compile(r'(?:"(?:[^"]|"")*+"|[^\n"]|")*+')
 """The first row, whose cells may contain line breaks in quotes."""
 
 
-def columns_of(told: str) -> list[str]:
+def columns_of(text: str) -> list[str]:
     """Parse ``--columns``: numbers from 1, or names in the first row, separated by commas; a name
     with a comma is in quotation marks."""
-    return [one.strip() for row in csv.reader([told], skipinitialspace=True) for one in row]
+    return [column.strip() for row in csv.reader([text], skipinitialspace=True) for column in row]
 
 
 class _CsvCell(NamedTuple):
@@ -64,50 +64,50 @@ class CsvTable(TextDocument[_CsvCell]):
     @classmethod
     def read(cls, data: bytes, name: str) -> CsvTable:
         """Read a table with all of its columns. Errors: ``BadDocument``."""
-        source = decoded(data, name)
+        source = decode(data, name)
         check_codes(source.text, name)
         delimiter = _delimiter(source.text)
         cells, header, width = list[_CsvCell](), list[str](), 0
         first = 1 if _SEPARATOR.match(source.text) else 0
-        for number, one in enumerate(_cells(source.text, name, delimiter)):
+        for number, cell in enumerate(_cells(source.text, name, delimiter)):
             check_pieces(number, name)
-            width = max(width, one.column + 1)
-            if one.row == first:
-                header.append(one.text)
-            if says_something(one.text) and one.row >= first:
-                cells.append(one)
+            width = max(width, cell.column + 1)
+            if cell.row == first:
+                header.append(cell.text)
+            if says_something(cell.text) and cell.row >= first:
+                cells.append(cell)
         return cls(name, source, cells, delimiter, width, header, first)
 
     def in_columns(self, columns: Sequence[str]) -> CsvTable:
         numbers, named = set[int](), False
         for column in columns:
-            found = [n for n, one in enumerate(self.header, 1) if one.strip() == column.strip()]
-            named = named or bool(found)
-            if not found and column.strip().isdecimal() and 1 <= int(column) <= self.width:
-                found = [int(column)]
-            if not found:
+            places = [n for n, cell in enumerate(self.header, 1) if cell.strip() == column.strip()]
+            named = named or bool(places)
+            if not places and column.strip().isdecimal() and 1 <= int(column) <= self.width:
+                places = [int(column)]
+            if not places:
                 names = shortened(", ".join(self.header), 100)
                 raise BadDocument(f"{self.name} has no column {column}, only {self.width}: {names}")
-            numbers.update(found)
-        cells = [one for one in self.slots if one.column + 1 in numbers]
+            numbers.update(places)
+        cells = [cell for cell in self.slots if cell.column + 1 in numbers]
         if named:  # the first row contains names of columns, which programs look up
-            cells = [one for one in cells if one.row > self.first]
+            cells = [cell for cell in cells if cell.row > self.first]
         return replace(self, slots=cells)
 
     def splices(self, slot: _CsvCell, unit: Unit, target: Target) -> Iterator[Splice]:
-        text = written(unit, target)
+        text = write_unit(unit, target)
         needs = slot.quoted or any(mark in text for mark in (self.delimiter, '"', "\n", "\r"))
         doubled = text.replace('"', '""')
         yield Splice(slot.begin, slot.end, f'"{doubled}"' if needs else text)
 
 
 def _delimiter(text: str) -> str:
-    if told := _SEPARATOR.match(text):
-        return told[1]
+    if match := _SEPARATOR.match(text):
+        return match[1]
     first = _FIRST.match(text)
     assert first is not None, "it matches nothing too"
     bare = re.sub(r'"(?:[^"]|"")*+"', "", first[0].partition("\n")[0] or first[0])
-    return max(_DELIMITERS, key=lambda one: (bare.count(one), -_DELIMITERS.index(one)))
+    return max(_DELIMITERS, key=lambda mark: (bare.count(mark), -_DELIMITERS.index(mark)))
 
 
 def _cells(text: str, name: str, delimiter: str) -> Iterator[_CsvCell]:

@@ -24,7 +24,7 @@ from dragoman.formats.units.document import (
     check_pieces,
     says_something,
 )
-from dragoman.formats.xml.tokens import Replacement, Xml, escaped, put, replaced, with_attribute
+from dragoman.formats.xml.tokens import Replacement, Xml, escape, put, splice_xml, with_attribute
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -74,20 +74,20 @@ class Book(PackedDocument[Document]):
     @property
     def languages(self) -> Sequence[SaidLanguage]:
         package = self.of_package
-        codes = [package.written(*package.inside(n)).strip() for n in _languages(package)]
+        codes = [package.text_between(*package.inside(n)).strip() for n in _languages(package)]
         where = f"{self.name}, {self.package}: dc:language"
-        return [SaidLanguage("source", one, f"{where} {one}", is_binding=False) for one in codes]
+        return [SaidLanguage("source", code, f"{where} {code}", is_binding=False) for code in codes]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        new = self.joined(targets, wanted)
+        new = self.new_members(targets, wanted)
         if wanted.language != "und":
-            new[self.package] = replaced(self.of_package, _in_language(self.of_package, wanted))
+            new[self.package] = splice_xml(self.of_package, _in_language(self.of_package, wanted))
         changed = {
             member: content
             for member, content in new.items()
             if content != self.archive.member(member, MOST_BYTES)
         }
-        return self.archive.replaced(changed)
+        return self.archive.with_members(changed)
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class _Contents(Document):
         for number, token in xml.elements("text"):
             if not xml.is_empty(number):
                 inside = xml.tokens[number + 1 : token.partner]
-                text = "".join(one.text for one in inside if one.kind == "text")
-                if says_something(text) and all(one.kind == "text" for one in inside):
+                text = "".join(piece.text for piece in inside if piece.kind == "text")
+                if says_something(text) and all(piece.kind == "text" for piece in inside):
                     places.append((*xml.inside(number), text))
         return cls(xml, places)
 
@@ -115,11 +115,11 @@ class _Contents(Document):
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         changed = [
-            put(begin, end, escaped("".join(map(str, target))))
+            put(begin, end, escape("".join(map(str, target))))
             for (begin, end, text), target in zip(self.places, targets, strict=True)
             if target != [text]
         ]
-        return replaced(self.xml, changed)
+        return splice_xml(self.xml, changed)
 
 
 class _Pages(Members):
@@ -155,13 +155,13 @@ def _languages(package: Xml) -> list[int]:
 
 def _in_language(package: Xml, wanted: OutputOptions) -> list[Replacement]:
     """Set the language of the book, and the direction in which its pages are turned."""
-    language = escaped(wanted.language)
+    language = escape(wanted.language)
     changed = [put(*package.inside(number), language) for number in _languages(package)]
     for _, token in package.elements("spine"):
         direction = token.attributes.get("page-progression-direction")
         if wanted.from_right or direction == "rtl":
             tag = with_attribute(
-                package.written(token.begin, token.end),
+                package.text_between(token.begin, token.end),
                 "page-progression-direction",
                 "rtl" if wanted.from_right else "ltr",
             )

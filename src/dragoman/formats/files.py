@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dragoman.base.atomic import check_is_file, replacing_file
 from dragoman.base.errors import DataError, FileError
-from dragoman.formats.catalogue import called, looks_like_a_document, read_document
+from dragoman.formats.catalogue import format_name, looks_like_a_document, read_document
 from dragoman.formats.units.document import BadDocument, Document
 from dragoman.forms.languages import NAMES, base, name_of
 
@@ -47,9 +47,9 @@ def is_document(path: Path, *, or_lines: bool = False) -> bool:
         return False
 
 
-def called_so(path: Path) -> str:
+def format_name_of(path: Path) -> str:
     """The usual name of a file's format."""
-    return called(_start(path), path.name)
+    return format_name(_start(path), path.name)
 
 
 def _start(path: Path) -> bytes:
@@ -98,7 +98,7 @@ def files_in(folder: Path, to: Path) -> Iterator[tuple[Path, Path]]:
 _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
 
 
-def fitted(document: Document, source: str | None, target: str) -> tuple[Document, list[str]]:
+def fit_document(document: Document, source: str | None, target: str) -> tuple[Document, list[str]]:
     """The document as it is translated from ``source`` (None: whichever it is in) into ``target``,
     and what is doubtful about its languages. Errors: ``BadDocument`` where it says that it is of
     others."""
@@ -119,7 +119,7 @@ def fitted(document: Document, source: str | None, target: str) -> tuple[Documen
     return document.between(source, target), doubts
 
 
-def _differ(one: str, other: str) -> bool:
+def _differ(first: str, second: str) -> bool:
     """True if two codes are of two known languages; a region makes no difference."""
-    both = {_SAME.get(base(code), base(code)) for code in (one, other)}
+    both = {_SAME.get(base(code), base(code)) for code in (first, second)}
     return len(both) == 2 and both <= NAMES.keys()

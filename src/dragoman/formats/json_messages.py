@@ -26,9 +26,9 @@ from dragoman.formats.units.document import (
     line_of,
     says_something,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.encoding import Encoded, decode
 from dragoman.formats.units.icu import Pattern, has_forms, pattern_of
-from dragoman.formats.units.inline import check_codes, message_unit, written
+from dragoman.formats.units.inline import check_codes, message_unit, write_unit
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
 _ADDRESS = re.compile(r"(?:https?://|mailto:|[\w.\-]+@[\w.\-]+\Z|[./#@]\S*\Z)")
@@ -57,7 +57,7 @@ class JsonMessages(Document):
 
     @classmethod
     def read(cls, data: bytes, name: str) -> JsonMessages:
-        source = decoded(data, name)
+        source = decode(data, name)
         check_codes(source.text, name)
         try:
             content = json.loads(source.text)
@@ -76,7 +76,7 @@ class JsonMessages(Document):
             check_pieces(number, name)
             if key is None or (only and key != only):
                 continue
-            text = _meant(source.text[begin:end])
+            text = _value_of(source.text[begin:end])
             if not says_something(text) or _ADDRESS.match(text):
                 continue
             if not has_forms(text):
@@ -95,9 +95,9 @@ class JsonMessages(Document):
     def notes(self) -> Sequence[str]:
         if not self.unread:
             return ()
-        told = plural(self.unread, "message with invalid ICU plural or select forms stays",
+        text = plural(self.unread, "message with invalid ICU plural or select forms stays",
                       "messages with invalid ICU plural or select forms stay")  # fmt: skip
-        return [f"{self.name}: {told} as written"]
+        return [f"{self.name}: {text} as written"]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         splices = []
@@ -106,14 +106,14 @@ class JsonMessages(Document):
             own = list(islice(every, len(slot.units)))
             if own != [unit.as_it_is for unit in slot.units]:
                 if slot.pattern is None:
-                    text = written(slot.units[0], own[0])
+                    text = write_unit(slot.units[0], own[0])
                 else:
-                    text = slot.pattern.translated(own)
+                    text = slot.pattern.translate(own)
                 is_ascii = self._escapes or _SURROGATE.search(text) is not None
                 splices.append(
                     Splice(slot.begin, slot.end, json.dumps(text, ensure_ascii=is_ascii))
                 )
-        return self.source.spliced(splices, self.name)
+        return self.source.splice(splices, self.name)
 
     @cached_property
     def _escapes(self) -> bool:
@@ -127,18 +127,18 @@ def _is_chrome(content: object) -> bool:
         isinstance(content, dict)
         and bool(content)
         and all(
-            isinstance(one, dict) and isinstance(one.get("message"), str)
-            for one in content.values()
+            isinstance(entry, dict) and isinstance(entry.get("message"), str)
+            for entry in content.values()
         )
     )
 
 
-def _meant(string: str) -> str:
+def _value_of(string: str) -> str:
     """The value of a JSON string."""
     if "\\" not in string:
         return string[1:-1]
-    said: str = json.loads(string)
-    return said
+    value: str = json.loads(string)
+    return value
 
 
 def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
@@ -168,7 +168,7 @@ def _values(text: str, name: str) -> Iterator[tuple[int, int, str | None]]:
         elif said == ":":
             waits_for_key = False
         elif waits_for_key:
-            key = _meant(said)
+            key = _value_of(said)
         else:
             is_told_of = key.startswith("@") or (bool(path) and path[-1])
             yield token.start(), token.end(), None if is_told_of else key

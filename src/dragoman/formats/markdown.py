@@ -26,10 +26,10 @@ from dragoman.formats.units.document import (
     Unit,
     check_pieces,
     says_something,
-    spliced,
+    splice,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import broken, spaced, unit_of
+from dragoman.formats.units.encoding import Encoded, decode
+from dragoman.formats.units.inline import add_spaces, break_lines, unit_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -94,7 +94,7 @@ class Markdown(Document):
 
     @classmethod
     def read(cls, data: bytes, name: str) -> Markdown:
-        source = decoded(data, name)
+        source = decode(data, name)
         front = _FRONT.match(source.text)
         begin = front.end() if front else 0
         text = source.text[begin:]
@@ -135,7 +135,7 @@ class Markdown(Document):
                 for block, text in zip(self.blocks, written, strict=True)
                 if text is not None
             ]
-            text = spliced(self.source.text, splices)
+            text = splice(self.source.text, splices)
             wrong = self._first_difference(text[self.front :], kinds)
             if wrong is None:
                 return self.source.back(text, self.name)
@@ -149,19 +149,19 @@ class Markdown(Document):
     def _best(self, block: _Block, targets: Sequence[Target]) -> tuple[str, tuple[str, ...]]:
         """The first way of writing a block that keeps its marks; returns its text and the marks."""
         bare: list[Target] = [
-            ["".join(one for one in target if isinstance(one, str))] for target in targets
+            ["".join(piece for piece in target if isinstance(piece, str))] for target in targets
         ]
         breaks = tuple(kind for kind in block.kinds if kind in ("softbreak", "hardbreak"))
         ways = ((targets, False, block.kinds), (targets, True, block.kinds), (bare, True, breaks))
         for pieces, fully, kinds in ways:
-            text = _written(block, pieces, fully=fully)
+            text = _write_block(block, pieces, fully=fully)
             inline = text
             for gap in block.gaps:
                 inline = inline.replace(gap, _gap_itself(gap), 1)
-            found = _kinds(self._parser.parseInline(inline, self._links)[0].children or ())
-            if found == kinds:
+            marks = _kinds(self._parser.parseInline(inline, self._links)[0].children or ())
+            if marks == kinds:
                 return text, kinds
-        return text, found
+        return text, marks
 
     @cached_property
     def _parser(self) -> MarkdownIt:
@@ -232,7 +232,7 @@ def _line(state: StateBlock, line: int) -> str:
 
 def _kinds(children: Sequence[Token]) -> tuple[str, ...]:
     """The kinds of the marks in a block, in order."""
-    return tuple(one.type for one in children if one.type not in ("text", "text_special"))
+    return tuple(child.type for child in children if child.type not in ("text", "text_special"))
 
 
 class _LineStarts:
@@ -240,7 +240,7 @@ class _LineStarts:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0, *(one.end() for one in re.finditer("\n", text)), len(text) + 1]
+        self.starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
         self.used: dict[int, int] = {}
         """For each line, the end of the cells that were found in it."""
 
@@ -257,18 +257,18 @@ def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _
         if number + 1 >= len(lines.starts):
             return None
         first = lines.used.get(number, lines.starts[number])
-        found = lines.text.find(wanted, first, lines.starts[number + 1] - 1)
-        if found < 0 or not wanted:
+        start = lines.text.find(wanted, first, lines.starts[number + 1] - 1)
+        if start < 0 or not wanted:
             return None
-        places.append((found, found + len(wanted)))
-        lines.used[number] = found + len(wanted)
+        places.append((start, start + len(wanted)))
+        lines.used[number] = start + len(wanted)
     stripped = "\n".join(line.strip() for line in content.split("\n"))
     gaps = tuple(lines.text[a:b] for (_, a), (b, _) in pairwise(places))
     walked = Walk(content).codes(token.children)
     if walked is None:
         return None
     codes, cuts = walked
-    breaks = [one.type for one in token.children if one.type in ("softbreak", "hardbreak")]
+    breaks = [child.type for child in token.children if child.type in ("softbreak", "hardbreak")]
     if len(breaks) != len(gaps):  # a line ends within a code
         return None
     soft = iter([gap for gap, kind in zip(gaps, breaks, strict=True) if kind == "softbreak"])
@@ -278,16 +278,16 @@ def _block(lines: _LineStarts, token: Token, begin: int, *, in_table: bool) -> _
     ends = [*(begin for begin, _ in cuts), len(content)]
     for first, last, behind in zip(begins, ends, [*hard, ""], strict=True):
         own = [
-            one._replace(begin=one.begin - first, end=one.end - first)
-            for one in codes
-            if first <= one.begin < last
+            code._replace(begin=code.begin - first, end=code.end - first)
+            for code in codes
+            if first <= code.begin < last
         ]
         unit = unit_of(content[first:last], own, plain)
         at = [place for place, character in enumerate(unit.text) if character == BREAK]
         broken_at = tuple((place, next(soft)) for place in at)
         unit = replace(unit, text=unit.text.replace(BREAK, " "))
         segments.append(_MarkdownSegment(unit, broken_at, behind))
-    escaped = frozenset(one[1] or "&" for one in ESCAPE.finditer(content))
+    escaped = frozenset(match[1] or "&" for match in ESCAPE.finditer(content))
     return _Block(
         tuple(segments), stripped, begin + places[0][0], begin + places[-1][1], gaps,
         in_table, escaped, _kinds(token.children),
@@ -299,29 +299,29 @@ def _gap_itself(gap: str) -> str:
     return gap[: gap.rindex("\n") + 1]
 
 
-def _written(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:
+def _write_block(block: _Block, targets: Sequence[Target], *, fully: bool) -> str:
     text = ""
     for segment, target in zip(block.segments, targets, strict=True):
         escaped: Target = [
-            _escape(one.replace("\n", " "), block.escaped, fully=fully)
-            if isinstance(one, str)
-            else one
-            for one in target
+            _escape(piece.replace("\n", " "), block.escaped, fully=fully)
+            if isinstance(piece, str)
+            else piece
+            for piece in target
         ]
-        written = broken(escaped, segment.unit.text, segment.breaks)
-        for one in spaced(segment.unit, written):
-            text += one if isinstance(one, str) else segment.unit.tags[one].written
+        written = break_lines(escaped, segment.unit.text, segment.breaks)
+        for piece in add_spaces(segment.unit, written):
+            text += piece if isinstance(piece, str) else segment.unit.tags[piece].written
         text += segment.behind
     text = _guard(text, block)
     return text.replace("|", "\\|") if block.in_table else text
 
 
 def _escape(text: str, characters: frozenset[str], *, fully: bool) -> str:
-    def escape(one: re.Match[str]) -> str:
-        if one[0] == "&":
-            begins = ESCAPE.match(text, one.start()) is not None
+    def escape(match: re.Match[str]) -> str:
+        if match[0] == "&":
+            begins = ESCAPE.match(text, match.start()) is not None
             return "&amp;" if begins or "&" in characters else "&"
-        return f"\\{one[0]}" if fully or one[0] in characters else one[0]
+        return f"\\{match[0]}" if fully or match[0] in characters else match[0]
 
     return _SPECIAL.sub(escape, text)
 

@@ -129,8 +129,8 @@ class Walk:
             self._place, said = escape.end(), said + len(_character(escape))
         if not any(name.startswith("auto") for name in self._open):
             self._found += [
-                one._replace(begin=begin + one.begin, end=begin + one.end)
-                for one in _codes_in(self._content[begin : self._place], is_first=not begin)
+                code._replace(begin=begin + code.begin, end=begin + code.end)
+                for code in _codes_in(self._content[begin : self._place], is_first=not begin)
             ]
         elif self._place > begin:
             self._found.append(FoundCode(begin, self._place))
@@ -164,13 +164,13 @@ def _codes_in(text: str, *, is_first: bool) -> Iterator[FoundCode]:
     """The codes that are text for the parser: addresses, footnotes, formulas, and marks at the
     beginning of a block."""
     leading = _LEADING.match(text) if is_first else None
-    found = [FoundCode(*leading.span())] if leading else []
-    found += [*with_links(text), *(FoundCode(*one.span()) for one in _EXTENSION.finditer(text))]
+    codes = [FoundCode(*leading.span())] if leading else []
+    codes += [*with_links(text), *(FoundCode(*match.span()) for match in _EXTENSION.finditer(text))]
     end = 0
-    for one in sorted(found):
-        if one.begin >= end:
-            yield one
-            end = one.end
+    for code in sorted(codes):
+        if code.begin >= end:
+            yield code
+            end = code.end
 
 
 def _over_space(text: str, place: int) -> int:
@@ -201,7 +201,7 @@ def _code_end(content: str, place: int) -> int:
     ticks = _TICKS.match(content, place)
     if ticks is None:
         return place
-    ends = (one for one in _TICKS.finditer(content, ticks.end()) if len(one[0]) == len(ticks[0]))
+    ends = (run for run in _TICKS.finditer(content, ticks.end()) if len(run[0]) == len(ticks[0]))
     end = next(ends, None)
     return end.end() if end else place
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dragoman.formats.units.document import Splice, Target, Unit, check_pieces, says_something
-from dragoman.formats.units.encoding import TextDocument, decoded
+from dragoman.formats.units.encoding import TextDocument, decode
 
 _PARAGRAPH = re.compile(r"\S[^\n]*+(?:\n[^\S\n]*+\S[^\n]*+)*+")
 
@@ -23,11 +23,11 @@ class PlainText(TextDocument[_Paragraph]):
 
     @classmethod
     def read(cls, data: bytes, name: str) -> PlainText:
-        source = decoded(data, name)
+        source = decode(data, name)
         paragraphs = []
-        for one in _PARAGRAPH.finditer(source.text):
-            if says_something(one[0]):
-                paragraphs.append(_Paragraph(*one.span(), Unit(one[0])))
+        for match in _PARAGRAPH.finditer(source.text):
+            if says_something(match[0]):
+                paragraphs.append(_Paragraph(*match.span(), Unit(match[0])))
                 check_pieces(len(paragraphs), name)
         return cls(name, source, paragraphs)
 

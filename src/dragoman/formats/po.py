@@ -23,8 +23,8 @@ from dragoman.formats.units.document import (
     says_something,
     teaches,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
-from dragoman.formats.units.inline import check_codes, message_unit, written
+from dragoman.formats.units.encoding import Encoded, decode
+from dragoman.formats.units.inline import check_codes, message_unit, write_unit
 
 _CHARSET = re.compile(r"Content-Type:[^\n]{0,80}charset=([\w\-.:]+)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[ \t]{0,20}([A-Za-z]{2,3})(?![A-Za-z])[^\n]{0,20}", re.MULTILINE)
@@ -100,13 +100,13 @@ class MessageCatalogue(Document):
     def read(cls, data: bytes, name: str) -> MessageCatalogue:
         declared = _CHARSET.search(data[:_LOOKED_AT].decode("latin-1"))
         charset = declared[1] if declared else None
-        source = decoded(data, name, None if charset == "CHARSET" else charset)
+        source = decode(data, name, None if charset == "CHARSET" else charset)
         check_codes(source.text, name)
         header = next((e for e in _entries(source.text, name) if e.texts["msgid"] == ""), None)
-        told = _PLURALS.search("".join(header.translations)) if header else None
-        if told and not 1 <= int(told[1]) <= _MOST_PLURALS:
+        plurals = _PLURALS.search("".join(header.translations)) if header else None
+        if plurals and not 1 <= int(plurals[1]) <= _MOST_PLURALS:
             raise BadDocument(
-                f"{name}, line {header.line if header else 1}: nplurals={told[1]}. Use a number "
+                f"{name}, line {header.line if header else 1}: nplurals={plurals[1]}. Use a number "
                 f"from 1 to {_MOST_PLURALS}"
             )
         of_one = _form_of_one("".join(header.translations)) if header else 0
@@ -116,7 +116,7 @@ class MessageCatalogue(Document):
             if pair := entry.pair:
                 pairs.append(pair)
             if entry.texts["msgid"] and not any(entry.translations):
-                slots += _slots(entry, int(told[1]) if told else None, of_one)
+                slots += _slots(entry, int(plurals[1]) if plurals else None, of_one)
                 entry.forget_texts()
         says = _LANGUAGE.search("".join(header.translations)) if header else None
         languages = [SaidLanguage("target", says[1], f"{name}: {says[0]}")] if says else []
@@ -131,7 +131,7 @@ class MessageCatalogue(Document):
         new: dict[int, tuple[_PoMessage, dict[str, str]]] = {}  # forms that the entry lacks
         marked: set[int] = set()
         for slot, target in zip(self.slots, targets, strict=True):
-            text = f'"{written(slot.unit, target).translate(_WRITES)}"'
+            text = f'"{write_unit(slot.unit, target).translate(_WRITES)}"'
             entry = slot.entry
             for keyword in slot.keywords:
                 if keyword in entry.places:
@@ -145,7 +145,7 @@ class MessageCatalogue(Document):
             begins = "" if self.source.text[entry.end - 1 : entry.end] == "\n" else self._newline
             lines = [f"{keyword} {text}{self._newline}" for keyword, text in sorted(forms.items())]
             splices.append(Splice(entry.end, entry.end, begins + "".join(lines)))
-        return self.source.spliced(splices, self.name)
+        return self.source.splice(splices, self.name)
 
     @cached_property
     def _newline(self) -> str:
@@ -160,9 +160,9 @@ class MessageCatalogue(Document):
 
 def _form_of_one(header: str) -> int:
     """The number of the form for one thing: in Arabic it is not the first."""
-    told = _FORM_OF.search(header)
+    match = _FORM_OF.search(header)
     try:
-        return c2py(told[1])(1) if told else 0
+        return c2py(match[1])(1) if match else 0
     except (ValueError, ZeroDivisionError):
         return 0
 
@@ -201,10 +201,10 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
     while place < len(text):
         end = text.find("\n", place) + 1 or len(text)
         line += 1
-        found = _KEYWORD.match(text, place, end)
-        start = "" if found else text[place:end].lstrip(" \t")
-        if found is not None:
-            new = found[1]
+        match = _KEYWORD.match(text, place, end)
+        start = "" if match else text[place:end].lstrip(" \t")
+        if match is not None:
+            new = match[1]
             translates = new.startswith("msgstr")
             if is_translated and not translates:
                 yield whole()
@@ -216,9 +216,9 @@ def _entries(text: str, name: str) -> Iterator[_PoMessage]:
                 raise BadDocument(f"{name}, line {line}: {new} occurs twice in one message")
             keyword = new
             strings[keyword] = []
-            place = found.end()
+            place = match.end()
             entry.places[keyword] = (place, place)
-        if found is not None or start.startswith('"'):
+        if match is not None or start.startswith('"'):
             string = _STRING.match(text, place, end)
             if string is None or not keyword:
                 raise BadDocument(

@@ -21,8 +21,8 @@ from dragoman.formats.units.document import (
     line_of,
     says_something,
 )
-from dragoman.formats.units.encoding import TextDocument, decoded
-from dragoman.formats.units.inline import broken
+from dragoman.formats.units.encoding import TextDocument, decode
+from dragoman.formats.units.inline import break_lines
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{2}[,.]\d{1,3}"
 _TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t][^\r\n]*)?\r?(?:\n|\Z)")
@@ -71,7 +71,7 @@ class Subtitles(TextDocument[_CueSlot]):
     @classmethod
     def read(cls, data: bytes, name: str, *, escapes: bool) -> Subtitles:
         """``escapes``: True for WebVTT, which has entities."""
-        source = decoded(data, name)
+        source = decode(data, name)
         cues = list(_cues(source.text, name, is_vtt=escapes))
         slots = [_slot(source.text, group, escapes) for group in _sentences(source.text, cues)]
         return cls(
@@ -81,17 +81,17 @@ class Subtitles(TextDocument[_CueSlot]):
     def splices(self, slot: _CueSlot, unit: Unit, target: Target) -> Iterator[Splice]:
         """Divide a translation among the cues of a slot."""
         parts: list[Target] = [[]]
-        for one in target:
-            if isinstance(one, int) and slot.codes[one] is None:
+        for piece in target:
+            if isinstance(piece, int) and slot.codes[piece] is None:
                 parts.append([])
             else:
-                parts[-1].append(one)
+                parts[-1].append(piece)
         newline = "\r\n" if "\r\n" in self.source.text[:10_000] else "\n"
         for lines, part, (text, ends) in zip(slot.cues, parts, slot.shown, strict=True):
             written = ""
-            for one in broken(_strip(part), text, [(end, newline) for end in ends]):
-                code = slot.codes[one] if isinstance(one, int) else None
-                written += code or (self._escape(one) if isinstance(one, str) else "")
+            for piece in break_lines(_strip(part), text, [(end, newline) for end in ends]):
+                code = slot.codes[piece] if isinstance(piece, int) else None
+                written += code or (self._escape(piece) if isinstance(piece, str) else "")
             # An empty line would end the cue, and many programs do not accept an empty cue.
             yield Splice(lines[0].begin, lines[-1].end, written.strip() or "\u200b")
 
@@ -101,17 +101,17 @@ class Subtitles(TextDocument[_CueSlot]):
 
 def _strip(part: Target) -> Target:
     """Strip the space at the beginning and the end."""
-    found = list(part)
+    pieces = list(part)
     for place, side in ((0, str.lstrip), (-1, str.rstrip)):
-        if found and isinstance(found[place], str):
-            found[place] = side(str(found[place]))
-    return found
+        if pieces and isinstance(pieces[place], str):
+            pieces[place] = side(str(pieces[place]))
+    return pieces
 
 
 def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
     """The text lines of each cue. SubRip does not know empty lines within a cue; text after one
     counts as another cue."""
-    place, found = 0, False
+    place, has_times = 0, False
     while place < len(text):
         times = _TIMES.match(text, place)
         if times is None:
@@ -125,11 +125,11 @@ def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
                     "time of a cue, such as 00:00:01,000 --> 00:00:02,500"
                 )
             bare = line[0].strip()
-            if is_vtt or not found or not bare or bare.isdigit():
+            if is_vtt or not has_times or not bare or bare.isdigit():
                 place = line.end()
                 continue
         else:
-            found = True
+            has_times = True
             place = times.end()
         lines = []
         while place < len(text):
@@ -145,7 +145,7 @@ def _cues(text: str, name: str, *, is_vtt: bool) -> Iterator[tuple[_Line, ...]]:
             lines.pop()
         if lines:
             yield tuple(lines)
-    if not found:
+    if not has_times:
         raise BadDocument(
             f"{name} is not a subtitle file: it has no times, such as 00:00:01,000 --> 00:00:02,500"
         )
@@ -180,7 +180,7 @@ def _sentences(text: str, cues: Sequence[tuple[_Line, ...]]) -> Iterator[list[tu
                 if not speakers or _SPEAKS.match(said):
                     speakers.append([])
                 speakers[-1].append(line)
-            yield from ([tuple(one)] for one in speakers)
+            yield from ([tuple(lines)] for lines in speakers)
             continue
         if group:
             last = group[-1][-1]
@@ -197,8 +197,8 @@ def _sentences(text: str, cues: Sequence[tuple[_Line, ...]]) -> Iterator[list[tu
 
 
 def _voice(text: str, line: _Line) -> str:
-    found = _VOICE.match(text, line.begin)
-    return found[0] if found else ""
+    match = _VOICE.match(text, line.begin)
+    return match[0] if match else ""
 
 
 def _goes_on(before: str, text: str) -> bool:
@@ -225,7 +225,7 @@ def _slot(text: str, cues: Sequence[tuple[_Line, ...]], escapes: bool) -> _CueSl
             said = text[line.begin : line.end]
             speaks = _SPEAKS.match(said)
             edges = [(0, speaks.end())] if speaks else []
-            edges += [one.span() for one in _MARK.finditer(said, speaks.end() if speaks else 0)]
+            edges += [match.span() for match in _MARK.finditer(said, speaks.end() if speaks else 0)]
             for (_, end), (begin, until) in pairwise([(0, 0), *edges, (len(said), len(said))]):
                 plain = said[end:begin]
                 unit_text += html.unescape(plain) if escapes else plain

@@ -19,7 +19,7 @@ from dragoman.formats.units.document import (
 )
 from dragoman.formats.units.inline import check_codes
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import Xml, XmlToken, escaped, put, replaced
+from dragoman.formats.xml.tokens import Xml, XmlToken, escape, put, splice_xml
 from dragoman.forms.languages import base
 
 _IDS = ("i",)
@@ -70,32 +70,32 @@ class TranslationMemory(Document):
 
     def between(self, source: str | None, target: str) -> TranslationMemory:
         chosen = []
-        for one in self.entries:
-            own = key_of(one.texts, source) if source else one.own
-            if own and says_something(one.texts[own].unit.text):
-                chosen.append(replace(one, own=own))
+        for entry in self.entries:
+            own = key_of(entry.texts, source) if source else entry.own
+            if own and says_something(entry.texts[own].unit.text):
+                chosen.append(replace(entry, own=own))
         if source and not chosen and self.entries:
-            languages = ", ".join(sorted({code for one in self.entries for code in one.texts}))
+            languages = ", ".join(sorted({code for entry in self.entries for code in entry.texts}))
             raise BadDocument(
                 f"{self.name} has no text in {source}: its languages are {languages}. Use a run "
                 "that translates from one of them"
             )
-        lacks = [one for one in chosen if key_of(one.texts, target) is None]
+        lacks = [entry for entry in chosen if key_of(entry.texts, target) is None]
         return replace(self, entries=lacks, source=source or self.source)
 
     @property
     def units(self) -> Sequence[Unit]:
-        return [one.texts[one.own].unit for one in self.entries]
+        return [entry.texts[entry.own].unit for entry in self.entries]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         made_by = "" if wanted.final else f' creationid="{MACHINE}"'
-        tag = f'<tuv xml:lang="{escaped(wanted.language)}"{made_by}>'
+        tag = f'<tuv xml:lang="{escape(wanted.language)}"{made_by}>'
         new = []
-        for one, target in zip(self.entries, targets, strict=True):
-            if key_of(one.texts, wanted.language) is None:
-                text = one.texts[one.own].written(target, self.xml.written)
-                new.append(put(one.end, one.end, f"{one.indent}{tag}<seg>{text}</seg></tuv>"))
-        return replaced(self.xml, new)
+        for entry, target in zip(self.entries, targets, strict=True):
+            if key_of(entry.texts, wanted.language) is None:
+                text = entry.texts[entry.own].write(target, self.xml.text_between)
+                new.append(put(entry.end, entry.end, f"{entry.indent}{tag}<seg>{text}</seg></tuv>"))
+        return splice_xml(self.xml, new)
 
 
 def key_of(texts: Collection[str], language: str) -> str | None:
@@ -103,12 +103,12 @@ def key_of(texts: Collection[str], language: str) -> str | None:
     wanted = language.lower()
     if wanted in texts:
         return wanted
-    return next((one for one in texts if base(one) == base(wanted)), None)
+    return next((code for code in texts if base(code) == base(wanted)), None)
 
 
 def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
     tokens = xml.tokens
-    found: dict[str, MixedUnit] = {}
+    texts: dict[str, MixedUnit] = {}
     end, indent = tokens[number].end, ""
     variant: XmlToken | None = None
     at = number + 1
@@ -124,12 +124,12 @@ def _entry(xml: Xml, number: int, source: str) -> _TmxEntry | None:
             attributes = variant.attributes
             language = attributes.get("xml:lang") or attributes.get("lang") or ""
             inside = range(at + 1, token.partner)
-            found.setdefault(language.lower(), mixed_unit(xml, inside, _role, _IDS))
+            texts.setdefault(language.lower(), mixed_unit(xml, inside, _role, _IDS))
             at = token.partner
         at += 1
-    if not found:
+    if not texts:
         return None
-    return _TmxEntry(found, key_of(found, source) or next(iter(found)), end, indent)
+    return _TmxEntry(texts, key_of(texts, source) or next(iter(texts)), end, indent)
 
 
 def _role(token: XmlToken) -> Role:

@@ -25,7 +25,7 @@ from dragoman.formats.units.document import (
 )
 from dragoman.formats.units.inline import check_codes
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, put, replaced, with_attribute
+from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, put, splice_xml, with_attribute
 
 _BEGINS, _ENDS = {"bpt", "bx", "sc", "sm"}, {"ept", "ex", "ec", "em"}
 _AROUND = {"g", "mrk", "pc"}
@@ -82,16 +82,16 @@ class Xliff(Document):
             )
         segments: list[_XliffSegment] = []
         pairs: list[tuple[str, str]] = []
-        for one in _segments(xml, is_2=version.startswith("2")):
-            if one.waits and says_something(one.mixed.unit.text):
-                segments.append(one)
-            elif one.teaches and one.target is not None:
-                pairs.append((_text(xml, one.source), _text(xml, one.target)))
+        for segment in _segments(xml, is_2=version.startswith("2")):
+            if segment.waits and says_something(segment.mixed.unit.text):
+                segments.append(segment)
+            elif segment.teaches and segment.target is not None:
+                pairs.append((_text(xml, segment.source), _text(xml, segment.target)))
         return cls(name, xml, version.startswith("2"), segments, pairs)
 
     @property
     def units(self) -> Sequence[Unit]:
-        return [one.mixed.unit for one in self.segments]
+        return [segment.mixed.unit for segment in self.segments]
 
     @property
     def languages(self) -> Sequence[SaidLanguage]:
@@ -112,37 +112,37 @@ class Xliff(Document):
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
         replacements: list[Replacement] = []
-        for one, target in zip(self.segments, targets, strict=True):
-            replacements += self._write(one, target, wanted)
+        for segment, target in zip(self.segments, targets, strict=True):
+            replacements += self._write(segment, target, wanted)
         if replacements and wanted.language != "und":
             replacements += self._languages(wanted.language)
-        return replaced(self.xml, replacements)
+        return splice_xml(self.xml, replacements)
 
     def _write(
-        self, one: _XliffSegment, target: Target, wanted: OutputOptions
+        self, segment: _XliffSegment, target: Target, wanted: OutputOptions
     ) -> Iterator[Replacement]:
         xml, tokens = self.xml, self.xml.tokens
-        text = one.mixed.written(target, xml.written)
+        text = segment.mixed.write(target, xml.text_between)
         if self.is_2:
-            holder = tokens[one.holder]
-            tag = xml.written(holder.begin, holder.end)
+            holder = tokens[segment.holder]
+            tag = xml.text_between(holder.begin, holder.end)
             if wanted.final:
                 tag = with_attribute(tag, "state", "final")
             else:
                 tag = with_attribute(tag, "state", "translated")
                 tag = with_attribute(tag, "subState", f"{MACHINE}:machine")
             yield put(holder.begin, holder.end, tag)
-        if one.target is None:
-            source = tokens[one.source]
-            prefix = xml.written(source.begin + 1, source.end).partition(source.name)[0]
+        if segment.target is None:
+            source = tokens[segment.source]
+            prefix = xml.text_between(source.begin + 1, source.end).partition(source.name)[0]
             tag = self._tag(f"<{prefix}target>", wanted)
-            end = tokens[one.behind].end
+            end = tokens[segment.behind].end
             written = f"{_space_before(xml, source.begin)}{tag}{text}</{prefix}target>"
             yield put(end, end, written)
             return
-        start = tokens[one.target]
-        tag = self._tag(xml.written(start.begin, start.end), wanted)
-        if xml.is_empty(one.target):
+        start = tokens[segment.target]
+        tag = self._tag(xml.text_between(start.begin, start.end), wanted)
+        if xml.is_empty(segment.target):
             name = tag[1:].split("/")[0].split()[0]
             tag = f"{tag[:-2].rstrip()}>"
             yield put(start.begin, start.end, f"{tag}{text}</{name}>")
@@ -161,7 +161,7 @@ class Xliff(Document):
         element, (_, attribute) = _SAYS[self.is_2]
         for _, token in self.xml.elements(element):
             if attribute not in token.attributes:
-                tag = self.xml.written(token.begin, token.end)
+                tag = self.xml.text_between(token.begin, token.end)
                 yield put(token.begin, token.end, with_attribute(tag, attribute, language))
 
 
@@ -181,9 +181,9 @@ def _segments(xml: Xml, *, is_2: bool) -> Iterator[_XliffSegment]:
         said = token.attributes.get("translate")
         translates.append(translates[-1] if said is None else said != "no")
         if token.name == unit:
-            found = _segment(xml, number, is_2=is_2, translates=translates[-1])
-            if found is not None:
-                yield found
+            segment = _segment(xml, number, is_2=is_2, translates=translates[-1])
+            if segment is not None:
+                yield segment
 
 
 def _segment(xml: Xml, number: int, *, is_2: bool, translates: bool) -> _XliffSegment | None:
@@ -246,4 +246,4 @@ def _space_before(xml: Xml, place: int) -> str:
     begin = place
     while xml.data[begin - 1 : begin] in (b" ", b"\t", b"\n", b"\r"):
         begin -= 1
-    return xml.written(begin, place)
+    return xml.text_between(begin, place)

@@ -23,8 +23,8 @@ from dragoman.formats.units.document import (
     check_pieces,
     says_something,
 )
-from dragoman.formats.units.encoding import TextDocument, decoded
-from dragoman.formats.units.inline import broken, check_codes, message_unit, written
+from dragoman.formats.units.encoding import TextDocument, decode
+from dragoman.formats.units.inline import break_lines, check_codes, message_unit, write_unit
 
 _MOST_NESTED = 200
 MOST_EVENTS = 300_000
@@ -55,7 +55,7 @@ class YamlMessages(TextDocument[_YamlSlot]):
 
     @classmethod
     def read(cls, data: bytes, name: str) -> YamlMessages:
-        source = decoded(data, name)
+        source = decode(data, name)
         check_codes(source.text, name)
         yaml = _yaml()
         slots: list[_YamlSlot] = []
@@ -73,12 +73,12 @@ class YamlMessages(TextDocument[_YamlSlot]):
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = f", line {mark.line + 1}" if mark else ""
-            told = getattr(error, "problem", None) or "cannot be read"
-            raise BadDocument(f"{name}{line}: it is not valid YAML ({told})") from None
+            problem = getattr(error, "problem", None) or "cannot be read"
+            raise BadDocument(f"{name}{line}: it is not valid YAML ({problem})") from None
         return cls(name, source, slots)
 
     def splices(self, slot: _YamlSlot, unit: Unit, target: Target) -> Iterator[Splice]:
-        yield Splice(slot.begin, slot.end, _written(slot, target))
+        yield Splice(slot.begin, slot.end, _write_slot(slot, target))
 
 
 def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:
@@ -110,7 +110,7 @@ def _block(text: str, begin: int, end: int, style: str) -> Iterator[_YamlSlot]:
 def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Iterator[_YamlSlot]:
     joined = _BREAK.join(text[begin:end] for begin, end in lines)
     unit = message_unit(joined)
-    gaps = [text[one[1] : other[0]] for one, other in pairwise(lines)]
+    gaps = [text[before[1] : after[0]] for before, after in pairwise(lines)]
     at = [place for place, character in enumerate(unit.text) if character == _BREAK]
     # A line may end within a tag: such a paragraph stays as it is.
     if says_something(unit.text) and len(at) == len(gaps):
@@ -118,11 +118,11 @@ def _paragraph(text: str, lines: Sequence[tuple[int, int]], style: str) -> Itera
         yield _YamlSlot(lines[0][0], lines[-1][1], style, unit, tuple(zip(at, gaps, strict=True)))
 
 
-def _written(slot: _YamlSlot, target: Target) -> str:
+def _write_slot(slot: _YamlSlot, target: Target) -> str:
     if slot.style not in ("|", ">"):
-        return _quote(written(slot.unit, target), slot.style)
-    pieces: Target = [" ".join(one.split("\n")) if isinstance(one, str) else one for one in target]
-    text = written(slot.unit, broken(pieces, slot.unit.text, slot.breaks))
+        return _quote(write_unit(slot.unit, target), slot.style)
+    pieces: Target = [part.replace("\n", " ") if isinstance(part, str) else part for part in target]
+    text = write_unit(slot.unit, break_lines(pieces, slot.unit.text, slot.breaks))
     return text.strip(" \t")  # a space at the beginning would be an indent
 
 
@@ -172,7 +172,7 @@ def _values(yaml: Any, text: str, name: str) -> Iterator[Any]:
             nested.pop()
         elif kind == "ScalarEvent":
             tag = event.tag or resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
-            if not is_key and not any(one[2] for one in nested) and tag in (_TEXT, "!"):
+            if not is_key and not any(level[2] for level in nested) and tag in (_TEXT, "!"):
                 yield event
         elif kind != "AliasEvent":
             continue

@@ -76,22 +76,22 @@ class OpenElements:
         """True if content here is translated: the innermost setting counts; elements of ``never``
         are not translated at all. ``around``: the same around the innermost element."""
         stack = self._stack[:-1] if around else self._stack
-        for one in stack:  # this runs for every token
-            if one.translates is not None or one.name in never:
+        for element in stack:  # this runs for every token
+            if element.translates is not None or element.name in never:
                 break
         else:
             return True
-        if any(one.name in never for one in stack):
+        if any(element.name in never for element in stack):
             return False
-        said = before_table = True
-        for one, following in zip_longest(stack, stack[1:]):
-            if one.name == "table":
-                before_table = said
-            if one.translates is not None:
-                said = one.translates
-            if one.name in IN_TABLE and (following is None or following.name not in PARTS):
-                said = before_table
-        return said
+        answer = before_table = True
+        for element, following in zip_longest(stack, stack[1:]):
+            if element.name == "table":
+                before_table = answer
+            if element.translates is not None:
+                answer = element.translates
+            if element.name in IN_TABLE and (following is None or following.name not in PARTS):
+                answer = before_table
+        return answer
 
     def text(self, written: str) -> None:
         """Process a text outside of tags."""
@@ -120,7 +120,7 @@ class OpenElements:
             if not self._part_of_table(name):
                 return None
         elif name in ("html", "head", "body"):
-            if any(one.name == name for one in self._stack):
+            if any(element.name == name for element in self._stack):
                 return None
         elif name == "form" and (self._in_form or self._current in IN_TABLE):
             return None
@@ -213,11 +213,11 @@ class OpenElements:
         """End the innermost of ``names``, unless a special element, other than those of ``across``,
         is in between."""
         for place in range(len(self._stack) - 1, -1, -1):
-            one = self._stack[place]
-            if one.name in names and not one.foreign:
+            element = self._stack[place]
+            if element.name in names and not element.foreign:
                 self._close_from(place)
                 return
-            if one.special and one.name not in across:
+            if element.special and element.name not in across:
                 return
 
     def _part_of_table(self, name: str) -> bool:
@@ -256,8 +256,8 @@ class OpenElements:
             self._close_from(place)
 
     def _close_from(self, place: int) -> None:
-        for one in self._stack[place:]:
-            if one.name in MARKERS and not one.foreign and None in self._formatting:
+        for element in self._stack[place:]:
+            if element.name in MARKERS and not element.foreign and None in self._formatting:
                 last = len(self._formatting) - 1 - self._formatting[::-1].index(None)
                 del self._formatting[last:]
         del self._stack[place:]
@@ -276,17 +276,17 @@ class OpenElements:
 
     def _formatting_of(self, name: str) -> Element | None:
         """The last formatting element of a name since the cell began."""
-        return next((one for one in self._since_cell() if one.name == name), None)
+        return next((element for element in self._since_cell() if element.name == name), None)
 
     def _since_cell(self) -> list[Element]:
         """The formatting elements since the cell began, the last one first."""
         since = [*reversed(self._formatting), None]
-        return [one for one in since[: since.index(None)] if one is not None]
+        return [element for element in since[: since.index(None)] if element is not None]
 
     def _goes_on(self, element: Element) -> None:
         """Add a formatting element; of equal ones only the last three are kept ("Noah's Ark")."""
         since = self._since_cell()
-        equal = [one for one in since if one.written == element.written]
+        equal = [earlier for earlier in since if earlier.written == element.written]
         if len(equal) >= 3:
             self._formatting.remove(equal[2])
         elif len(since) >= MAX_OPEN:
@@ -306,11 +306,11 @@ class OpenElements:
         is_open = set(self._stack)
         first = len(self._formatting)
         while first > 0:
-            one = self._formatting[first - 1]
-            if one is None or one in is_open:
+            element = self._formatting[first - 1]
+            if element is None or element in is_open:
                 break
             first -= 1
-        going_on = [one for one in self._formatting[first:] if one is not None]
+        going_on = [element for element in self._formatting[first:] if element is not None]
         self._stack += going_on[: MAX_OPEN - len(self._stack)]
 
     def _end_formatting(self, name: str) -> None:
@@ -327,7 +327,7 @@ class OpenElements:
                 self._formatting.remove(element)
                 return
             place = self._stack.index(element)
-            if any(one.name in SCOPE for one in self._stack[place + 1 :] if not one.foreign):
+            if any(above.name in SCOPE for above in self._stack[place + 1 :] if not above.foreign):
                 return
             inner = range(place + 1, len(self._stack))
             furthest = next((n for n in inner if self._stack[n].special), None)
@@ -336,10 +336,10 @@ class OpenElements:
                 self._formatting.remove(element)
                 return
             between = self._stack[place + 1 : furthest]
-            for one in between[:-3]:
-                if one in self._formatting:
-                    self._formatting.remove(one)
-            going_on = [one for one in between if one in self._formatting]
+            for enclosed in between[:-3]:
+                if enclosed in self._formatting:
+                    self._formatting.remove(enclosed)
+            going_on = [enclosed for enclosed in between if enclosed in self._formatting]
             # The block leaves the element; a copy continues inside the block until the next round.
             copy = replace(element)
             bookmark = self._formatting.index(element)

@@ -17,7 +17,7 @@ from dragoman.formats.units.document import (
     check_pieces,
     parts_of,
 )
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.encoding import Encoded, decode
 
 _CHARSET = re.compile(
     r"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w\-.:]{1,40})|<\?xml[^>]{0,200}encoding=[\"']([\w\-.:]{1,40})",
@@ -47,7 +47,7 @@ class HtmlPage(Document):
             charset = None
         if charset and charset.lower() in ("iso-8859-1", "latin1", "latin-1"):
             charset = "latin-1"
-        source = decoded(data, name, charset)
+        source = decode(data, name, charset)
         check_pieces(source.text.count("<"), name)
         page = HtmlDocument()
         is_xml = _XHTML.search(source.text[:_LOOKED_AT]) is not None
@@ -62,7 +62,7 @@ class HtmlPage(Document):
     @property
     def languages(self) -> Sequence[SaidLanguage]:
         _, tag = _html(self.source.text)
-        attributes = {one.name: one.value for one in tag.attributes()} if tag else {}
+        attributes = {item.name: item.value for item in tag.attributes()} if tag else {}
         code = attributes.get("lang") or attributes.get("xml:lang")
         where = f'{self.name}: lang="{code}"'
         return [SaidLanguage("source", code, where, is_binding=False)] if code else []
@@ -90,7 +90,7 @@ def _in_language(text: str, wanted: OutputOptions) -> str:
     if token is None:
         return text
     tag = token.written
-    attributes = {one.name: one for one in token.attributes()}
+    attributes = {attribute.name: attribute for attribute in token.attributes()}
     changed: dict[str, str] = {
         name: wanted.language for name in ("lang", "xml:lang") if name in attributes
     }
@@ -102,7 +102,7 @@ def _in_language(text: str, wanted: OutputOptions) -> str:
         changed, key=lambda name: -attributes[name].begin if name in attributes else 0
     ):
         if name in attributes:
-            one = attributes[name]
-            tag = f'{tag[: one.begin]}"{changed[name]}"{tag[one.end :]}'
+            attribute = attributes[name]
+            tag = f'{tag[: attribute.begin]}"{changed[name]}"{tag[attribute.end :]}'
     new = "".join(f' {name}="{value}"' for name, value in changed.items() if name not in attributes)
     return text[:place] + tag[:5] + new + tag[5:] + text[place + len(token.written) :]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.formats.html.elements import ENDS_TEXT, KEPT, NAMES_ITS_TITLE, NEVER, RAW, SHOWN
 from dragoman.formats.html.open_elements import OpenElements
-from dragoman.formats.html.tokens import Attribute, HtmlToken, Reader, unescaped
+from dragoman.formats.html.tokens import Attribute, HtmlToken, Reader, unescape
 from dragoman.formats.units.document import Code, Insert, Unit, is_address, parts_of
 from dragoman.formats.units.inline import needs_space_before, needs_space_behind
 
@@ -40,7 +40,7 @@ class _Part:
     @property
     def shown(self) -> str:
         """The characters of a text, without space around them."""
-        return unescaped(self.written).strip() if self.kind == "text" else ""
+        return unescape(self.written).strip() if self.kind == "text" else ""
 
 
 @dataclass
@@ -79,8 +79,8 @@ class HtmlDocument:
             if isinstance(part, int):
                 text = self.texts[part]
                 if list(translations[part]) == parts_of(text.as_it_is):
-                    before = self._written[part]
-                    joined += [_fill(one.written, one.inserts, translations) for one in before]
+                    kept = self._written[part]
+                    joined += [_fill(piece.written, piece.inserts, translations) for piece in kept]
                 else:
                     joined += _with_tags(text, translations, translations[part])
             else:
@@ -131,13 +131,13 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
             elements.text(token.written)
             before = elements.translates(NEVER)
         elif token.kind == "start":
-            attributes = {one.name: one for one in token.attributes()}
+            attributes = {attribute.name: attribute for attribute in token.attributes()}
             marked = _translate_mark(attributes)
             says = marked
             if marked is None and token.name in KEPT:
                 says = False
             opened = elements.start(token, says)
-            if shown := _shown_attributes(token.name, attributes):
+            if shown := _visible_attributes(token.name, attributes):
                 around = elements.translates(NEVER, around=opened is not None)
                 if marked or (around and marked is None):
                     inserts = tuple(_inserts(shown, texts))
@@ -159,13 +159,13 @@ def _cut_up(source: str, texts: list[Unit], *, is_xml: bool) -> Iterator[_Part]:
         else:
             kept.add(token, is_block, opened is not None, inserts)
             if translates:
-                yield kept.taken()
+                yield kept.take()
         if raw and translates:
             yield _Part("text", raw.written)
         elif raw:
             kept.add(raw, False, False, ())
     if kept:
-        yield kept.taken()
+        yield kept.take()
 
 
 class _KeptRun:
@@ -185,13 +185,13 @@ class _KeptRun:
         if not self._written:
             self._closes = token.kind == "end"
         at = self._length
-        self._inserts += [replace(one, begin=at + one.begin, end=at + one.end) for one in inserts]
+        self._inserts += [replace(new, begin=at + new.begin, end=at + new.end) for new in inserts]
         self._written.append(token.written)
         self._length += len(token.written)
         self._is_block |= is_block
         self._opens = opens
 
-    def taken(self) -> _Part:
+    def take(self) -> _Part:
         """All tokens as one part; the run is empty then."""
         kind = "block" if self._is_block else "element"
         part = _Part(kind, "".join(self._written), self._opens, self._closes, tuple(self._inserts))
@@ -207,19 +207,19 @@ def _translate_mark(attributes: dict[str, Attribute]) -> bool | None:
     return {"no": False, "yes": True, "": True}.get(said or "") if said is not None else None
 
 
-def _shown_attributes(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
+def _visible_attributes(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
     """The attributes of a tag that a reader sees as text."""
     if name in NAMES_ITS_TITLE:
         return []
-    values = [one for one in attributes.values() if one.name in SHOWN]
-    return [one for one in values if any(character.isalnum() for character in one.value)]
+    shown = [attribute for attribute in attributes.values() if attribute.name in SHOWN]
+    return [attribute for attribute in shown if any(map(str.isalnum, attribute.value))]
 
 
 def _inserts(shown: Sequence[Attribute], texts: list[Unit]) -> Iterator[Insert]:
     """The texts in attributes of a tag; they are added to ``texts``."""
-    for one in shown:
-        yield Insert(one.begin, one.end, one.value, len(texts))
-        texts.append(Unit(_SPACES.sub(" ", one.value)))
+    for attribute in shown:
+        yield Insert(attribute.begin, attribute.end, attribute.value, len(texts))
+        texts.append(Unit(_SPACES.sub(" ", attribute.value)))
 
 
 def _running(parts: Sequence[_Part]) -> Unit:
@@ -231,7 +231,7 @@ def _running(parts: Sequence[_Part]) -> Unit:
     text, tags = "", list[Code]()
     for part, next_character in zip(parts, behind, strict=True):
         if part.kind == "text":
-            plain = unescaped(_SPACES.sub(" ", part.written))
+            plain = unescape(_SPACES.sub(" ", part.written))
             # Spaces on both sides of a tag are one space, as a browser shows them.
             is_second = plain.startswith(" ") and text[-1:] in ("", " ")
             text += plain[1:] if is_second else plain
@@ -262,14 +262,14 @@ def _with_space(tag: Code) -> Code:
 def _fill(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
     """A tag with the translations of its attributes; quotes stay as they were."""
     filled, end = "", 0
-    for one in sorted(inserts, key=lambda one: one.begin):
-        translation = "".join(translations[one.text])
-        if translation != one.value:
-            quote = written[one.begin] if written[one.begin] in "\"'" else '"'
+    for insert in sorted(inserts, key=lambda insert: insert.begin):
+        translation = "".join(translations[insert.text])
+        if translation != insert.value:
+            quote = written[insert.begin] if written[insert.begin] in "\"'" else '"'
             value = translation.replace("&", "&amp;").replace("<", "&lt;")
             value = value.replace(quote, "&quot;" if quote == '"' else "&#39;")
-            filled += written[end : one.begin] + quote + value + quote
-            end = one.end
+            filled += written[end : insert.begin] + quote + value + quote
+            end = insert.end
     return filled + written[end:]
 
 

@@ -61,15 +61,15 @@ class HtmlToken:
 
     def attributes(self) -> list[Attribute]:
         """The attributes of a start tag."""
-        found: dict[str, Attribute] = {}
-        for one in _ATTRIBUTES.finditer(self.written, 1 + len(self.name), len(self.written) - 1):
-            group = next((n for n in (2, 3, 4) if one[n] is not None), None)
+        by_name: dict[str, Attribute] = {}
+        for match in _ATTRIBUTES.finditer(self.written, 1 + len(self.name), len(self.written) - 1):
+            group = next((n for n in (2, 3, 4) if match[n] is not None), None)
             quotes = group in (2, 3)
-            begin, end = (one.end(), one.end()) if group is None else one.span(group)
-            value = "" if group is None else _REFERENCE.sub(_character, one[group])
-            name = _lower(one[1])
-            found.setdefault(name, Attribute(name, value, begin - quotes, end + quotes))
-        return list(found.values())
+            begin, end = (match.end(), match.end()) if group is None else match.span(group)
+            value = "" if group is None else _REFERENCE.sub(_character, match[group])
+            name = _lower(match[1])
+            by_name.setdefault(name, Attribute(name, value, begin - quotes, end + quotes))
+        return list(by_name.values())
 
 
 class Reader:
@@ -109,8 +109,8 @@ class Reader:
         if name == "plaintext":
             return len(self._source)
         close = re.compile(rf"</{name}(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
-        found = close.search(self._source, self._place)
-        return found.start() if found else len(self._source)
+        match = close.search(self._source, self._place)
+        return match.start() if match else len(self._source)
 
     def _take(self, kind: Kind, end: int) -> HtmlToken:
         begin, self._place = self._place, end
@@ -122,7 +122,7 @@ def _lower(name: str) -> str:
     return name.lower() if name.isascii() else name
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Text with each character reference replaced by its character.
 
     ``html.unescape`` fails at a number with thousands of digits. Eight significant digits are
@@ -138,26 +138,26 @@ def _shorten(reference: re.Match[str]) -> str:
 def _character(reference: re.Match[str]) -> str:
     """The character of a reference in an attribute, except in cases like ``?a=1&copy=2``."""
     is_known = reference[1].startswith("#") or reference[1] in html5
-    return unescaped(reference[0]) if is_known else reference[0]
+    return unescape(reference[0]) if is_known else reference[0]
 
 
 def _ends_in_value(inside: str) -> bool:
     """True if the last ``/`` of a tag belongs to a bare value: ``<a href=x/>``."""
-    ends = [one.end() for one in _ATTRIBUTES.finditer(inside)]
+    ends = [match.end() for match in _ATTRIBUTES.finditer(inside)]
     return ends[-1:] == [len(inside)]
 
 
 def _script_end(source: str, place: int) -> int:
     """The end of a script: after ``<!-- <script>`` the next end tag does not end it."""
     state = 0  # 0: script; 1: in a comment; 2: in a script in a comment
-    for found in _SCRIPT.finditer(source, place):
-        written = found[0]
+    for match in _SCRIPT.finditer(source, place):
+        written = match[0]
         if written == "<!":
             state = state or 1
         elif written == "-->":
             state = 0
-        elif found[1] and state < 2:
-            return found.start()
+        elif match[1] and state < 2:
+            return match.start()
         elif state:
-            state = 1 if found[1] else 2
+            state = 1 if match[1] else 2
     return len(source)

@@ -40,30 +40,30 @@ class Archive:
         """Errors: ``BadDocument`` for an archive that is damaged, encrypted, or malicious."""
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as opened:
-                found = opened.infolist()
+                entries = opened.infolist()
                 central = opened.start_dir
         except zip_errors() as error:
             raise BadDocument(f"{name} is a damaged or cut off archive ({error})") from None
-        if len(found) > MOST_MEMBERS:
-            raise BadDocument(f"{name} has {len(found):,} members; the most is {MOST_MEMBERS:,}")
+        if len(entries) > MOST_MEMBERS:
+            raise BadDocument(f"{name} has {len(entries):,} members; the most is {MOST_MEMBERS:,}")
         members: dict[str, zipfile.ZipInfo] = {}
         end = 0
-        for one in sorted(found, key=lambda one: one.header_offset):
-            where = f"{name}, member {one.filename[:80]!r}"
-            if one.flag_bits & _ENCRYPTED:
+        for entry in sorted(entries, key=lambda entry: entry.header_offset):
+            where = f"{name}, member {entry.filename[:80]!r}"
+            if entry.flag_bits & _ENCRYPTED:
                 raise BadDocument(f"{where}: it is encrypted. Save the file without a password")
-            path = one.filename.replace("\\", "/")
+            path = entry.filename.replace("\\", "/")
             if path.startswith("/") or ".." in path.split("/"):
                 raise BadDocument(f"{where}: its name leads out of the archive")
-            if one.filename in members:
+            if entry.filename in members:
                 raise BadDocument(f"{where}: it occurs twice")
-            if one.header_offset < end:
+            if entry.header_offset < end:
                 raise BadDocument(f"{where}: it overlaps another member, as in a zip bomb")
-            end = one.header_offset + 30 + one.compress_size
-            members[one.filename] = one
+            end = entry.header_offset + 30 + entry.compress_size
+            members[entry.filename] = entry
         if end > central:
             raise BadDocument(f"{name} is a damaged or cut off archive")
-        return cls(name, data, {one.filename: one for one in found}, central)
+        return cls(name, data, {entry.filename: entry for entry in entries}, central)
 
     @cached_property
     def _opened(self) -> zipfile.ZipFile:
@@ -87,24 +87,24 @@ class Archive:
             raise BadDocument(f"{where}: it is larger than it says, as in a zip bomb")
         return content
 
-    def replaced(self, new: dict[str, bytes]) -> bytes:
+    def with_members(self, new: dict[str, bytes]) -> bytes:
         """The archive with some members replaced."""
         if not new:
             return self.data
-        in_order = sorted(self.members.values(), key=lambda one: one.header_offset)
-        begins = [one.header_offset for one in in_order]
+        in_order = sorted(self.members.values(), key=lambda entry: entry.header_offset)
+        begins = [entry.header_offset for entry in in_order]
         ends = [*begins[1:], self.central]
         written = bytearray(self.data[: begins[0] if begins else self.central])
         moved: dict[str, tuple[int, bytes | None, int]] = {}
-        for one, begin, end in zip(in_order, begins, ends, strict=True):
+        for entry, begin, end in zip(in_order, begins, ends, strict=True):
             place = len(written)
-            if one.filename not in new:
+            if entry.filename not in new:
                 written += self.data[begin:end]
-                moved[one.filename] = place, None, 0
+                moved[entry.filename] = place, None, 0
                 continue
-            content = new[one.filename]
+            content = new[entry.filename]
             packed = content
-            if one.compress_type == zipfile.ZIP_DEFLATED:
+            if entry.compress_type == zipfile.ZIP_DEFLATED:
                 packer = zlib.compressobj(6, zlib.DEFLATED, -15)
                 packed = packer.compress(content) + packer.flush()
             header = list(_LOCAL.unpack_from(self.data, begin))
@@ -118,19 +118,19 @@ class Archive:
             header[10] = len(extra)
             written += _LOCAL.pack(*header) + self.data[names : names + name_length] + extra
             written += packed
-            moved[one.filename] = place, content, len(packed)
+            moved[entry.filename] = place, content, len(packed)
         return bytes(written) + self._contents(len(written), moved)
 
     def _contents(self, begin: int, moved: dict[str, tuple[int, bytes | None, int]]) -> bytes:
         """The central directory, with the new places and sizes."""
         table = bytearray()
         at = self.central
-        for one in self.members.values():
+        for entry in self.members.values():
             header = list(_CENTRAL.unpack_from(self.data, at))
             lengths = header[10:13]
             names = at + _CENTRAL.size
             at = names + sum(lengths)
-            place, content, packed = moved[one.filename]
+            place, content, packed = moved[entry.filename]
             extra = self.data[names + lengths[0] : names + lengths[0] + lengths[1]]
             if content is not None:
                 header[3] &= ~_DESCRIPTOR
@@ -139,7 +139,7 @@ class Archive:
                 header[11] = len(extra)
             elif header[8] == 0xFFFFFFFF or header[9] == 0xFFFFFFFF:
                 raise BadDocument(
-                    f"{self.name}: {one.filename!r} has 64-bit sizes, which are not supported"
+                    f"{self.name}: {entry.filename!r} has 64-bit sizes, which are not supported"
                 )
             header[-1] = place
             table += _CENTRAL.pack(*header) + self.data[names : names + lengths[0]] + extra

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.formats.office.archive import Archive
-from dragoman.formats.office.packed_document import Members, PackedDocument, said_languages
-from dragoman.formats.office.runs import RunUnit, name_at, units_in, written
+from dragoman.formats.office.packed_document import Members, PackedDocument, language_of_xml
+from dragoman.formats.office.runs import RunUnit, name_at, units_in, write_runs
 from dragoman.formats.units.document import (
     BadDocument,
     OutputOptions,
@@ -22,8 +22,8 @@ from dragoman.formats.units.document import (
     Target,
     Unit,
 )
-from dragoman.formats.units.inline import spaced
-from dragoman.formats.xml.tokens import Replacement, Xml, put, replaced
+from dragoman.formats.units.inline import add_spaces
+from dragoman.formats.xml.tokens import Replacement, Xml, put, splice_xml
 
 _TYPES = "[Content_Types].xml"
 _STYLES = "word/styles.xml"
@@ -70,7 +70,7 @@ class OfficePart:
 
     @property
     def units(self) -> Sequence[Unit]:
-        return [one.unit for one in self.runs]
+        return [run.unit for run in self.runs]
 
     @property
     def prefix(self) -> str:
@@ -81,18 +81,18 @@ class OfficePart:
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
         bidi, prefix = wanted.from_right and self.is_word, self.prefix
         replacements = _bidi_paragraphs(self) if bidi else []
-        for one, target in zip(self.runs, targets, strict=True):
-            if bidi and one.text == f"{prefix}t":
-                own = _in_font(one, lambda font: _bidi_font(font, prefix))
+        for run, target in zip(self.runs, targets, strict=True):
+            if bidi and run.text == f"{prefix}t":
+                own = _in_font(run, lambda font: _bidi_font(font, prefix))
                 replacements.append(self._replacement(own, target))
-            elif target != one.unit.as_it_is:
-                replacements.append(self._replacement(one, target))
-        return replaced(self.xml, replacements) if replacements or bidi else None
+            elif target != run.unit.as_it_is:
+                replacements.append(self._replacement(run, target))
+        return splice_xml(self.xml, replacements) if replacements or bidi else None
 
-    def _replacement(self, one: RunUnit, target: Target) -> Replacement:
-        pieces = spaced(one.unit, target)
+    def _replacement(self, run: RunUnit, target: Target) -> Replacement:
+        pieces = add_spaces(run.unit, target)
         return Replacement(
-            one.begin, one.end, lambda span: written(one, pieces, span, self.keep_space)
+            run.begin, run.end, lambda span: write_runs(run, pieces, span, self.keep_space)
         )
 
 
@@ -113,7 +113,7 @@ class OfficeDocument(PackedDocument[OfficePart]):
         members = Members(archive)
         types = Xml.read(members.content(_TYPES), f"{name}, {_TYPES}")
         styles = members.content(_STYLES) if _STYLES in archive.members else b""
-        kinds = {m: kind for m, kind in _translated_members(types) if m in archive.members}
+        kinds = {m: kind for m, kind in _kinds_of_members(types) if m in archive.members}
         contents = {member: members.content(member) for member in kinds}
         headings = _headings(members)
         parts = {
@@ -128,14 +128,14 @@ class OfficeDocument(PackedDocument[OfficePart]):
     @property
     def languages(self) -> Sequence[SaidLanguage]:
         xml = [self.styles, *(part.xml.source.text for part in self.parts.values())]
-        return said_languages(self.name, xml, self.units)
+        return language_of_xml(self.name, xml, self.units)
 
 
 def _part(xml: Xml, kind: _Kind, member: str, headings: Collection[str]) -> OfficePart:
     """Make the part of a member. ``headings``: texts that are left as they are."""
     kept = _in_fields(xml)
-    found = (one for n, _ in xml.elements(*kind.paragraphs) for one in units_in(xml, n, kept))
-    runs = [one for one in found if one.unit.text not in headings]
+    every = (run for n, _ in xml.elements(*kind.paragraphs) for run in units_in(xml, n, kept))
+    runs = [run for run in every if run.unit.text not in headings]
     return OfficePart(xml, runs, kind.keep_space, kind.keep_space and member.startswith("word/"))
 
 
@@ -145,34 +145,34 @@ def _may_hold(content: bytes, kind: _Kind) -> bool:
     return b"\0" in content[:100] or any(start in content for start in starts)
 
 
-def _translated_members(types: Xml) -> list[tuple[str, _Kind]]:
+def _kinds_of_members(types: Xml) -> list[tuple[str, _Kind]]:
     """The members that are translated, with their kinds."""
-    found = []
+    members = []
     for _, token in types.elements("Override"):
         kind = token.attributes.get("ContentType", "").removesuffix("+xml")
         name = _PARTS.get(_PREFIX.sub("", kind))
         if name is not None:
-            found.append((token.attributes.get("PartName", "").lstrip("/"), name))
-    return found
+            members.append((token.attributes.get("PartName", "").lstrip("/"), name))
+    return members
 
 
 def _headings(members: Members) -> frozenset[str]:
     """The headings of tables in sheets, which Excel requires to be the same in two places."""
-    found = set()
+    headings = set()
     for member in members.archive.members:
         if member.startswith("xl/tables/") and member.endswith(".xml"):
             xml = Xml.read(members.content(member), f"{members.archive.name}, {member}")
             for _, token in xml.elements("tableColumn"):
-                found.add(token.attributes.get("name", ""))
-    return frozenset(found)
+                headings.add(token.attributes.get("name", ""))
+    return frozenset(headings)
 
 
-def _in_font(one: RunUnit, font: Callable[[str], str]) -> RunUnit:
+def _in_font(run: RunUnit, font: Callable[[str], str]) -> RunUnit:
     """A unit with other fonts; a unit of a single run then includes that run."""
-    codes = [font(what) if isinstance(what, str) else what for what in one.codes]
-    begin, end, first, last = one.runs
+    codes = [font(what) if isinstance(what, str) else what for what in run.codes]
+    begin, end, first, last = run.runs
     return replace(
-        one, begin=begin, end=end, first=first, last=last, base=font(one.base), codes=codes
+        run, begin=begin, end=end, first=first, last=last, base=font(run.base), codes=codes
     )
 
 
@@ -213,9 +213,9 @@ class _Fields:
             self._open.append([])
             self.hidden += 1
         elif self._open and kind == "separate":
-            told = self._open[-1]
-            if isinstance(told, list):
-                is_link = "".join(told).split(maxsplit=1)[:1] == ["HYPERLINK"]
+            instruction = self._open[-1]
+            if isinstance(instruction, list):
+                is_link = "".join(instruction).split(maxsplit=1)[:1] == ["HYPERLINK"]
                 self._open[-1] = is_link
                 self.hidden -= is_link
         elif self._open and kind == "end":
@@ -252,11 +252,11 @@ def _bidi_font(font: str, prefix: str) -> str:
 
 def _bidi_paragraphs(part: OfficePart) -> list[Replacement]:
     """The insertions that set each paragraph with text from right to left."""
-    tokens, found = part.xml.tokens, list[Replacement]()
+    tokens, replacements = part.xml.tokens, list[Replacement]()
     bidi = f"<{part.prefix}bidi/>"
     properties = f"<{part.prefix}pPr>{bidi}</{part.prefix}pPr>"
     paragraph = f"<{part.prefix}p".encode()  # but not a paragraph of a drawing
-    begins = sorted(one.begin for one in part.runs)
+    begins = sorted(run.begin for run in part.runs)
     if not begins:
         return []
     for number, token in part.xml.elements("p"):
@@ -269,18 +269,18 @@ def _bidi_paragraphs(part: OfficePart) -> list[Replacement]:
             continue
         first = next(part.xml.children(number), -1)
         if first < 0 or tokens[first].name != "pPr":
-            found.append(put(token.end, token.end, properties))
+            replacements.append(put(token.end, token.end, properties))
             continue
         inner = list(part.xml.children(first))
         if any(tokens[n].name == "bidi" for n in inner):
             continue
         if part.xml.is_empty(first):
             end = tokens[tokens[first].partner].end
-            found.append(put(tokens[first].begin, end, properties))
+            replacements.append(put(tokens[first].begin, end, properties))
             continue
         behind = next((n for n in inner if tokens[n].name in _BEHIND_BIDI), tokens[first].partner)
-        found.append(put(tokens[behind].begin, tokens[behind].begin, bidi))
-    return found
+        replacements.append(put(tokens[behind].begin, tokens[behind].begin, bidi))
+    return replacements
 
 
 def _any_between(places: list[int], begin: int, end: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.formats.office.archive import Archive
-from dragoman.formats.office.packed_document import Members, PackedDocument, said_languages
+from dragoman.formats.office.packed_document import Members, PackedDocument, language_of_xml
 from dragoman.formats.units.document import (
     BadDocument,
     OutputOptions,
@@ -20,7 +20,7 @@ from dragoman.formats.units.document import (
     says_something,
 )
 from dragoman.formats.xml.inline import MixedUnit, Role, mixed_unit
-from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, replaced
+from dragoman.formats.xml.tokens import Replacement, Xml, XmlToken, splice_xml
 
 _TRANSLATED = ("content.xml", "styles.xml")
 _MANIFEST = "META-INF/manifest.xml"
@@ -39,14 +39,14 @@ class _OpenPart:
 
     @property
     def units(self) -> Sequence[Unit]:
-        return [one.unit for one in self.mixed]
+        return [mixed.unit for mixed in self.mixed]
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes | None:
         pairs = zip(self.mixed, targets, strict=True)
         changed = [
-            _replacement(one, target) for one, target in pairs if target != one.unit.as_it_is
+            _replacement(mixed, target) for mixed, target in pairs if target != mixed.unit.as_it_is
         ]
-        return replaced(self.xml, changed) if changed else None
+        return splice_xml(self.xml, changed) if changed else None
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class OpenDocument(PackedDocument[_OpenPart]):
     @property
     def languages(self) -> Sequence[SaidLanguage]:
         xml = (part.xml.source.text for part in self.parts.values())
-        return said_languages(self.name, xml, self.units)
+        return language_of_xml(self.name, xml, self.units)
 
 
-def _replacement(one: MixedUnit, target: Target) -> Replacement:
-    return Replacement(one.begin, one.end, lambda span: one.written(target, span))
+def _replacement(mixed: MixedUnit, target: Target) -> Replacement:
+    return Replacement(mixed.begin, mixed.end, lambda span: mixed.write(target, span))
 
 
 def _units(xml: Xml) -> Iterator[MixedUnit]:

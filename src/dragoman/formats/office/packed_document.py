@@ -72,14 +72,14 @@ class PackedDocument(Document, Generic[Part]):
 
     @property
     def notes(self) -> Sequence[str]:
-        if any(one.lower().startswith(self.signed_by) for one in self.archive.members):
+        if any(member.lower().startswith(self.signed_by) for member in self.archive.members):
             return [f"{self.name} is signed. The signature of the translation is invalid"]
         return ()
 
     def join(self, targets: Sequence[Target], wanted: OutputOptions) -> bytes:
-        return self.archive.replaced(self.joined(targets, wanted))
+        return self.archive.with_members(self.new_members(targets, wanted))
 
-    def joined(self, targets: Sequence[Target], wanted: OutputOptions) -> dict[str, bytes]:
+    def new_members(self, targets: Sequence[Target], wanted: OutputOptions) -> dict[str, bytes]:
         """The members that change, with their new content."""
         new, every = dict[str, bytes](), iter(targets)
         for member, part in self.parts.items():
@@ -102,13 +102,13 @@ _LOOKED_AT = 1_000
 """The number of letters that decide which of the two counts."""
 
 
-def said_languages(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list[SaidLanguage]:
+def language_of_xml(name: str, xml: Iterable[str], units: Iterable[Unit]) -> list[SaidLanguage]:
     """The language that a document's XML declares for its units; empty if it is not certain."""
     letters = (letter for unit in units for letter in unit.text if letter.isalpha())
     looked_at = list(islice(letters, _LOOKED_AT))
     of_asia = 2 * sum(map(is_asian, looked_at)) > len(looked_at)
-    found = {code for text in xml for code in (_ASIAN if of_asia else _WESTERN).findall(text)}
-    code = found.pop() if len(found) == 1 else "en"
+    codes = {code for text in xml for code in (_ASIAN if of_asia else _WESTERN).findall(text)}
+    code = codes.pop() if len(codes) == 1 else "en"
     if code == "en" or (code in _OF_ASIA) != of_asia:
         return []
     where = f"{name}: the language of its text, {code},"

@@ -9,11 +9,11 @@ repeated or left out, and follow their words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.formats.units.document import Code, Target, Unit, says_something
-from dragoman.formats.xml.tokens import Xml, escaped
+from dragoman.formats.xml.tokens import Rendered, Xml, escape
 
 WRAPPERS = {
     *("hyperlink", "ins", "moveTo", "smartTag", "customXml", "dir", "bdo", "sdt"),
@@ -110,7 +110,7 @@ def _run(xml: Xml, number: int, kept: set[int]) -> Iterator[Atom]:
         if token.kind == "start":
             if token.name == "rPr":
                 is_odd |= bool(font or children)
-                font = xml.written(token.begin, tokens[token.partner].end)
+                font = xml.text_between(token.begin, tokens[token.partner].end)
             else:
                 children.append(at)
             at = token.partner
@@ -146,7 +146,7 @@ def _text(
     xml: Xml, number: int, font: str = "", run: int = -1, begins: bool = False, ends: bool = False
 ) -> Atom:
     token = xml.tokens[number]
-    text = "".join(one.text for one in xml.tokens[number : token.partner] if one.kind == "text")
+    text = "".join(part.text for part in xml.tokens[number : token.partner] if part.kind == "text")
     end = xml.tokens[token.partner].end
     return Atom("text", token.begin, end, text, font, run, False, begins, ends)
 
@@ -261,7 +261,7 @@ def name_at(xml: Xml, place: int) -> str:
     end = place + 1
     while xml.data[end : end + 1] not in (b" ", b">", b"/", b"\t", b"\n", b"\r"):
         end += 1
-    return xml.written(place + 1, end)
+    return xml.text_between(place + 1, end)
 
 
 def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
@@ -276,8 +276,8 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
         return len(codes) - 1
 
     def pair(first: int, second: int) -> None:
-        for one, other in ((first, second), (second, first)):
-            codes[one] = replace(codes[one], partner=other)
+        for number, partner in ((first, second), (second, first)):
+            codes[number] = replace(codes[number], partner=partner)
 
     def end_mark() -> None:
         nonlocal mark
@@ -326,10 +326,10 @@ def _with_codes(made: RunUnit, atoms: Sequence[Atom]) -> Unit:
     return Unit("".join(pieces), tuple(codes), ordered=is_orphan or bool(begun))
 
 
-def written(one: RunUnit, target: Target, span: Callable[[int, int], str], keep_space: bool) -> str:
+def write_runs(unit: RunUnit, target: Target, span: Rendered, keep_space: bool) -> str:
     """Write a translation as runs. ``span``: renders a span of the file, with its own units
     translated; ``keep_space``: texts are marked to keep their spaces."""
-    current, mark = one.first, one.base
+    current, mark = unit.first, unit.base
     out: list[str] = []
     space = ' xml:space="preserve"' if keep_space else ""
 
@@ -337,23 +337,23 @@ def written(one: RunUnit, target: Target, span: Callable[[int, int], str], keep_
         nonlocal current
         if font == current:
             return
-        if current is not None and one.run:
-            out.append(f"</{one.run}>")
-        if font is not None and one.run:
-            out.append(f"<{one.run}>{font}")
+        if current is not None and unit.run:
+            out.append(f"</{unit.run}>")
+        if font is not None and unit.run:
+            out.append(f"<{unit.run}>{font}")
         current = font
 
     for item in target:
         if isinstance(item, str):
             if item:
                 run(mark)
-                out.append(f"<{one.text}{space}>{escaped(item)}</{one.text}>")
+                out.append(f"<{unit.text}{space}>{escape(item)}</{unit.text}>")
             continue
-        what = one.codes[item]
+        what = unit.codes[item]
         if isinstance(what, Atom):
             run(what.font if what.run >= 0 else None)
             out.append(span(what.begin, what.end))
         else:
-            mark = what if what is not None else one.base
-    run(one.last)
+            mark = what if what is not None else unit.base
+    run(unit.last)
     return "".join(out)

@@ -56,7 +56,7 @@ class Code:
     repeats: bool = False
     """True if the element may be repeated or left out, as a font may."""
 
-    def moved(self, by: int) -> Code:
+    def move(self, by: int) -> Code:
         """A copy whose place is moved by some characters."""
         return replace(self, place=self.place + by)
 
@@ -89,9 +89,9 @@ class Unit:
 def parts_of(target: Target) -> list[str]:
     """A translation whose codes are in order, cut at them: one part more than there are codes."""
     parts = [""]
-    for one in target:
-        if isinstance(one, str):
-            parts[-1] += one
+    for piece in target:
+        if isinstance(piece, str):
+            parts[-1] += piece
         else:
             parts.append("")
     return parts
@@ -186,8 +186,8 @@ class Document(ABC):
     @property
     def source_language(self) -> str | None:
         """The declared language of its text, if the declaration is binding."""
-        said = (one for one in self.languages if one.side == "source" and one.is_binding)
-        return next((one.code for one in said), None)
+        binding = (entry for entry in self.languages if entry.side == "source" and entry.is_binding)
+        return next((entry.code for entry in binding), None)
 
     def between(self, source: str | None, target: str) -> Document:
         """The document with only the units that lack a translation from ``source`` (None: the
@@ -221,13 +221,13 @@ class Splice(NamedTuple):
     written: str
 
 
-def spliced(source: str, splices: Iterable[Splice]) -> str:
+def splice(source: str, splices: Iterable[Splice]) -> str:
     """Replace spans of a text that do not overlap."""
     written, end = [], 0
-    for one in sorted(splices, key=lambda one: (one.begin, one.end)):
-        assert one.begin >= end, "spans of a document do not overlap"
-        written += [source[end : one.begin], one.written]
-        end = one.end
+    for span in sorted(splices, key=lambda span: (span.begin, span.end)):
+        assert span.begin >= end, "spans of a document do not overlap"
+        written += [source[end : span.begin], span.written]
+        end = span.end
     return "".join([*written, source[end:]])
 
 

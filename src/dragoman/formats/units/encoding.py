@@ -17,7 +17,7 @@ from dragoman.formats.units.document import (
     Target,
     Unit,
     line_of,
-    spliced,
+    splice,
 )
 
 MARKS = (
@@ -42,10 +42,10 @@ text."""
 def encoding_named(name: str) -> str | None:
     """Python's name of the character encoding that a file or a request names, or None."""
     try:
-        found = codecs.lookup(name).name
+        encoding = codecs.lookup(name).name
     except LookupError:
         return None
-    return found if _CHARACTERS.fullmatch(found) else None
+    return encoding if _CHARACTERS.fullmatch(encoding) else None
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Encoded:
     mark: bytes
     """The byte order mark before it, or nothing."""
 
-    def spliced(self, splices: Iterable[Splice], name: str) -> bytes:
+    def splice(self, splices: Iterable[Splice], name: str) -> bytes:
         """Encode the text with some spans replaced. Errors: as ``back``."""
-        return self.back(spliced(self.text, splices), name)
+        return self.back(splice(self.text, splices), name)
 
     def back(self, text: str, name: str, *, references: bool = False) -> bytes:
         """Encode another text in the same encoding. ``references``: write characters that it lacks
@@ -101,33 +101,33 @@ class TextDocument(Document, Generic[Slot]):
         for slot, unit, target in zip(self.slots, self.units, targets, strict=True):
             if target != unit.as_it_is:
                 splices += self.splices(slot, unit, target)
-        return self.source.spliced(splices, self.name)
+        return self.source.splice(splices, self.name)
 
     @abstractmethod
     def splices(self, slot: Slot, unit: Unit, target: Target) -> Iterable[Splice]:
         """Yield the replacements that write a translation of one of the slots."""
 
 
-def decoded(data: bytes, name: str, declared: str | None = None) -> Encoded:
+def decode(data: bytes, name: str, declared: str | None = None) -> Encoded:
     """Decode a file. ``declared``: the encoding that it names; UTF-8 without one. Errors:
     ``BadDocument``, with the line, for bytes that are not valid."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return Encoded(_decode(data[len(mark) :], encoding, name), encoding, mark)
-    encoding = _known_encoding(declared, name)
+    encoding = _encoding_of(declared, name)
     for unmarked in ("utf-16-le", "utf-16-be"):
         if data[:4].decode(unmarked, "replace") == "<?":
             encoding = unmarked
     return Encoded(_decode(data, encoding, name), encoding, b"")
 
 
-def _known_encoding(declared: str | None, name: str) -> str:
+def _encoding_of(declared: str | None, name: str) -> str:
     if declared is None or declared.lower() in _TEXT:
         return "utf-8"
-    found = encoding_named(declared)
-    if found is None:
+    encoding = encoding_named(declared)
+    if encoding is None:
         raise BadDocument(f"{name} states the unknown encoding {declared[:40]!r}. Save it as UTF-8")
-    return found
+    return encoding
 
 
 def _decode(data: bytes, encoding: str, name: str) -> str:

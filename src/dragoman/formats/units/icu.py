@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from dragoman.formats.units.document import Target, Unit, says_something
-from dragoman.formats.units.inline import FoundCode, codes_in, unit_of, written
+from dragoman.formats.units.inline import FoundCode, codes_in, unit_of, write_unit
 
 _FORMS = re.compile(r",\s*(?:plural|select|selectordinal)\s*,")
 _SPECIAL = re.compile(r"['{}#]")
@@ -52,7 +52,7 @@ class Pattern:
             for _, branch in form.branches:
                 yield from branch.units()
 
-    def translated(self, targets: Sequence[Target]) -> str:
+    def translate(self, targets: Sequence[Target]) -> str:
         """Write the message with a translation for each unit. If the result would parse as other
         forms, the message stays as it is."""
         made = self._write(iter(targets), doubles="''" in self.raw)
@@ -61,7 +61,7 @@ class Pattern:
 
     def _write(self, targets: Iterator[Target], *, doubles: bool) -> str:
         target = next(targets) if says_something(self.unit.text) else self.unit.as_it_is
-        forms = [form.written(targets, doubles=doubles) for _, _, form in self.forms]
+        forms = [form.write(targets, doubles=doubles) for _, _, form in self.forms]
         if target == self.unit.as_it_is:
             pieces, end = list[str](), 0
             for (begin, until, _), made in zip(self.forms, forms, strict=True):
@@ -72,7 +72,7 @@ class Pattern:
         for number, made in zip(self.numbers, forms, strict=True):
             codes[number] = replace(codes[number], written=made)
         unit = replace(self.unit, tags=tuple(codes))
-        return written(unit, target, lambda text: _quote(text, doubles, self.counts))
+        return write_unit(unit, target, lambda text: _quote(text, doubles, self.counts))
 
     def _shape(self) -> _Shape:
         """The codes and forms, sorted, which no translation may change."""
@@ -89,7 +89,7 @@ class _Form:
     branches: tuple[tuple[str, Pattern], ...]
     """The branches, each with its selector."""
 
-    def written(self, targets: Iterator[Target], *, doubles: bool) -> str:
+    def write(self, targets: Iterator[Target], *, doubles: bool) -> str:
         made = [self.between[0]]
         for (_, branch), behind in zip(self.branches, self.between[1:], strict=True):
             made += [branch._write(targets, doubles=doubles), behind]
@@ -107,10 +107,10 @@ def has_forms(text: str) -> bool:
 def pattern_of(text: str) -> Pattern | None:
     """Parse a message with forms; None if it is not valid ICU."""
     try:
-        found, end = _pattern(text, 0, counts=False, nested=0)
+        pattern, end = _pattern(text, 0, counts=False, nested=0)
     except _WrongForm:
         return None
-    return found if end == len(text) else None
+    return pattern if end == len(text) else None
 
 
 class _WrongForm(Exception):
@@ -219,12 +219,12 @@ def _codes(
     """The codes of a branch (arguments, quoted text, forms, and tags between them), and the numbers
     of those that are forms."""
     begins = [begin for begin, _ in kept]
-    found: list[FoundCode] = []
+    codes: list[FoundCode] = []
     inside: set[int] = set()  # arguments within tags
     edges = [0, *(place for begin, end, _ in forms for place in (begin, end)), len(raw)]
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        for one in codes_in(raw[begin:end]):
-            span = one.begin + begin, one.end + begin
+        for code in codes_in(raw[begin:end]):
+            span = code.begin + begin, code.end + begin
             first = max(0, bisect_left(begins, span[0]) - 1)
             over = []
             while first < len(kept) and kept[first][0] < span[1]:
@@ -233,12 +233,12 @@ def _codes(
                 first += 1
             if all(span[0] <= kept[n][0] and kept[n][1] <= span[1] for n in over):
                 inside.update(over)
-                found.append(one._replace(begin=span[0], end=span[1]))
-    found += [FoundCode(*span) for number, span in enumerate(kept) if number not in inside]
-    found += [FoundCode(begin, end) for begin, end, _ in forms]
-    found.sort()
+                codes.append(code._replace(begin=span[0], end=span[1]))
+    codes += [FoundCode(*span) for number, span in enumerate(kept) if number not in inside]
+    codes += [FoundCode(begin, end) for begin, end, _ in forms]
+    codes.sort()
     places = {begin for begin, _, _ in forms}
-    return found, [number for number, one in enumerate(found) if one.begin in places]
+    return codes, [number for number, code in enumerate(codes) if code.begin in places]
 
 
 def _quote(text: str, doubles: bool, counts: bool) -> str:

@@ -66,50 +66,50 @@ def check_codes(text: str, name: str, begin: str = "%{$&<") -> None:
 
 def codes_in(text: str) -> list[FoundCode]:
     """The placeholders and tags of a text."""
-    found = []
-    for one in _MARKUP.finditer(text):
-        if one["kept"]:
-            found.append(FoundCode(*one.span()))
+    codes = []
+    for match in _MARKUP.finditer(text):
+        if match["kept"]:
+            codes.append(FoundCode(*match.span()))
             continue
-        name = re.match(r"</?([\w:\-]+)", one[0])
+        name = re.match(r"</?([\w:\-]+)", match[0])
         assert name is not None, "a tag has a name"
-        ends, empty = one[0].startswith("</"), one[0].endswith("/>")
+        ends, empty = match[0].startswith("</"), match[0].endswith("/>")
         opens = "" if ends or empty else name[1]
-        found.append(FoundCode(*one.span(), opens, name[1] if ends else "", shows=False))
-    return found
+        codes.append(FoundCode(*match.span(), opens, name[1] if ends else "", shows=False))
+    return codes
 
 
-def unit_of(text: str, found: Sequence[FoundCode], plain: Callable[[str], str] = str) -> Unit:
+def unit_of(text: str, spans: Sequence[FoundCode], plain: Callable[[str], str] = str) -> Unit:
     """A unit of a text without its codes, which follow their words. ``plain``: unescapes the text
     between codes."""
     begun: dict[str, list[int]] = {}
     codes: list[Code] = []
     made = _Message()
     end = 0
-    for number, one in enumerate(found):
-        made.add_behind(codes, plain(text[end : one.begin]))
-        before, behind = text[one.begin - 1 : one.begin], text[one.end : one.end + 1]
-        beside = number > 0 and found[number - 1].end == one.begin
-        follows = number + 1 < len(found) and found[number + 1].begin == one.end
+    for number, span in enumerate(spans):
+        made.add_behind(codes, plain(text[end : span.begin]))
+        before, behind = text[span.begin - 1 : span.begin], text[span.end : span.end + 1]
+        beside = number > 0 and spans[number - 1].end == span.begin
+        follows = number + 1 < len(spans) and spans[number + 1].begin == span.end
         partner = None
-        if one.closes and begun.get(one.closes):
-            partner = begun[one.closes].pop()
+        if span.closes and begun.get(span.closes):
+            partner = begun[span.closes].pop()
             codes[partner] = replace(codes[partner], partner=len(codes))
-        if one.opens:
-            begun.setdefault(one.opens, []).append(len(codes))
+        if span.opens:
+            begun.setdefault(span.opens, []).append(len(codes))
         codes.append(
             Code(
                 made.length,
-                text[one.begin : one.end],
-                opens=bool(one.opens),
-                closes=bool(one.closes),
-                apart_before=one.shows and not beside and not before.isalnum(),
-                apart_behind=one.shows and not follows and not behind.isalnum(),
+                text[span.begin : span.end],
+                opens=bool(span.opens),
+                closes=bool(span.closes),
+                apart_before=span.shows and not beside and not before.isalnum(),
+                apart_behind=span.shows and not follows and not behind.isalnum(),
                 partner=partner,
-                repeats=one.repeats,
+                repeats=span.repeats,
             )
         )
-        end = one.end
+        end = span.end
     made.add_behind(codes, plain(text[end:]))
     return Unit("".join(made.pieces), tuple(codes), ordered=False)
 
@@ -148,22 +148,22 @@ class _Message(Joined):
         self.add(more)
 
 
-def spaced(unit: Unit, target: Target) -> Target:
+def add_spaces(unit: Unit, target: Target) -> Target:
     """A translation with a space at each code that shows text and would otherwise touch a word,
     unless it touched one in the source too and the scripts are alike. In East Asia, particles and
     counters touch the word before them (``{count}개``)."""
     target = _with_spaces(unit, target)
-    found: Target = []
-    for one, following in pairwise([*target, ""]):
-        found.append(one)
-        number, text, side = (following, one, -1) if isinstance(one, str) else (one, following, 0)
+    parts: Target = []
+    for part, after in pairwise([*target, ""]):
+        parts.append(part)
+        number, text, side = (after, part, -1) if isinstance(part, str) else (part, after, 0)
         if isinstance(number, int) and isinstance(text, str):
             code, beside = unit.tags[number], text[side : side + 1 or None]
             place = max(0, code.place + side)
             touched = is_asian(unit.text[place : code.place + side + 1]) and beside.isalnum()
             if touched and not (is_asian(beside) or code.opens or code.closes):
-                found.append(" ")
-    return found
+                parts.append(" ")
+    return parts
 
 
 def is_asian(character: str) -> bool:
@@ -179,44 +179,44 @@ def _with_spaces(unit: Unit, target: Target) -> Target:
     # The first character after each piece; None before a code that shows text of its own.
     behind[-1] = ""
     for number in range(len(target) - 1, -1, -1):
-        one = target[number]
-        if isinstance(one, str):
-            behind[number] = one[0] if one else behind[number + 1]
+        part = target[number]
+        if isinstance(part, str):
+            behind[number] = part[0] if part else behind[number + 1]
         else:
-            behind[number] = None if unit.tags[one].apart_behind else behind[number + 1]
-    found: Target = []
+            behind[number] = None if unit.tags[part].apart_behind else behind[number + 1]
+    parts: Target = []
     last = ""
-    for number, one in enumerate(target):
-        if isinstance(one, str):
-            if one:
-                found.append(one)
-                last = one[-1]
+    for number, part in enumerate(target):
+        if isinstance(part, str):
+            if part:
+                parts.append(part)
+                last = part[-1]
             continue
-        code = unit.tags[one]
+        code = unit.tags[part]
         if needs_space_before(code, last):
-            found.append(" ")
-        found.append(one)
+            parts.append(" ")
+        parts.append(part)
         following = behind[number + 1]
         if code.apart_behind:
             if needs_space_behind(code, following or "", unit.text):
-                found.append(" ")
+                parts.append(" ")
             last = "x" if following is None else ""
         elif code.apart_before:
             last = ""
-    return found
+    return parts
 
 
-def written(unit: Unit, target: Target, escaped: Callable[[str], str] = str) -> str:
-    """Write a translation for a file; ``escaped``: escapes its text for the format."""
+def write_unit(unit: Unit, target: Target, escape: Callable[[str], str] = str) -> str:
+    """Write a translation for a file; ``escape``: escapes its text for the format."""
     return "".join(
-        escaped(one) if isinstance(one, str) else unit.tags[one].written
-        for one in spaced(unit, target)
+        escape(part) if isinstance(part, str) else unit.tags[part].written
+        for part in add_spaces(unit, target)
     )
 
 
 def with_links(text: str) -> list[FoundCode]:
     """The web addresses in a text, as codes."""
-    return [FoundCode(*one.span()) for one in _URL.finditer(text)]
+    return [FoundCode(*match.span()) for match in _URL.finditer(text)]
 
 
 _JOINED_BEFORE = {",", ";", ":", ".", "!", "?", ")"}
@@ -238,17 +238,17 @@ def needs_space_behind(code: Code, following: str, source: str) -> bool:
     return following.isalnum() or (had_space and following not in _JOINED_BEHIND)
 
 
-def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Target:
+def break_lines(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Target:
     """Replace spaces by line breaks. ``breaks``: the places of spaces in ``source``, in order, and
     what replaces each in the translation. Breaks without a space are dropped."""
     if not breaks:
         return target
     spaces = []  # (place in the text, piece, place in the piece)
     length = 0
-    for number, one in enumerate(target):
-        if isinstance(one, str):
-            spaces += [(length + n, number, n) for n, c in enumerate(one) if c == " "]
-            length += len(one)
+    for number, part in enumerate(target):
+        if isinstance(part, str):
+            spaces += [(length + n, number, n) for n, c in enumerate(part) if c == " "]
+            length += len(part)
     as_many = len(spaces) == source.count(" ")
     chosen: dict[int, list[tuple[int, str]]] = {}
     first = before = counted = (
@@ -267,18 +267,18 @@ def broken(target: Target, source: str, breaks: Sequence[tuple[int, str]]) -> Ta
             _, piece, at = spaces[nearest]
             chosen.setdefault(piece, []).append((at, written))
             first = nearest + 1
-    found: Target = []
-    for number, one in enumerate(target):
-        if isinstance(one, str) and number in chosen:
+    parts: Target = []
+    for number, part in enumerate(target):
+        if isinstance(part, str) and number in chosen:
             text, end = "", 0
             for at, written in chosen[number]:
-                text += one[end:at] + written
+                text += part[end:at] + written
                 end = at + 1
-            found.append(text + one[end:])
+            parts.append(text + part[end:])
         else:
-            found.append(one)
-    return found
+            parts.append(part)
+    return parts
 
 
-def _nearer(spaces: Sequence[tuple[int, int, int]], one: int, other: int, place: float) -> bool:
-    return abs(spaces[one][0] - place) < abs(spaces[other][0] - place)
+def _nearer(spaces: Sequence[tuple[int, int, int]], first: int, second: int, place: float) -> bool:
+    return abs(spaces[first][0] - place) < abs(spaces[second][0] - place)

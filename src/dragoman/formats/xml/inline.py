@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dragoman.formats.units.document import Code, Target, Unit
-from dragoman.formats.units.inline import Joined, codes_in, spaced
-from dragoman.formats.xml.tokens import Rendered, Xml, XmlToken, escaped
+from dragoman.formats.units.inline import Joined, add_spaces, codes_in
+from dragoman.formats.xml.tokens import Rendered, Xml, XmlToken, escape
 
 _SPACES = re.compile(r"[ \t\r\n]+")
 Role = Literal["pair", "mark", "kept", "begins", "ends"]
@@ -27,15 +27,15 @@ class MixedUnit:
     spans: tuple[tuple[int, int] | None, ...]
     """The places of its codes; None for codes inside a text."""
 
-    def written(self, target: Target, span: Rendered) -> str:
+    def write(self, target: Target, span: Rendered) -> str:
         """A translation as it is written to the file."""
         out = ""
-        for one in spaced(self.unit, target):
-            place = None if isinstance(one, str) else self.spans[one]
-            if isinstance(one, str):
-                out += escaped(one)
+        for piece in add_spaces(self.unit, target):
+            place = None if isinstance(piece, str) else self.spans[piece]
+            if isinstance(piece, str):
+                out += escape(piece)
             else:
-                out += self.unit.tags[one].written if place is None else span(*place)
+                out += self.unit.tags[piece].written if place is None else span(*place)
         return out
 
 
@@ -73,15 +73,15 @@ def mixed_unit(
             first = at
             while at + 1 < numbers.stop and tokens[at + 1].kind == "text":
                 at += 1
-            said = "".join(one.text for one in tokens[first : at + 1])
+            plain = "".join(part.text for part in tokens[first : at + 1])
             if collapse:
-                said = _SPACES.sub(" ", said)
-                said = said.removeprefix(" ") if text.last == " " else said
-            if placeholders and ("%" in said or "{" in said or "<" in said or "&" in said):
-                _with_placeholders(said, text, codes)
+                plain = _SPACES.sub(" ", plain)
+                plain = plain.removeprefix(" ") if text.last == " " else plain
+            if placeholders and ("%" in plain or "{" in plain or "<" in plain or "&" in plain):
+                _with_placeholders(plain, text, codes)
                 spans += [None] * (len(codes) - len(spans))
             else:
-                text.add(said)
+                text.add(plain)
         elif token.kind == "start":
             role = role_of(token)
             stop = tokens[token.partner]
@@ -112,21 +112,21 @@ def mixed_unit(
     return MixedUnit(Unit("".join(text.pieces), tuple(codes), ordered), begin, end, tuple(spans))
 
 
-def _with_placeholders(said: str, text: Joined, codes: list[Code]) -> None:
+def _with_placeholders(plain: str, text: Joined, codes: list[Code]) -> None:
     end = 0
-    for one in codes_in(said):
-        text.add(said[end : one.begin])
-        before, behind = said[one.begin - 1 : one.begin], said[one.end : one.end + 1]
+    for code in codes_in(plain):
+        text.add(plain[end : code.begin])
+        before, behind = plain[code.begin - 1 : code.begin], plain[code.end : code.end + 1]
         codes.append(
             Code(
                 text.length,
-                escaped(said[one.begin : one.end]),
-                apart_before=one.shows and not before.isalnum(),
-                apart_behind=one.shows and not behind.isalnum(),
+                escape(plain[code.begin : code.end]),
+                apart_before=code.shows and not before.isalnum(),
+                apart_behind=code.shows and not behind.isalnum(),
             )
         )
-        end = one.end
-    rest = said[end:]
+        end = code.end
+    rest = plain[end:]
     follows = codes and codes[-1].place == text.length and codes[-1].apart_before
     if follows and text.last in ("", " ") and rest.startswith(" "):
         rest = rest[1:]

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from xml.parsers import expat
 
 from dragoman.formats.units.document import BadDocument, line_of
-from dragoman.formats.units.encoding import Encoded, decoded
+from dragoman.formats.units.encoding import Encoded, decode
 
 _DECLARED = re.compile(r"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w\-.:]{1,40})")
 MOST_NESTED = 500
@@ -63,7 +63,7 @@ class Xml:
         if len(data) > MOST_BYTES:
             raise BadDocument(f"{name} has {len(data):,} bytes of XML, more than {MOST_BYTES:,}")
         declared = _DECLARED.match(data[:400].decode("latin-1"))
-        source = decoded(data, name, declared[1] if declared else None)
+        source = decode(data, name, declared[1] if declared else None)
         utf8 = source.text.encode()
         if utf8.count(b"<") > most:  # before parsing, which would take half a minute
             raise BadDocument(f"{name}: the document has {_TOO_MANY}")
@@ -89,7 +89,7 @@ class Xml:
                 at = self.tokens[at].partner
             at += 1
 
-    def written(self, begin: int, end: int) -> str:
+    def text_between(self, begin: int, end: int) -> str:
         """The text of the file between two places."""
         return self.data[begin:end].decode()
 
@@ -117,15 +117,15 @@ _ATTRIBUTE = re.compile(r"\s([\w:.\-]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 
 def with_attribute(tag: str, name: str, value: str) -> str:
     """A start tag with an attribute set."""
-    written = f' {name}="{escaped(value)}"'
-    for one in _ATTRIBUTE.finditer(tag):
-        if one[1] == name:
-            return tag[: one.start()] + written + tag[one.end() :]
+    written = f' {name}="{escape(value)}"'
+    for match in _ATTRIBUTE.finditer(tag):
+        if match[1] == name:
+            return tag[: match.start()] + written + tag[match.end() :]
     end = len(tag) - (2 if tag.endswith("/>") else 1)
     return tag[:end].rstrip() + written + tag[end:]
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Escape text for XML, without the characters that it cannot contain."""
     text = _NO_CHARACTER.sub("", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -184,8 +184,8 @@ def _tokens(data: bytes, name: str, most: int) -> list[XmlToken]:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        told = expat.ErrorString(error.code)
-        raise BadDocument(f"{name}, line {error.lineno}: it is damaged ({told})") from None
+        problem = expat.ErrorString(error.code)
+        raise BadDocument(f"{name}, line {error.lineno}: it is damaged ({problem})") from None
     if tokens:
         tokens[-1].end = len(data.rstrip())
     return tokens
@@ -203,26 +203,26 @@ class Replacement(NamedTuple):
     made: Callable[[Rendered], str]
 
 
-def replaced(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
+def splice_xml(xml: Xml, replacements: Iterable[Replacement]) -> bytes:
     """The file with its spans replaced, in its own encoding."""
     # Insertions come before spans that begin at the same place, and outer spans before inner ones.
-    every = sorted(replacements, key=lambda one: (one.begin, one.end > one.begin, -one.end))
-    begins = [one.begin for one in every]
+    every = sorted(replacements, key=lambda span: (span.begin, span.end > span.begin, -span.end))
+    begins = [span.begin for span in every]
 
-    def rendered(begin: int, end: int) -> str:
+    def render(begin: int, end: int) -> str:
         out, at = [], begin
         for number in range(bisect_left(begins, begin), len(every)):
-            one = every[number]
-            if one.begin >= end:
+            span = every[number]
+            if span.begin >= end:
                 break
             # A unit may begin with a code of its own, and an insertion may come before it.
-            is_around = one.end > end or (one.begin == one.end == begin > 0)
-            if one.begin >= at and not is_around:
-                out += [xml.written(at, one.begin), one.made(rendered)]
-                at = one.end
-        return "".join(out) + xml.written(at, end)
+            is_around = span.end > end or (span.begin == span.end == begin > 0)
+            if span.begin >= at and not is_around:
+                out += [xml.text_between(at, span.begin), span.made(render)]
+                at = span.end
+        return "".join(out) + xml.text_between(at, end)
 
-    text = rendered(0, len(xml.data)) if every else xml.source.text
+    text = render(0, len(xml.data)) if every else xml.source.text
     return xml.source.back(text, xml.name, references=True)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from dragoman.base.errors import DragomanError
 from dragoman.formats.catalogue import format_of
 from dragoman.formats.csv_cells import columns_of
-from dragoman.formats.files import fitted
+from dragoman.formats.files import fit_document
 from dragoman.formats.units.document import BadDocument, OutputOptions, Target
 from dragoman.native.allocator import peak_bytes
 from dragoman.serving.document_workers.frames import targets_read, units_written
@@ -83,7 +83,7 @@ def _answer(
     if wanted["columns"] is not None:
         document = document.in_columns(columns_of(wanted["columns"]))
     source = document.source_language
-    document, doubts = fitted(document, wanted["source"] or source, wanted["target"])
+    document, doubts = fit_document(document, wanted["source"] or source, wanted["target"])
     if wanted["language"] is not None:
         made = document.join(targets, OutputOptions(wanted["language"]))
         if len(made) > wanted["most"]:

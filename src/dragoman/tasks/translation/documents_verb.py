@@ -42,12 +42,12 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
     """Pair each document with the path of its translation. Errors: ``DragomanError`` if a document
     has no valid target."""
-    from dragoman.formats.files import called_so, check_is_another, check_is_new, files_in
+    from dragoman.formats.files import check_is_another, check_is_new, files_in, format_name_of
 
     first = sources[0]
     if to is None:
         name = f"translated{first.suffix}" if first.is_file() else "translated"
-        what = f"a document ({called_so(first)})" if first.is_file() else "a folder"
+        what = f"a document ({format_name_of(first)})" if first.is_file() else "a folder"
         raise DragomanError(
             f"{first} is {what}. Set a file for its translation: "
             f"{command('translate', 'RUN', first, '--to', name)}"

@@ -252,11 +252,11 @@ class Translator(Predictor[Translation]):
         number of changed texts. Doubts are logged. Errors: ``BadDocument``, also for a document in
         other languages than the run's."""
         from dragoman.documents.translation import translated
-        from dragoman.formats.files import fitted
+        from dragoman.formats.files import fit_document
         from dragoman.formats.units.document import OutputOptions
 
         source, target = self.engine.source.language, self.engine.target.language
-        document, doubts = fitted(document, source, target)
+        document, doubts = fit_document(document, source, target)
         for doubt in (*document.notes, *doubts):
             logger.warning("%s", doubt)
         units, settings = document.units, self.search_settings
