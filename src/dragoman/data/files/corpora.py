@@ -39,12 +39,12 @@ from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS
-from dragoman.sources.file_examples import KINDS, content_of, files_in, grouped, read_folders
+from dragoman.sources.file_examples import KINDS, content_of, files_in, group, read_folders
 from dragoman.sources.frames.spoken import read_spoken
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
-from dragoman.sources.shared.files import is_zip, listed, shown_in, unusable
+from dragoman.sources.shared.files import is_zip, unusable, visible_in, with_paths
 
 _GZIP = b"\x1f\x8b"
 
@@ -59,11 +59,11 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     """
     pairs = _read_pairs(corpus)
     if corpus.lists_files:
-        pairs = listed(pairs, Path(corpus.source), KINDS.values())
+        pairs = with_paths(pairs, Path(corpus.source), KINDS.values())
     elif corpus.holds == "drawn":
         pairs = (pair._replace(source=DRAWN + pair.source) for pair in pairs)
     if corpus.names_files:
-        pairs = grouped(pairs, Path(corpus.source), corpus.group_pattern, corpus.name)
+        pairs = group(pairs, Path(corpus.source), corpus.group_pattern, corpus.name)
     if corpus.holds == "captions":
         return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
     return pairs
@@ -122,7 +122,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     elif corpus.format == "coco":
         pairs, sides = _read_pairs(corpus), (str(annotations_in(Path(corpus.source))),)
     elif corpus.lists_files:
-        pairs = listed(_read_pairs(corpus), Path(corpus.source), KINDS.values())
+        pairs = with_paths(_read_pairs(corpus), Path(corpus.source), KINDS.values())
     for pair in pairs:
         said = f" {pair.target}\n" if corpus.format == "spoken" else ""
         digest.update(f"{content_of(pair.source)}{said}".encode("utf-8", "surrogateescape"))
@@ -153,7 +153,7 @@ def files_of(name: str | None) -> list[Path]:
     path = Path(name)
     if not path.is_dir():
         return [path]
-    found = [one for one in sorted(shown_in(path)) if one.is_file() and one.stat().st_size]
+    found = [one for one in sorted(visible_in(path)) if one.is_file() and one.stat().st_size]
     if not found:
         raise DataError(f"the folder {path} has no file with any content")
     return found

@@ -143,10 +143,8 @@ class RowsForm(Form):
     @property
     def fingerprint(self) -> str:
         """SHA-256, in hex, of the settings that rows depend on."""
-        told = (
-            f"{_VERSION} {self.settings.model_dump_json(exclude=set(self.settings.of_front_end))}"
-        )
-        return hashlib.sha256(told.encode()).hexdigest()
+        key = f"{_VERSION} {self.settings.model_dump_json(exclude=set(self.settings.of_front_end))}"
+        return hashlib.sha256(key.encode()).hexdigest()
 
     def save(self, path: Path) -> None:
         """The recipe contains everything, so nothing is saved."""
