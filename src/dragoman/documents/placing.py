@@ -77,7 +77,7 @@ def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignme
     if not result.unit.ordered and result.unit.tags:
         sentences = []
         for s, (piece, place) in enumerate(zip(result.passage.pieces, result.places, strict=True)):
-            pieces = source.shown(source.without_tag(piece.values)) if s in of_sentence else []
+            pieces = source.names_of(source.without_tag(piece.values)) if s in of_sentence else []
             words = words_in(target, result.found[s], texts[s]) if s in of_sentence else []
             sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
         gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
@@ -89,7 +89,7 @@ def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignme
         spoken[s] = project(
             [code.moved(-begin) for code in codes],
             piece.text,
-            source.shown(source.without_tag(piece.values)),
+            source.names_of(source.without_tag(piece.values)),
             words_in(target, result.found[s], texts[s]),
             of_sentence[s],
         )
@@ -98,7 +98,7 @@ def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignme
 
 def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
     """The words of a hypothesis, whose text is known."""
-    pieces, values = target.shown(hypothesis.tokens), hypothesis.token_log_probabilities
+    pieces, values = target.names_of(hypothesis.tokens), hypothesis.token_log_probabilities
     return words_of(text, pieces, values, spaced=target.spaced)
 
 

@@ -157,5 +157,5 @@ def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
         rules = pool.job.request.rules
         if rules is not None:
             rows = slice(begin, end)
-            found.append((rows, rules.allowed(live.all_tokens[rows, :length])))
+            found.append((rows, rules.allows(live.all_tokens[rows, :length])))
     return found

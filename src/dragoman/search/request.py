@@ -71,7 +71,7 @@ class Request:
         if self.rules is not None:
             tokens = np.array([self.prefix], np.int32)
             for place, token in enumerate(self.prefix):
-                may = self.rules.allowed(tokens[:, :place])[0]
+                may = self.rules.allows(tokens[:, :place])[0]
                 if token >= len(may) or not may[token]:
                     raise SearchError(
                         f"Token {place + 1} of the prefix {list(self.prefix)} cannot follow there."

@@ -92,7 +92,7 @@ def may_follow(
     if len(tokens) < len(request.prefix):
         return token == request.prefix[len(tokens)]
     if request.rules is not None:
-        may = request.rules.allowed(np.array([tokens], np.int32))[0]
+        may = request.rules.allows(np.array([tokens], np.int32))[0]
         if token >= len(may) or not may[token]:
             return False
     if token == eos:

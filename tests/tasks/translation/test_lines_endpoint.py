@@ -102,7 +102,7 @@ def test_it_tells_where_the_run_looked_as_it_wrote_each_token(
             (told,) = answer.json()["files"]
             names = [one["text"] for one in told["seen"]["tokens"]]
             ids = translator.engine.target.tokens([told["text"]])[0]
-            assert names == translator.engine.target.shown(ids) and names
+            assert names == translator.engine.target.names_of(ids) and names
             record = translator.look(str(path), ids)
             looked = record.cross[-1].mean(axis=0)
             for one, wanted in zip(told["seen"]["tokens"], looked, strict=False):

@@ -97,7 +97,7 @@ class CodesRules(Rules):
         self._symbols = symbols
         self.longest = symbols.places
 
-    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+    def allows(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols = self._symbols
         flags = np.zeros((len(tokens), symbols.size), np.bool_)
         if tokens.shape[1] >= symbols.places:
@@ -191,7 +191,7 @@ class CodesForm(WrittenForm):
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return [" ".join(self._name(token) for token in tokens) for tokens in outputs]
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         """Return the name of each code, as a word of its own."""
         return [SPACE + self._name(token) for token in tokens]
 

@@ -170,7 +170,7 @@ class RowsForm(Form):
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         raise NotImplementedError("rows are not written")
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         raise NotImplementedError("rows are not tokens")
 
 
