@@ -149,7 +149,7 @@ def only_tokens(live: BeamState, is_forced: Booleans, forbidden: Integers) -> On
 def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
     """Return the rows of each group that has rules, with flags for the tokens that may follow
     them."""
-    found = []
+    flags = []
     ends = live.groups["rows"].cumsum().tolist()
     for pool, begin, end, length in zip(
         live.pools, [0, *ends], ends, live.groups["length"].tolist(), strict=False
@@ -157,5 +157,5 @@ def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
         rules = pool.job.request.rules
         if rules is not None:
             rows = slice(begin, end)
-            found.append((rows, rules.allows(live.all_tokens[rows, :length])))
-    return found
+            flags.append((rows, rules.allows(live.all_tokens[rows, :length])))
+    return flags
