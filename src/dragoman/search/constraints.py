@@ -142,11 +142,11 @@ def only_tokens(live: BeamState, is_forced: Booleans, forbidden: Integers) -> On
         np.array(forced_tokens, np.int64),
         drawn,
         forbidden,
-        _allowed(live) if live.ruled else [],
+        _flags_by_group(live) if live.ruled else [],
     )
 
 
-def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
+def _flags_by_group(live: BeamState) -> list[tuple[slice, Booleans]]:
     """Return the rows of each group that has rules, with flags for the tokens that may follow
     them."""
     flags = []
