@@ -24,7 +24,7 @@ from tables import tests_of
 
 from dragoman.forms.tree import Tree
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.significance import compare_statistics, resampled
+from dragoman.metrics.significance import compare_statistics, resample
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing import metrics
@@ -38,7 +38,7 @@ SAMPLES = 1000
 def beaten(ours: Scored, other: Scored) -> float:
     """The share of bootstrap samples of the sentences in which the F1 of ``ours`` is not higher."""
     statistics = [[metrics.statistics_of(sentences)] for sentences in (ours, other)]
-    f1, of_other = resampled(statistics, metrics.f1s, SAMPLES, seed=1)
+    f1, of_other = resample(statistics, metrics.f1s, SAMPLES, seed=1)
     return float((f1 <= of_other).mean())
 
 

@@ -28,7 +28,7 @@ import dragoman
 from dragoman.data.files.corpora import read_lines
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.metrics.word_errors import WordErrors
-from dragoman.sources.line.form import drawn
+from dragoman.sources.line.form import draw_text
 from dragoman.sources.line.settings import DrawingSettings, LineSource
 
 HEIGHT = 20
@@ -109,7 +109,7 @@ def pictures_of(
     names = []
     for number, text in enumerate(texts):
         names.append(str(folder / f"{number:05}.png"))
-        Image.fromarray(drawn(text, height, drawing)).save(names[-1])
+        Image.fromarray(draw_text(text, height, drawing)).save(names[-1])
     return names
 
 

@@ -15,7 +15,7 @@ import tesseract
 
 from dragoman.base.errors import DragomanError
 from dragoman.metrics.word_errors import WordErrors
-from dragoman.sources.line.form import drawn
+from dragoman.sources.line.form import draw_text
 from dragoman.sources.line.settings import DrawingSettings
 
 LINES = [
@@ -39,7 +39,7 @@ sys.exit({code})
 def pictures(folder: Path) -> list[str]:
     names = [str(folder / f"{number}.png") for number in range(len(LINES))]
     for name, text in zip(names, LINES, strict=True):
-        Image.fromarray(drawn(text, 24, DrawingSettings(slant=0, blur=0))).save(name)
+        Image.fromarray(draw_text(text, 24, DrawingSettings(slant=0, blur=0))).save(name)
     return names
 
 

@@ -21,7 +21,7 @@ from dragoman.data.download import (
     Download,
     RemoteFile,
     fetch,
-    named_download,
+    find_download,
 )
 
 ENGLISH = b"a small dog\n" * 20_000  # several pieces
@@ -233,14 +233,14 @@ def test_a_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:
 
 def test_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(DataError, match=r"'multi30'.*Did you mean multi30k\?"):
-        named_download("multi30")
+        find_download("multi30")
     with pytest.raises(DataError, match="There are: multi30k"):
-        named_download("wmt14")
+        find_download("wmt14")
 
 
 @pytest.mark.parametrize("name", DOWNLOADS)
 def test_pins_are_complete(name: str) -> None:
-    pinned = named_download(name)
+    pinned = find_download(name)
     assert pinned.name == name
     files = {file.name: file for file in pinned.files}
     assert sorted(files) == sorted(file for part in pinned.parts.values() for file in part)

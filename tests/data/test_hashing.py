@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from dragoman.data.hashing import STEP, hashes, keyed, mix, torch_seed
+from dragoman.data.hashing import STEP, hashes, key_of, mix, torch_seed
 
 WORD = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -36,7 +36,7 @@ PARTS = [(0,), (1, 2), (2, 1), (-1, 3), (WORD, -1, 3), (42, 7, 2**63)]
 @pytest.mark.parametrize("parts", PARTS, ids=str)
 def test_keys_are_what_they_were(parts: tuple[int, ...]) -> None:
     masked = [part & WORD for part in parts]
-    assert keyed(*parts) == reduce(lambda state, part: mixed(state ^ part), masked, 0)
+    assert key_of(*parts) == reduce(lambda state, part: mixed(state ^ part), masked, 0)
     assert (
         torch_seed(*parts) == reduce(lambda state, part: mixed(state ^ part), masked, GOLDEN) >> 1
     )

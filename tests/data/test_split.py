@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from dragoman.data.split import (
     Overlap,
     SplitSettings,
-    decided_by,
+    deciding_key,
     find_overlaps,
     side_of,
     side_of_pair,
@@ -91,7 +91,7 @@ def test_of_a_dozen_passages_some_are_held_out(texts: int) -> None:
 def test_of_few_examples_just_the_share_is_held_out(count: int, seed: int, both: bool) -> None:
     """A hash holds out a twentieth on average: of 40 examples nothing in one case of eight."""
     pairs = [Pair(line, f"sentence {seed} {line}", "x") for line in range(count)]
-    split = SplitSettings.for_pairs(count, test=both).for_few(map(decided_by, pairs))
+    split = SplitSettings.for_pairs(count, test=both).for_few(map(deciding_key, pairs))
     sides = Counter(side_of_pair(pair, split) for pair in pairs)
     held = round(0.05 * count)
     assert (sides["dev"], sides["test"]) == (held, held * both)

@@ -14,7 +14,7 @@ from serving_echo import echo_run
 
 import dragoman as package
 from dragoman.base.errors import FileError
-from dragoman.documents.translation import translated
+from dragoman.documents.translation import translate_units
 from dragoman.formats.catalogue import read_document
 from dragoman.formats.units.document import BadDocument, OutputOptions
 from dragoman.forms.passage import Passage
@@ -34,7 +34,7 @@ def echoed(data: bytes, name: str) -> bytes:
         return [found[0] for found in engine.search(requests)]
 
     done: list[int] = []
-    targets = translated(document.units, engine, best, done.append)
+    targets = translate_units(document.units, engine, best, done.append)
     assert done[-1:] == [len(document.units)] or not document.units
     return document.join(targets, OutputOptions())
 

@@ -15,7 +15,7 @@ SYMBOLS = BoxSymbols(["cat", "dog"], bins=64, most=3, read=Read(64, 64))
 def test_boxes_on_whole_steps_come_back_as_they_are() -> None:
     boxes = (Box("dog", 3, 5, 20, 7), Box("cat", 0, 0, 64, 64))
     tokens = SYMBOLS.encode(Scene(64, 64, boxes))
-    assert SYMBOLS.shown(tokens) == ["5", "3", "12", "23", "dog", "0", "0", "64", "64", "cat"]
+    assert SYMBOLS.names_of(tokens) == ["5", "3", "12", "23", "dog", "0", "0", "64", "64", "cat"]
     assert SYMBOLS.decode(tokens, 64, 64) == list(boxes)
 
 
@@ -45,13 +45,13 @@ def test_whatever_is_chosen_boxes_are_whole_and_have_an_area(most: int | None) -
     rules, draw = BoxRules(SYMBOLS, most), np.random.default_rng(0)
     tokens = np.zeros((200, 0), np.int32)
     for _ in range(rules.longest):
-        may = rules.allowed(tokens)
+        may = rules.allows(tokens)
         assert may.any(axis=1).all() and not may[:, [SYMBOLS.eos, SYMBOLS.nothing]].any()
         # Extreme choices are among them: the last that is allowed, or the first.
         chosen = [draw.choice([np.flatnonzero(row)[0], np.flatnonzero(row)[-1], draw.choice(
             np.flatnonzero(row))]) for row in may]  # fmt: skip
         tokens = np.hstack([tokens, np.array(chosen, np.int32)[:, None]])
-    assert (np.flatnonzero(rules.allowed(tokens)[0]) == [SYMBOLS.eos]).all()
+    assert (np.flatnonzero(rules.allows(tokens)[0]) == [SYMBOLS.eos]).all()
     assert rules.longest == PER_BOX * (3 if most is None else 2)
     for row in tokens:
         boxes = SYMBOLS.decode(row.tolist(), 64, 64)

@@ -53,7 +53,7 @@ def test_how_common_a_word_is() -> None:
 
 
 def test_the_words_of_two_lexica() -> None:
-    both = Lexicon.count(["the dog"]).joined(Lexicon.count(["the cat"]))
+    both = Lexicon.count(["the dog"]).join(Lexicon.count(["the cat"]))
     assert both.counts == {"the": 2, "dog": 1, "cat": 1}
 
 
@@ -97,7 +97,7 @@ def test_what_was_counted_can_be_read_again_where_words_are_phrases(
     letters = [chr(0x0E01 + n) for n in range(40)]
     phrases = ["".join(draw.choices(letters, k=50)) for _ in range(400)]
     counted = Lexicon.count(["กข " * 5, *phrases])
-    for one in (counted, counted.joined(Lexicon.count(phrases[::-1]))):
+    for one in (counted, counted.join(Lexicon.count(phrases[::-1]))):
         one.save(tmp_path / "words")
         found = Lexicon.load(tmp_path / "words")
         assert found is not None and found.counts == one.counts

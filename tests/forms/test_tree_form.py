@@ -49,8 +49,8 @@ def test_trees_are_written_and_read_again() -> None:
         assert read(kept, written(kept, tree), tree.words) == tree
         assert read(bare, written(bare, tree), tree.words) == without_tags(tree)
     cat = tree_of("(S (NP (DT The) (NN cat)) (X (NN sleeps)))")
-    assert " ".join(kept.shown(written(kept, cat))) == "(S (NP DT NN )NP (X NN )X )S"
-    assert " ".join(bare.shown(written(bare, cat))) == "(S (NP XX XX )NP (X XX )X )S"
+    assert " ".join(kept.names_of(written(kept, cat))) == "(S (NP DT NN )NP (X NN )X )S"
+    assert " ".join(bare.names_of(written(bare, cat))) == "(S (NP XX XX )NP (X XX )X )S"
 
 
 def test_symbols_that_make_no_tree_are_told() -> None:
@@ -122,8 +122,8 @@ def test_whatever_is_chosen_comes_to_be_a_tree_over_the_words(way: str, chain: i
         for most in (None, words + 2, words + 5):
             rules, ids = TreeRules(form, words, most), list[int]()
             while True:
-                may = np.flatnonzero(rules.allowed(np.array([ids], np.int32))[0]).tolist()
-                assert may, form.shown(ids)
+                may = np.flatnonzero(rules.allows(np.array([ids], np.int32))[0]).tolist()
+                assert may, form.names_of(ids)
                 token = WAYS[way](draw, may, form)
                 if token == form.eos:
                     break
@@ -160,7 +160,7 @@ def test_every_tree_can_be_written() -> None:
         reached += 1
         rules = TreeRules(form, len(tree.words))
         for length, token in enumerate([*ids, form.eos]):
-            assert rules.allowed(np.array([ids[:length]], np.int32))[0, token]
+            assert rules.allows(np.array([ids[:length]], np.int32))[0, token]
     assert reached > 140
 
 
@@ -171,15 +171,15 @@ def test_what_may_follow_depends_on_the_tokens_alone() -> None:
     for length in (0, 3, 3, 7, 2, 11):
         rows = [ids[:length] for _, ids in pairs]
         draw.shuffle(rows)
-        together = rules.allowed(np.array(rows, np.int32))
+        together = rules.allows(np.array(rows, np.int32))
         for row, may in zip(rows, together, strict=True):
-            assert (TreeRules(form, 9).allowed(np.array([row], np.int32))[0] == may).all()
+            assert (TreeRules(form, 9).allows(np.array([row], np.int32))[0] == may).all()
 
 
 def test_a_parse_is_never_deeper_than_a_tree_may_be() -> None:
     form = symbols(chain=50)
     rules, ids = TreeRules(form, 200), list[int]()
-    while (may := rules.allowed(np.array([ids], np.int32))[0])[form.opening.start]:
+    while (may := rules.allows(np.array([ids], np.int32))[0])[form.opening.start]:
         ids.append(form.opening.start)
     assert len(ids) == DEEPEST - 1 and may[form.words.start]
 

@@ -37,7 +37,7 @@ def test_spikes_are_what_ctc_says(run: Path) -> None:
     (values,) = subject.predictor.engine.source.read([recording])
     known = ctc_log_probabilities(subject.predictor.engine, values).double().exp().numpy()
     tokens = list(dict.fromkeys(subject.output.ids))
-    names = as_text(subject.run.target).shown(tokens)
+    names = as_text(subject.run.target).names_of(tokens)
     of_token = dict(zip([*names, BLANK], [*tokens, known.shape[1] - 1], strict=True))
     rows = made.data[0].rows
     assert len(rows) == (known[:, list(of_token.values())] >= 0.01).sum()

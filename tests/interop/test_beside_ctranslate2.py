@@ -67,7 +67,7 @@ def test_outputs_and_probabilities_are_the_same(tmp_path: Path, name: str) -> No
     results = opened(folder).translate_batch(tokens_of(folder, LINES), **GIVEN)
     mine = run.opened(PLAIN).batch(LINES, settings=GREEDY)
     same = [
-        run.target.shown(found.ids) == result.hypotheses[0]
+        run.target.names_of(found.ids) == result.hypotheses[0]
         for found, result in zip(mine, results, strict=True)
     ]
     assert np.mean(same) >= 0.999
@@ -102,7 +102,7 @@ def test_a_shortlist_allows_the_same_tokens(tmp_path: Path) -> None:
     symbols = [run.target.bos, run.target_text.unknown, run.target.eos]
     for line, tokens in zip(LINES[:60], tokens_of(folder, LINES[:60]), strict=True):
         plain, short = (
-            list(map(run.target.shown(range(size)).index, one.hypotheses[0]))
+            list(map(run.target.names_of(range(size)).index, one.hypotheses[0]))
             for one in (
                 translator.translate_batch([tokens], **GIVEN)[0],
                 translator.translate_batch([tokens], use_vmap=True, **GIVEN)[0],

@@ -142,7 +142,7 @@ def test_tokenizers_have_the_names_that_quickmt_gives(tmp_path: Path, names: lis
     assert run.recipe.languages.target == "de"
     (tokens,) = run.source.tokens(["The dog sleeps."])
     pieces = sentencepiece.SentencePieceProcessor(str(folder / "sentencepiece.model"))
-    assert run.source.shown(tokens) == pieces.encode("The dog sleeps.", out_type=str)
+    assert run.source.names_of(tokens) == pieces.encode("The dog sleeps.", out_type=str)
 
 
 def test_packages_that_cannot_be_read_alike_are_refused(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: Any) -> tuple[Path, R
 
 def ids_of(run: Run, tokenizer: MarianTokenizer, side: str) -> list[int]:
     """For each of our ids, the id of the same token there."""
-    pieces = getattr(run, side).shown(range(getattr(run, side).size))
+    pieces = getattr(run, side).names_of(range(getattr(run, side).size))
     table = tokenizer.get_vocab()
     words = (piece.lstrip("▁") if ">>" in piece else piece for piece in pieces)
     found = [table.get(word, table["<unk>"]) for word in words]

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from dragoman.metrics.word_errors import SIGNATURE, ErrorCounts, WordErrors, aligned, counted
+from dragoman.metrics.word_errors import SIGNATURE, ErrorCounts, WordErrors, align, tally
 
 jiwer = pytest.importorskip("jiwer", reason="pip install jiwer")
 
@@ -33,7 +33,7 @@ def test_rates_are_those_of_jiwer() -> None:
 
 def test_an_alignment_holds_both_texts_in_their_order() -> None:
     for said, written in zip(some_texts(100, 3), some_texts(100, 4), strict=True):
-        steps = aligned(said.split(), written.split())
+        steps = align(said.split(), written.split())
         assert [one for _, one, _ in steps if one] == said.split()
         assert [one for _, _, one in steps if one] == written.split()
         for change, one, other in steps:
@@ -55,10 +55,10 @@ def test_decomposed_text_counts_as_composed_text() -> None:
 
 
 def test_nothing_said_and_nothing_written() -> None:
-    assert counted([], []) == ErrorCounts()
-    assert counted([], []).rate == 0
-    assert counted(["a"], []) == ErrorCounts(deletions=1, reference=1)
-    assert counted([], ["a", "b"]).rate == 200
+    assert tally([], []) == ErrorCounts()
+    assert tally([], []).rate == 0
+    assert tally(["a"], []) == ErrorCounts(deletions=1, reference=1)
+    assert tally([], ["a", "b"]).rate == 200
 
 
 @pytest.mark.parametrize("cells", [0, 30])
@@ -70,8 +70,8 @@ def test_a_table_that_is_cut_has_the_same_distance(
         oracle = jiwer.process_words(left, right)
         errors = oracle.substitutions + oracle.deletions + oracle.insertions
         said, written = left.split(), right.split()
-        assert counted(said, written).errors == errors
-        steps = aligned(said, written)
+        assert tally(said, written).errors == errors
+        steps = align(said, written)
         assert [one for _, one, _ in steps if one] == said
         assert [one for _, _, one in steps if one] == written
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.pictures.chart import chart_svg, compact_number, thinned
+from dragoman.pictures.chart import chart_svg, compact_number, thin
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import Chart, Series
 from dragoman.tasks.catalogue import TASKS
@@ -140,7 +140,7 @@ def test_each_of_many_lines_is_named_and_looks_like_no_other() -> None:
 
 def test_what_is_not_finite_or_not_positive_leaves_no_trace() -> None:
     series = Series("s", [1, 2, 3], [math.nan, 1.0, math.inf])
-    assert thinned(series).mean == [1.0]
+    assert thin(series).mean == [1.0]
     assert "nothing recorded" in chart_svg(Chart("t", [Series("s", [1], [math.nan])]))
     assert "nothing recorded" in chart_svg(Chart("t", [Series("s", [1], [-1.0])], log_y=True))
 
@@ -148,7 +148,7 @@ def test_what_is_not_finite_or_not_positive_leaves_no_trace() -> None:
 @given(st.integers(1, 2000))
 def test_thinning_keeps_the_extremes(count: int) -> None:
     heights = [math.sin(i * 1.7) * i for i in range(count)]
-    band = thinned(Series("s", range(count), heights), 50)
+    band = thin(Series("s", range(count), heights), 50)
     assert len(band.x) <= 50
     assert min(band.low) == min(heights)
     assert max(band.high) == max(heights)

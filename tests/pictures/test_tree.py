@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from random_trees import random_tree
 
 from dragoman.forms.tree import Tree, read_trees
-from dragoman.pictures.labels import drawn_width
+from dragoman.pictures.labels import text_width
 from dragoman.pictures.tree import tree_svg, tree_text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -34,7 +34,7 @@ def test_its_words_stand_in_a_row_beside_each_other() -> None:
         assert [text.text for text in row] == tree.words
         rows: dict[str | None, list[tuple[float, float]]] = {}
         for text in texts:
-            x, half = float(text.get("x", "0")), drawn_width(text.text or "", 13) / 2
+            x, half = float(text.get("x", "0")), text_width(text.text or "", 13) / 2
             rows.setdefault(text.get("y"), []).append((x - half, x + half))
             assert half <= x <= float(picture.get("width", "0")) - half
         for places in rows.values():

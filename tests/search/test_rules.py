@@ -69,7 +69,7 @@ def test_what_comes_out_is_a_tree_whatever_the_scores(seed: int, ending: float) 
             assert one.rules is not None and len(hypothesis.tokens) <= one.rules.longest
             words = sum(token in SYMBOLS.words for token in hypothesis.tokens)
             assert is_tree(hypothesis.tokens, words)
-            assert one.rules.allowed(np.array([hypothesis.tokens], np.int32))[0, EOS]
+            assert one.rules.allows(np.array([hypothesis.tokens], np.int32))[0, EOS]
     wild = [h.tokens for hypotheses in found[len(asked) :] for h in hypotheses]
     assert not all(is_tree(tokens, len(tokens)) for tokens in wild)
 

@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.data.split import SplitSettings, side_of_pair
-from dragoman.sources.file_examples import content_of, passed_over
+from dragoman.sources.file_examples import content_of, left_out_warning
 
 
 def folders(root: Path, **more: str) -> CorpusSettings:
@@ -52,9 +52,9 @@ def test_folders_without_recordings_or_with_some_beside_them(tmp_path: Path) -> 
 
 def test_what_is_left_out_of_a_folder_with_both_kinds_is_told(tmp_path: Path) -> None:
     root = write_tones(tmp_path, 3)
-    assert passed_over(root) == ""
+    assert left_out_warning(root) == ""
     (root / "rising" / "cover.JPG").write_bytes(b"x")
-    told = passed_over(root)
+    told = left_out_warning(root)
     assert (
         "has 6 recordings and 1 picture, but a model reads only one kind, so the pictures" in told
     )
@@ -63,7 +63,7 @@ def test_what_is_left_out_of_a_folder_with_both_kinds_is_told(tmp_path: Path) ->
     assert [line for line in said if "are left out" in line] == [f"warning: {told}"]
     for number in range(9):
         (root / "rising" / f"{number}.png").write_bytes(b"x")
-    assert "has 10 pictures and 6 recordings" in passed_over(root)
+    assert "has 10 pictures and 6 recordings" in left_out_warning(root)
 
 
 def test_sound_that_is_not_read_is_told_unless_it_is_converted(tmp_path: Path) -> None:

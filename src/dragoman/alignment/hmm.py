@@ -55,8 +55,8 @@ def grow_diag_final_and(forward: Links, backward: Links) -> Links:
                     targets.add(new[1])
                     grown.append(new)
         waiting = sorted(grown)
-    for one in (forward, backward):
-        for source, target in sorted(one):
+    for direction in (forward, backward):
+        for source, target in sorted(direction):
             if source not in sources and target not in targets:
                 links.add((source, target))
                 sources.add(source)
@@ -103,8 +103,8 @@ class Expected:
     @property
     def best(self) -> Tokens:
         """(B, J): the most probable place of each target token, -1 for nothing."""
-        found: Tokens = self.places.argmax(axis=-1)
-        return np.where(found == self.places.shape[-1] - 1, -1, found)
+        places: Tokens = self.places.argmax(axis=-1)
+        return np.where(places == self.places.shape[-1] - 1, -1, places)
 
 
 class Hmm:
@@ -241,10 +241,10 @@ class Hmm:
         """Zero counts for the lexicon and for the jumps, with which counting begins."""
         return np.zeros(len(self._keys)), np.zeros(len(self._jumps))
 
-    def count_cells(self, cells: Tokens, found: Floats) -> Floats:
+    def count_cells(self, cells: Tokens, expected: Floats) -> Floats:
         """(N,): the expected count of each cell of the lexicon."""
         known = cells >= 0
-        return np.bincount(cells[known], found[known], len(self._keys)).astype(np.float64)
+        return np.bincount(cells[known], expected[known], len(self._keys)).astype(np.float64)
 
     def count_jumps(self, followed: Floats) -> Floats:
         """The expected count of each width of a jump."""
@@ -335,12 +335,12 @@ class StatisticalAligner:
         counts = [model.no_counts() for model in (self._forward, self._backward)]
         for cells in groups:
             both = self._forward.expect(cells[0]), self._backward.expect(cells[1])
-            for model, own, other, one, (lexicon, jumps) in zip(
+            for model, own, other, own_cells, (lexicon, jumps) in zip(
                 (self._forward, self._backward), both, both[::-1], cells, counts, strict=True
             ):
-                found = own.places.copy()
-                found[:, :, :-1] *= other.places[:, :, :-1].transpose(0, 2, 1)
-                lexicon += model.count_cells(one, found)
+                expected = own.places.copy()
+                expected[:, :, :-1] *= other.places[:, :, :-1].transpose(0, 2, 1)
+                lexicon += model.count_cells(own_cells, expected)
                 jumps += model.count_jumps(own.followed)
         for model, (lexicon, jumps) in zip((self._forward, self._backward), counts, strict=True):
             model.improve(lexicon, jumps)
@@ -355,12 +355,12 @@ class StatisticalAligner:
         probable."""
         links: list[tuple[Links, Links]] = [(frozenset(), frozenset())] * len(pairs)
         for places, source, target in _by_shape(pairs):
-            forward = self._forward.expect(self._forward.cells(source, target)).best
-            backward = self._backward.expect(self._backward.cells(target, source)).best
-            for place, one, other in zip(places, forward.tolist(), backward.tolist(), strict=True):
+            forward = self._forward.expect(self._forward.cells(source, target)).best.tolist()
+            backward = self._backward.expect(self._backward.cells(target, source)).best.tolist()
+            for place, sources, targets in zip(places, forward, backward, strict=True):
                 links[place] = (
-                    frozenset((s, t) for t, s in enumerate(one) if s >= 0),
-                    frozenset((s, t) for s, t in enumerate(other) if t >= 0),
+                    frozenset((s, t) for t, s in enumerate(sources) if s >= 0),
+                    frozenset((s, t) for s, t in enumerate(targets) if t >= 0),
                 )
         return links
 

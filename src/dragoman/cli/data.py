@@ -85,10 +85,10 @@ def get(args: GetArguments) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from dragoman.data.download import fetch, named_download
+    from dragoman.data.download import fetch, find_download
     from dragoman.runs.recipe.recipe_text import shipped_recipes
 
-    download = named_download(args.name)
+    download = find_download(args.name)
     folder = args.to or Path("data") / args.name
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:

@@ -80,7 +80,7 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     from dragoman.sources.frames.recording_file import STANDARD_INPUT
     from dragoman.sources.picture.idx import is_idx, read_idx
     from dragoman.sources.picture.picture_file import pictures_in_zip
-    from dragoman.sources.shared.files import checked, is_zip, shown_in
+    from dragoman.sources.shared.files import check_name, is_zip, visible_in
 
     kind, found = KINDS[source], list[str]()
     for one in given:
@@ -95,12 +95,12 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
         elif is_zip(one) and source == "picture":
             found += pictures_in_zip(Path(one))
         elif os.path.isdir(one):
-            inside = [str(checked(file)) for file in kind.among(shown_in(Path(one)))]
+            inside = [str(check_name(file)) for file in kind.among(visible_in(Path(one)))]
             if not inside:
                 raise DataError(f"{one} is a folder without {kind.noun}s ({kind.formats})")
             found += inside
         else:
-            checked(Path(one))
+            check_name(Path(one))
             found.append(one)
     return found
 

@@ -154,7 +154,7 @@ def window_batch(
     packed batch. Unlike those of ``make_batch``, outputs may be incomplete."""
     if sources is None:
         sources = [np.empty(0, np.int32)] * len(windows)
-    ids, row_keys = numbered(ids, len(windows))
+    ids, row_keys = number_examples(ids, len(windows))
     layout = Layout([len(read) for read, _ in windows], first_row_keys=row_keys)
     return Batch(
         source=make_sources(sources, eos, row_keys),
@@ -180,15 +180,15 @@ def with_symbol(
 ) -> Sequences:
     """Join bare sequences, each with a symbol behind it, or ``before`` it; None: rows, without any.
     ``row_keys``: ``first_row_keys`` of ``Layout``."""
-    layout = Layout([len(one) + (symbol is not None) for one in bare], first_row_keys=row_keys)
+    layout = Layout([len(rows) + (symbol is not None) for rows in bare], first_row_keys=row_keys)
     if symbol is None:
         return Sequences(join_rows(bare), layout)
     added = np.array([symbol], np.int32)
-    parts = [part for one in bare for part in ((added, one) if before else (one, added))]
+    parts = [part for rows in bare for part in ((added, rows) if before else (rows, added))]
     return Sequences(join(parts), layout)
 
 
-def numbered(ids: Sequence[int] | None, count: int) -> tuple[tuple[int, ...], Tensor | None]:
+def number_examples(ids: Sequence[int] | None, count: int) -> tuple[tuple[int, ...], Tensor | None]:
     """Return the numbers of ``count`` examples, and the keys of their rows for dropout. Without
     ``ids``, examples are numbered from 0 and have no keys of their own."""
     if ids is None:
@@ -265,7 +265,7 @@ def masked_batch(
     ``ids`` are the numbers of the examples, from which dropout derives the keys of their rows;
     without them, examples are numbered from 0.
     """
-    ids, row_keys = numbered(ids, len(pieces))
+    ids, row_keys = number_examples(ids, len(pieces))
     source = make_sources([masked.read for _, masked in pieces], eos, row_keys)
     begins = np.cumsum([0, *source.layout.lengths])[: len(pieces)]
     asked = [masked.places for _, masked in pieces]

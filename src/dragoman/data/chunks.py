@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError
-from dragoman.data.hashing import hashes, keyed
+from dragoman.data.hashing import hashes, key_of
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class ChunkSums:
             last = int(np.searchsorted(begins, before + block.shape[1], side="left"))
             places = np.maximum(begins[first:last] - before, 0)
             tokens[first:last] += np.add.reduceat(block, places, axis=1, dtype=np.int64).T
-            found = np.flatnonzero(block.max(axis=0) > longest)
-            chunks = np.searchsorted(begins, before + found, side="right") - 1
-            long.append(np.column_stack([chunks, block[:, found].T]).astype(np.int32))
+            indices = np.flatnonzero(block.max(axis=0) > longest)
+            chunks = np.searchsorted(begins, before + indices, side="right") - 1
+            long.append(np.column_stack([chunks, block[:, indices].T]).astype(np.int32))
             while sum(map(len, long)) > most:
                 longest = longest * 5 // 4
-                long = [one[one[:, 1:].max(axis=1) > longest] for one in long]
+                long = [rows[rows[:, 1:].max(axis=1) > longest] for rows in long]
             before += block.shape[1]
         return cls(tokens, np.concatenate(long), longest)
 
@@ -127,13 +127,13 @@ class ChunkSums:
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read ({error}). Delete {path.parent}") from error
         head = data[:40].tobytes()
-        version, found, chunks, long, longest = (
+        version, own_sides, chunks, long, longest = (
             np.frombuffer(head, np.int64).tolist() if len(head) == 40 else [_FORMAT, 0, 0, 0, 0]
         )
         end = 40 + 8 * chunks * sides
         expected = sum(map(number_of_chunks, corpora))
         is_whole = len(data) == end + 4 * long * (1 + sides)
-        if (version, found, chunks) != (_FORMAT, sides, expected) or not is_whole:
+        if (version, own_sides, chunks) != (_FORMAT, sides, expected) or not is_whole:
             raise DataError(f"{path} is damaged. Delete {path.parent}; it will be created again")
         tokens = np.asarray(data[40:end]).view(np.int64).reshape(chunks, sides)
         return cls(tokens, np.asarray(data[end:]).view(np.int32).reshape(-1, 1 + sides), longest)
@@ -204,7 +204,7 @@ class Chunks:
     def _pass(self, number: int) -> Indices:
         if self._order is None or self._order[0] != number:
             chunks = np.arange(len(self._tokens))
-            self._order = (number, np.argsort(hashes(chunks, keyed(self._key, number))))
+            self._order = (number, np.argsort(hashes(chunks, key_of(self._key, number))))
         return self._order[1]
 
 
@@ -212,7 +212,7 @@ def chunks_of(
     store: Lengths, sums: ChunkSums | None, limits: Mapping[str, int], seed: int
 ) -> list[Chunks]:
     """Return the chunks of each corpus. ``sums``: the sums of the store, if it has them."""
-    found: list[Chunks] = []
+    chunks: list[Chunks] = []
     if sums is not None and not sums.holds_for([*limits.values()]):
         sums = None
     out = None if sums is None else sums.too_long([*limits.values()])
@@ -226,8 +226,8 @@ def chunks_of(
         else:
             examples, tokens = _count_by_sums(sums, out, corpus, before)
         before += count
-        found.append(Chunks(corpus, examples, tokens, keyed(seed, 0, number)))
-    return found
+        chunks.append(Chunks(corpus, examples, tokens, key_of(seed, 0, number)))
+    return chunks
 
 
 def _count_by_sums(
@@ -284,13 +284,13 @@ def first_too_long(
 ) -> list[int]:
     """Return the first ``most`` examples that are too long; ``out`` is from ``too_long``."""
     wanted = set(out[:most, 0].tolist())
-    before, found = 0, list[int]()
+    before, numbers = 0, list[int]()
     for corpus in store.corpora:
         size = chunk_size(corpus)
         for chunk in sorted(wanted):
             if before <= chunk < before + number_of_chunks(corpus):
                 first = corpus.first + (chunk - before) * size
                 sizes = sizes_of(store, slice(first, min(first + size, corpus.last)))
-                found += (first + np.flatnonzero(~fit(sizes, limits))).tolist()
+                numbers += (first + np.flatnonzero(~fit(sizes, limits))).tolist()
         before += number_of_chunks(corpus)
-    return found[:most]
+    return numbers[:most]

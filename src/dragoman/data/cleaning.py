@@ -111,9 +111,9 @@ class CleaningReport:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> CleaningReport:
+    def from_dict(cls, fields: dict[str, Any]) -> CleaningReport:
         """Return the report that ``to_dict`` gave."""
-        return TypeAdapter(cls).validate_python(found)
+        return TypeAdapter(cls).validate_python(fields)
 
     def add(self, other: CleaningReport) -> None:
         """Add the counts of pairs that were read after these by a cleaner of the same settings."""

@@ -60,8 +60,8 @@ class Download:
 def _files(address: str, listing: str) -> tuple[RemoteFile, ...]:
     """Return the files of a folder. ``listing``: a line with the SHA-256, the size in bytes and the
     name of each."""
-    found = (line.split() for line in listing.splitlines())
-    return tuple(RemoteFile(name, address + name, int(size), sum_) for sum_, size, name in found)
+    rows = (line.split() for line in listing.splitlines())
+    return tuple(RemoteFile(name, address + name, int(size), sum_) for sum_, size, name in rows)
 
 
 MULTI30K = Download(
@@ -91,7 +91,7 @@ f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a   24681 val.de.
 DOWNLOADS: dict[str, Download] = {MULTI30K.name: MULTI30K}
 
 
-def named_download(name: str) -> Download:
+def find_download(name: str) -> Download:
     """Return the download of that name.
 
     Raises: DataError if there is none; the message lists all names.

@@ -19,7 +19,7 @@ _WORD = 2**64 - 1
 Words = TypeVar("Words", int, npt.NDArray[np.uint64])
 
 
-def keyed(*parts: int) -> int:
+def key_of(*parts: int) -> int:
     """Return one 64-bit key from several numbers, all of which matter, and so does their order."""
     key = 0
     for part in parts:
@@ -32,7 +32,7 @@ def torch_seed(first: int, *parts: int) -> int:
     order, and after every resume. The parts identify a draw of training: (seed, update) is the seed
     of an update's dropout. A change of any part, or of their order, changes all bits."""
     # The keys must differ from those of orders and samples, some of which have the same parts.
-    return keyed(first ^ STEP, *parts) >> 1
+    return key_of(first ^ STEP, *parts) >> 1
 
 
 def hashes(numbers: npt.NDArray[np.int64], key: int) -> npt.NDArray[np.uint64]:

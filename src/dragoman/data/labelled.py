@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from dragoman.base.wording import plural
-from dragoman.data.batches import ExampleBatch, Values, numbered, rows_of, with_symbol
+from dragoman.data.batches import ExampleBatch, Values, number_examples, rows_of, with_symbol
 from dragoman.data.hashing import hashes
 from dragoman.forms.form import Form
 from dragoman.nn.layout import Layout, Sequences
@@ -95,7 +95,7 @@ def labelled_batch(
 ) -> LabelledBatch:
     """Join B texts and the values of their labels. ``ids`` are the numbers of the examples, from
     which dropout derives the keys of their rows; without them, examples are numbered from 0."""
-    numbers, row_keys = numbered(ids, len(texts))
+    numbers, row_keys = number_examples(ids, len(texts))
     values = torch.tensor(list(labels), dtype=torch.int64)
     return LabelledBatch(reading.texts(texts, row_keys), values, numbers)
 
@@ -125,18 +125,18 @@ class WordCutter:
         """Return the tokens of each word; the unknown token for a word that has none."""
         words = {word for sentence in sentences for word in sentence}
         kept = self._kept
-        found = {word: kept[word] for word in words if word in kept}
-        new = list(words - found.keys())
+        tokens = {word: kept[word] for word in words if word in kept}
+        new = list(words - tokens.keys())
         cut = self._form.tokens([self._before + word for word in new])
-        found |= {word: one or [self._unknown] for word, one in zip(new, cut, strict=True)}
-        short = {word: found[word] for word in new if len(word) <= _LONGEST_KEPT}
+        tokens |= {word: ids or [self._unknown] for word, ids in zip(new, cut, strict=True)}
+        short = {word: tokens[word] for word in new if len(word) <= _LONGEST_KEPT}
         if len(kept) + len(short) > _KEPT:
             kept = {}  # another thread may read the old dictionary
         kept.update(short)
         self._kept = kept
-        return [[found[word] for word in sentence] for sentence in sentences]
+        return [[tokens[word] for word in sentence] for sentence in sentences]
 
-    def sampled(self, words: Sequence[str], draw: int) -> Pieces:
+    def sample(self, words: Sequence[str], draw: int) -> Pieces:
         """Return one sentence's words, each cut in one of ``_WAYS`` ways, which are drawn at random
         by the settings of the vocabulary: a pure function of the words and of ``draw``.
 
@@ -146,15 +146,15 @@ class WordCutter:
         return [self._way(word, way) for word, way in zip(words, ways.tolist(), strict=True)]
 
     def _way(self, word: str, way: int) -> list[int]:
-        found = self._drawn.get((word, way))
-        if found is None:
+        pieces = self._drawn.get((word, way))
+        if pieces is None:
             vocabulary = self._form.vocabulary
             assert vocabulary is not None
-            found = vocabulary.sample(self._before + word, way).tolist() or [self._unknown]
+            pieces = vocabulary.sample(self._before + word, way).tolist() or [self._unknown]
             if len(self._drawn) >= _KEPT:
                 self._drawn.clear()
-            self._drawn[word, way] = found
-        return found
+            self._drawn[word, way] = pieces
+        return pieces
 
 
 @dataclass(frozen=True)
@@ -174,15 +174,15 @@ class WordRows:
         cls, sentences: Sequence[Pieces], reading: TextLayout, row_keys: Tensor | None = None
     ) -> WordRows:
         """Join B sentences, each cut to the part that is read. ``row_keys``: see ``Layout``."""
-        tokens = [np.array([t for word in one for t in word], np.int32) for one in sentences]
+        tokens = [np.array([t for word in text for t in word], np.int32) for text in sentences]
         words = [
-            np.repeat(np.arange(len(one), dtype=np.int32), [len(word) for word in one])
-            for one in sentences
+            np.repeat(np.arange(len(sentence), dtype=np.int32), [len(word) for word in sentence])
+            for sentence in sentences
         ]
         source = reading.texts(tokens, row_keys)
-        words = [one[: reading.longest - 1] for one in words]
+        words = [row[: reading.longest - 1] for row in words]
         numbers = with_symbol(words, -1, before=reading.before).values
-        counts = tuple(int(one[-1]) + 1 if len(one) else 0 for one in words)
+        counts = tuple(int(row[-1]) + 1 if len(row) else 0 for row in words)
         return cls(source, Sequences(numbers, source.layout), counts)
 
     def to(self, device: torch.device | str) -> WordRows:
@@ -251,7 +251,7 @@ def tagged_batch(
 ) -> TaggedBatch:
     """Join B sentences and the values of their tags. ``ids`` are the numbers of the examples, from
     which dropout derives the keys of their rows; without them, examples are numbered from 0."""
-    numbers, row_keys = numbered(ids, len(sentences))
+    numbers, row_keys = number_examples(ids, len(sentences))
     read = WordRows.of(sentences, reading, row_keys)
-    kept = [value for one, count in zip(tags, read.counts, strict=True) for value in one[:count]]
+    kept = [value for own, count in zip(tags, read.counts, strict=True) for value in own[:count]]
     return TaggedBatch(read, torch.tensor(kept, dtype=torch.int64), numbers)

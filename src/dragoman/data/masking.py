@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 
 from dragoman.base.errors import DataError
 from dragoman.base.settings import Settings
-from dragoman.data.hashing import hashes, keyed
+from dragoman.data.hashing import hashes, key_of
 from dragoman.data.store import Tokens
 from dragoman.data.word_links import word_starts, words_of
 from dragoman.forms.subwords.text import MASK, Text
@@ -82,13 +82,13 @@ class Masking:
 
     def __call__(self, tokens: Tokens, key: int) -> Masked:
         """Mask the bare tokens (n,) of a text. Only ordinary tokens are chosen."""
-        places = self._choose(tokens, keyed(key, _CHOICE))
+        places = self._choose(tokens, key_of(key, _CHOICE))
         settings, read = self.settings, tokens.copy()
-        fates = _numbers(places, keyed(key, _FATE))
+        fates = _numbers(places, key_of(key, _FATE))
         hidden = fates < settings.hidden
         replaced = ~hidden & (fates < settings.hidden + settings.replaced)
         read[places[hidden]] = self._mask
-        drawn = hashes(places[replaced], keyed(key, _TOKEN)) % np.uint64(max(1, len(self._drawn)))
+        drawn = hashes(places[replaced], key_of(key, _TOKEN)) % np.uint64(max(1, len(self._drawn)))
         read[places[replaced]] = self._drawn[drawn.astype(np.int64)]
         return Masked(read, places)
 

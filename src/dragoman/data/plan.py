@@ -45,7 +45,7 @@ from dragoman.data.chunks import (
     sizes_of,
     spans,
 )
-from dragoman.data.hashing import hashes, keyed
+from dragoman.data.hashing import hashes, key_of
 
 Indices = npt.NDArray[np.int64]
 
@@ -202,7 +202,7 @@ class Plan:
         sizes = sizes_of(self._store, examples)
         fits = fit(sizes, self._limits)
         examples, sizes = examples[fits], sizes[:, fits]
-        key = keyed(self._seed, 1, block)
+        key = key_of(self._seed, 1, block)
         # A corpus may be in a block twice (weight 2), so ties are broken by place, not by example.
         ties = hashes(np.arange(len(examples)), key)
         order = np.lexsort((ties, *map(_roughly, sizes)))  # the last key counts most
@@ -218,16 +218,16 @@ class Plan:
         # Dealing goes in rounds: every update gets one of the shortest, …, one of the longest
         # micro-batches.
         turns = np.arange(len(pieces))
-        ranked = hashes(turns, keyed(self._seed, 2, block))
+        ranked = hashes(turns, key_of(self._seed, 2, block))
         dealt = np.lexsort((ranked, turns // max(updates, 1)))
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
             laid_out[turn % updates].extend(
-                examples[first + a : first + b] for a, b in self._bound(sizes[:, first:last])
+                examples[first + a : first + b] for a, b in self._divide(sizes[:, first:last])
             )
         return laid_out
 
-    def _bound(self, sizes: Indices) -> list[tuple[int, int]]:
+    def _divide(self, sizes: Indices) -> list[tuple[int, int]]:
         """Return one micro-batch, or several if either side far exceeds the budget."""
         rows = sizes.max(axis=0)
         largest = int(sizes.sum(axis=1).max())

@@ -90,7 +90,7 @@ class SplitSettings(Settings):
         a twentieth of 40 may be none. If nothing is held out, a twelfth of a dozen or more is, for
         each side that is wanted. Settings for whole texts stay as they are.
 
-        ``texts``: the strings that decide the side of each example (``decided_by``).
+        ``texts``: the strings that decide the side of each example (``deciding_key``).
         """
         places = sorted({_place(text) for text in texts})
         if self.whole_texts:
@@ -119,10 +119,10 @@ def side_of(source: str, settings: SplitSettings) -> Side:
 
 def side_of_pair(pair: Pair, settings: SplitSettings) -> Side:
     """Return the side of a pair."""
-    return side_of(decided_by(pair, whole_texts=settings.whole_texts), settings)
+    return side_of(deciding_key(pair, whole_texts=settings.whole_texts), settings)
 
 
-def decided_by(pair: Pair, *, whole_texts: bool = False) -> str:
+def deciding_key(pair: Pair, *, whole_texts: bool = False) -> str:
     """Return the string that decides the side of a pair: its group, the name of its text if texts
     stay whole, its source, or its target."""
     whole = pair.whole if whole_texts else ""
@@ -163,16 +163,16 @@ class Overlap:
             return None
         lines = ", ".join(str(pair.line) for pair in self.first)
         if not any(pair.source for pair in self.first):
-            told = plural(self.target, "is", "are") + f" also in training (lines {lines}, …)"
+            texts = plural(self.target, "is", "are") + f" also in training (lines {lines}, …)"
             parts = plural(self.parts, "comes", "come") + (
                 " from a text of which training has other parts"
             )
-            said = [words for n, words in ((self.target, told), (self.parts, parts)) if n]
+            reasons = [words for n, words in ((self.target, texts), (self.parts, parts)) if n]
             of = plural(self.pairs, f"{name} text")
-            return f"of {of}, {' and '.join(said)}: scores on {name} may flatter"
+            return f"of {of}, {' and '.join(reasons)}: scores on {name} may flatter"
         shared = ((self.source, "source"), (self.target, "target"), (self.both, "whole pair"))
-        said = [f"the {what} of {number:,}" for number, what in shared if number]
-        counted = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+        numbers = [f"the {what} of {number:,}" for number, what in shared if number]
+        counted = " and ".join(filter(None, (", ".join(numbers[:-1]), numbers[-1])))
         return (
             f"of {plural(self.pairs, f'{name} pair')}, training also has {counted} "
             f"(lines {lines}, …): scores on {name} may flatter"

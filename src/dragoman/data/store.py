@@ -61,13 +61,13 @@ class TokenStore:
         self._sizes = sizes or {}
         self._mend = mend or f"delete {self.folder}; they will be created again"
         try:
-            found = read_json(self.folder / "store.json")
-            if isinstance(found, dict) and found.get("format") not in _FORMATS:
+            content = read_json(self.folder / "store.json")
+            if isinstance(content, dict) and content.get("format") not in _FORMATS:
                 raise DataError(
-                    f"{self.folder} has format {found.get('format')!r:.20}, but this program "
+                    f"{self.folder} has format {content.get('format')!r:.20}, but this program "
                     f"reads only {FORMAT} and {FORMAT_OF_ROWS}; {self._mend}"
                 )
-            about = _About.model_validate(found)
+            about = _About.model_validate(content)
         except (RunError, ValidationError) as error:
             raise DataError(f"{self.folder} is not a store of tokens; {self._mend}") from error
         self.corpora = tuple(CorpusRange(**corpus.model_dump()) for corpus in about.corpora)

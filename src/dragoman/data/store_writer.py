@@ -98,7 +98,7 @@ def _write(
     ranges: list[CorpusRange] = []
     total = shard = 0
 
-    def counted() -> Iterator[Pair]:
+    def count_pairs() -> Iterator[Pair]:
         nonlocal total
         for corpus in corpora:
             first = total
@@ -107,7 +107,7 @@ def _write(
                 yield pair
             ranges.append(CorpusRange(first, total, corpus.weight, corpus.name))
 
-    pairs = counted()
+    pairs = count_pairs()
     with ExitStack() as stack:
         lengths = {
             side: stack.enter_context((folder / f"{side}.lengths").open("wb")) for side in forms
@@ -145,7 +145,7 @@ def about_store(
         "shard_examples": SHARD_EXAMPLES,
         "tokens": types,
         **({"rows": rows} if rows else {}),
-        "corpora": [asdict(one) for one in ranges],
+        "corpora": [asdict(corpus) for corpus in ranges],
         "notes": notes,
     }
     return json.dumps(about, indent=1).encode()

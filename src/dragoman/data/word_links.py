@@ -37,8 +37,8 @@ class WordLinks:
     def of(cls, examples: Iterable[Links]) -> WordLinks:
         """Collect the links of all examples, in their order."""
         sizes, links = [0], []
-        for one in examples:
-            links += sorted(one)
+        for example in examples:
+            links += sorted(example)
             sizes.append(len(links))
         pairs = np.array(links, np.int32).reshape(-1, 2)
         columns = (np.ascontiguousarray(pairs[:, side]) for side in (0, 1))

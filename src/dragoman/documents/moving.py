@@ -96,7 +96,7 @@ def _chains(codes: Sequence[Code]) -> tuple[list[Chain], list[int]]:
         elif partner > number:
             chain = (*chain, number)
         else:
-            chain = tuple(one for one in chain if one != partner)
+            chain = tuple(index for index in chain if index != partner)
         chains.append(chain)
     return chains, alone
 
@@ -155,7 +155,7 @@ def _sentence(
 
 def stream_chain(stream: Sequence[_Shown | int]) -> Chain:
     """The codes that are open at the end of ``stream``."""
-    return next((one.chain for one in reversed(stream) if isinstance(one, _Shown)), ())
+    return next((part.chain for part in reversed(stream) if isinstance(part, _Shown)), ())
 
 
 def _best_gap(centres: NDArray[np.float64], spoken: NDArray[np.bool_], place: int) -> int:
@@ -176,7 +176,7 @@ def _move_marks(of_word: Sequence[Chain], words: Sequence[ShownWord], at_end: Ch
     for number, word in enumerate(words):
         if any(map(str.isalnum, word.text)):
             continue
-        if not any(map(str.isalnum, "".join(one.text for one in words[number:]))):
+        if not any(map(str.isalnum, "".join(rest.text for rest in words[number:]))):
             chains[number] = at_end
             continue
         beside = chains[max(0, number - 1) : number] + list(of_word[number + 1 : number + 2])

@@ -32,7 +32,7 @@ class Translated:
 
     unit: Unit
     passage: Passage
-    found: Sequence[Hypothesis]
+    hypotheses: Sequence[Hypothesis]
     source: Form
     """The form of the texts."""
 
@@ -63,7 +63,7 @@ class Translated:
     def pairs(self) -> list[TokenPair]:
         """The sentences with codes inside, to be aligned."""
         pieces, without_tag = self.passage.pieces, self.source.without_tag
-        return [(without_tag(pieces[s].values), self.found[s].tokens) for s in self.inside]
+        return [(without_tag(pieces[s].values), self.hypotheses[s].tokens) for s in self.inside]
 
 
 def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignment]) -> Target:
@@ -72,25 +72,25 @@ def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignme
     source, target = engine.source, engine.target
     if not result.passage.pieces:
         return result.unit.as_it_is
-    texts = target.raw([hypothesis.tokens for hypothesis in result.found])
+    texts = target.raw([hypothesis.tokens for hypothesis in result.hypotheses])
     of_sentence = dict(zip(result.inside, alignments, strict=True))
     if not result.unit.ordered and result.unit.tags:
         sentences = []
         for s, (piece, place) in enumerate(zip(result.passage.pieces, result.places, strict=True)):
-            pieces = source.shown(source.without_tag(piece.values)) if s in of_sentence else []
-            words = words_in(target, result.found[s], texts[s]) if s in of_sentence else []
+            pieces = source.names_of(source.without_tag(piece.values)) if s in of_sentence else []
+            words = words_in(target, result.hypotheses[s], texts[s]) if s in of_sentence else []
             sentences.append(MovedSentence(*place, texts[s], pieces, words, of_sentence.get(s)))
         gaps = [result.passage.before, *(piece.behind for piece in result.passage.pieces)]
-        if (found := move_codes(result.unit, sentences, gaps)) is not None:
-            return found
+        if (moved := move_codes(result.unit, sentences, gaps)) is not None:
+            return moved
     spoken = [[text] for text in texts]
     for s, codes in result.inside.items():
         piece, begin = result.passage.pieces[s], result.places[s][0]
         spoken[s] = project(
             [code.move(-begin) for code in codes],
             piece.text,
-            source.shown(source.without_tag(piece.values)),
-            words_in(target, result.found[s], texts[s]),
+            source.names_of(source.without_tag(piece.values)),
+            words_in(target, result.hypotheses[s], texts[s]),
             of_sentence[s],
         )
     return target_of(_join(result, spoken))
@@ -98,7 +98,7 @@ def place_codes(engine: Engine, result: Translated, alignments: Sequence[Alignme
 
 def words_in(target: Form, hypothesis: Hypothesis, text: str) -> list[ShownWord]:
     """The words of a hypothesis, whose text is known."""
-    pieces, values = target.shown(hypothesis.tokens), hypothesis.token_log_probabilities
+    pieces, values = target.names_of(hypothesis.tokens), hypothesis.token_log_probabilities
     return words_of(text, pieces, values, spaced=target.spaced)
 
 

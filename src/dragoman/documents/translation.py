@@ -2,7 +2,7 @@
 
 A part of the units at a time is cut into sentences, searched for, aligned where codes stand inside
 sentences, and put together again. ``steps`` computes and asks for searches and alignments; whoever
-drives it gives them: ``translated`` at once, the server in its queue.
+drives it gives them: ``translate_units`` at once, the server in its queue.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ def steps(units: Iterable[Unit], engine: Engine) -> Steps:
     known: dict[Unit, Target] = {}
     source = engine.source
     for part in parts_of_units(units):
-        new = list(dict.fromkeys(key for one in part if (key := bare(one)) not in known))
-        passages = engine.cut([one.text for one in new], whole=False)
-        found = iter((yield ToSearch(passages)))
+        new = list(dict.fromkeys(key for unit in part if (key := bare(unit)) not in known))
+        passages = engine.cut([unit.text for unit in new], whole=False)
+        hypotheses = iter((yield ToSearch(passages)))
         plans = [
-            Translated(one, passage, list(islice(found, len(passage.pieces))), source)
-            for one, passage in zip(new, passages, strict=True)
+            Translated(unit, passage, list(islice(hypotheses, len(passage.pieces))), source)
+            for unit, passage in zip(new, passages, strict=True)
         ]
         pairs = [pair for plan in plans for pair in plan.pairs]
         alignments = iter((yield ToAlign(pairs)) if pairs else ())
-        for one, plan in zip(new, plans, strict=True):
-            known[one] = place_codes(engine, plan, list(islice(alignments, len(plan.pairs))))
-        targets += [known[bare(one)] for one in part]
+        for unit, plan in zip(new, plans, strict=True):
+            known[unit] = place_codes(engine, plan, list(islice(alignments, len(plan.pairs))))
+        targets += [known[bare(unit)] for unit in part]
         yield len(targets)
     return targets
 
 
-def translated(
+def translate_units(
     units: Sequence[Unit],
     engine: Engine,
     search: Search,
@@ -94,12 +94,12 @@ def translated(
 def parts_of_units(units: Iterable[Unit]) -> Iterator[Sequence[Unit]]:
     """So many units at a time as have ``TOGETHER`` characters, and at least one."""
     part, length = list[Unit](), 0
-    for one in units:
-        if part and length + len(one.text) > TOGETHER:
+    for unit in units:
+        if part and length + len(unit.text) > TOGETHER:
             yield part
             part, length = [], 0
-        part.append(one)
-        length += len(one.text)
+        part.append(unit)
+        length += len(unit.text)
     if part:
         yield part
 
@@ -121,7 +121,7 @@ def _align(engine: Engine, pairs: Sequence[TokenPair]) -> Iterator[Alignment]:
 
 def _align_in_proportion(target: int, source: int) -> Alignment:
     """(T, S): each token looks at the one that stands as far from the beginning."""
-    found = np.zeros((target, source))
+    weights = np.zeros((target, source))
     if source:
-        found[np.arange(target), np.arange(target) * source // max(1, target)] = 1.0
-    return found
+        weights[np.arange(target), np.arange(target) * source // max(1, target)] = 1.0
+    return weights

@@ -76,7 +76,7 @@ class AttentionReader:
         s, t = self.network.memory_length(len(values)), len(given)
         return AttentionRecord(
             source=self.source.row_labels(values, s),
-            target=self.target.shown([*tokens, self.target.eos]) if self.writes else [],
+            target=self.target.names_of([*tokens, self.target.eos]) if self.writes else [],
             encoder=self.maps(probe, "encoder", s, t).numpy(),
             decoder=self.maps(probe, "decoder", s, t).numpy(),
             cross=self.maps(probe, "cross", s, t).numpy(),

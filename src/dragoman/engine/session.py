@@ -225,7 +225,7 @@ class InspectionSession:
             source_ids=ids,
             best=found,
             text=target.raw_for(wanted.text, found.tokens),
-            target=target.shown_for(wanted.text, [*found.tokens, target.eos]),
+            target=target.names_beside(wanted.text, [*found.tokens, target.eos]),
             settings=wanted.settings,
             attention={"encoder": encoder, "decoder": decoder, "cross": cross},
             source_stages=_halve(stages),
@@ -312,7 +312,7 @@ def _allowed_tokens(rules: Rules, tokens: Sequence[int], places: Sequence[int]) 
     """Return flags (len(places), V), True for the tokens that are allowed at each of ``places`` of
     an output."""
     given = np.array([tokens], np.int32)
-    return torch.from_numpy(np.concatenate([rules.allowed(given[:, :place]) for place in places]))
+    return torch.from_numpy(np.concatenate([rules.allows(given[:, :place]) for place in places]))
 
 
 def _halve(stages: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -122,13 +122,13 @@ class BoxSymbols(Symbols):
     def load(cls, path: Path) -> Self:
         """Read the symbols. Errors: ``RunError`` if the file is missing or damaged."""
         try:
-            found = _BoxFile.model_validate(read_json(path))
+            content = _BoxFile.model_validate(read_json(path))
         except ValidationError as error:
             raise RunError(f"{path} is damaged: it does not contain the labels of boxes") from error
-        if len(set(found.labels)) < len(found.labels):
+        if len(set(content.labels)) < len(content.labels):
             raise RunError(f"{path} is damaged: it contains a label of boxes twice")
-        read = Read(found.height, found.width)
-        return cls(found.labels, found.bins, found.most, read, found.kind)
+        read = Read(content.height, content.width)
+        return cls(content.labels, content.bins, content.most, read, content.kind)
 
     @property
     def _json(self) -> str:
@@ -165,7 +165,7 @@ class BoxSymbols(Symbols):
             boxes.append(Box(self.labels[label - self.classes.start], x, y, wide, high))
         return boxes
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         """Return the name of each symbol for people."""
         names = [*SPECIAL, *map(str, range(self.bins + 1)), *self.labels, _NOTHING]
         return [names[token] for token in tokens]
@@ -212,20 +212,20 @@ class BoxRules(Rules):
         assert boxes > 0, "a box has room"
         self.longest = PER_BOX * boxes
 
-    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+    def allows(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols, length = self._symbols, tokens.shape[1]
-        found = np.zeros((len(tokens), symbols.size), np.bool_)
+        flags = np.zeros((len(tokens), symbols.size), np.bool_)
         place, first, last = length % PER_BOX, symbols.places.start, symbols.places.stop
         if length >= self.longest:
-            found[:, symbols.eos] = True
+            flags[:, symbols.eos] = True
         elif place < 2:  # top, left: leave room for an area
-            found[:, first : last - 1] = True
+            flags[:, first : last - 1] = True
         elif place < 4:  # bottom, right: beyond the edge two symbols before
             edges = np.arange(symbols.size)[None]
-            found = (edges > tokens[:, -2:-1]) & (edges >= first) & (edges < last)
+            flags = (edges > tokens[:, -2:-1]) & (edges >= first) & (edges < last)
         else:
-            found[:, symbols.classes.start : symbols.classes.stop] = True
-        return found
+            flags[:, symbols.classes.start : symbols.classes.stop] = True
+        return flags
 
 
 class BoxForm(WrittenForm):
@@ -251,9 +251,9 @@ class BoxForm(WrittenForm):
             for tokens in outputs
         ]
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         """Return the name of each symbol, as a word of its own."""
-        return [SPACE + name for name in self.symbols.shown(tokens)]
+        return [SPACE + name for name in self.symbols.names_of(tokens)]
 
     def longest_output(self, length: int, extra: int) -> int:
         return PER_BOX * self.symbols.most

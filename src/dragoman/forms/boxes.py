@@ -73,10 +73,10 @@ def scene_of(raw: str) -> Scene:
     try:
         about = json.loads(raw)
         width, height = about["size"]
-        found = tuple(map(_box, about["boxes"]))
+        boxes = tuple(map(_box, about["boxes"]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DataError(f"this text is not the boxes of a picture: {raw[:60]!r}") from error
-    return Scene(width, height, found)
+    return Scene(width, height, boxes)
 
 
 def _box(fields: list[Any]) -> Box:
@@ -87,7 +87,7 @@ def _box(fields: list[Any]) -> Box:
 
 
 def _fields(box: Box) -> list[object]:
-    shown = [box.label, *(_short(one) for one in box[1:5])]
+    shown = [box.label, *(_short(number) for number in box[1:5])]
     if box.area or box.crowd:
         shown.append(_short(box.area))
     return [*shown, 1] if box.crowd else shown

@@ -59,7 +59,7 @@ class Rules(ABC):
     then."""
 
     @abstractmethod
-    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+    def allows(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         """Return (N, V) flags for hypotheses ``tokens`` (N, L) that were allowed so far: True
         for the tokens that may follow, always at least one."""
 
@@ -171,20 +171,20 @@ class Form(ABC):
         """Return each output as people read it; this undoes ``tokens``."""
 
     @abstractmethod
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         """Return each token as it is displayed."""
 
     def row_labels(self, values: Sequence[int] | Values, count: int) -> list[str]:
         """Return labels of the ``count`` rows that the model made of a source's ``values``."""
-        return self.shown(values)
+        return self.names_of(values)
 
     def raw_for(self, source: str, tokens: Sequence[int]) -> str:
         """Return an output as people read it with its raw source."""
         return self.raw([tokens])[0]
 
-    def shown_for(self, source: str, tokens: Sequence[int]) -> list[str]:
+    def names_beside(self, source: str, tokens: Sequence[int]) -> list[str]:
         """Return each token of an output as it is displayed with its raw source."""
-        return self.shown(tokens)
+        return self.names_of(tokens)
 
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         """Cut each raw input into pieces that are read at once, to be written in another form.
@@ -221,12 +221,12 @@ class Form(ABC):
                 [" " * (lossless and n > 0) + word for line in lines for n, word in enumerate(line)]
             )
         )
-        found = []
+        examples = []
         for line in lines:
             words = [next(cut) for _ in line]
             numbers = [n for n, tokens in enumerate(words) for _ in tokens]
-            found.append(([token for tokens in words for token in tokens], numbers))
-        return found
+            examples.append(([token for tokens in words for token in tokens], numbers))
+        return examples
 
     def check(self, raws: Iterable[str]) -> None:
         """Check that each raw example can be read. Errors: ``DataError`` for an unusable file."""

@@ -135,8 +135,8 @@ def can_identify(code: str) -> bool:
 
 def language_of(texts: Iterable[str]) -> str:
     """Return the code of the language of these lines, or "und" if it is not certain."""
-    found = [code for code in identify(texts) if code in NAMES]
-    return found[0] if len(found) == 1 else "und"
+    codes = [code for code in identify(texts) if code in NAMES]
+    return codes[0] if len(codes) == 1 else "und"
 
 
 def identify(texts: Iterable[str]) -> frozenset[str]:

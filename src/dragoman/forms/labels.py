@@ -77,15 +77,15 @@ class Labels(Form):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Labels:
         """Read the labels. Errors: ``RunError`` if the file is missing or damaged."""
-        found = read_json(Path(path))
+        names = read_json(Path(path))
         if (
-            not isinstance(found, list)
-            or not 2 <= len(found) <= MOST
-            or not all(isinstance(name, str) and 0 < len(name) <= LONGEST for name in found)
-            or len(set(found)) != len(found)
+            not isinstance(names, list)
+            or not 2 <= len(names) <= MOST
+            or not all(isinstance(name, str) and 0 < len(name) <= LONGEST for name in names)
+            or len(set(names)) != len(names)
         ):
             raise RunError(f"{path} is damaged: it does not contain a list of different labels")
-        return cls(found)
+        return cls(names)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the labels, all or nothing."""
@@ -114,9 +114,9 @@ class Labels(Form):
         return [value.tolist() for value in self.encode(raws)]
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
-        return [" ".join(self.shown(output)) for output in outputs]
+        return [" ".join(self.names_of(output)) for output in outputs]
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         return [self.names[token] for token in tokens]
 
     def longest_output(self, length: int, extra: int) -> int:

@@ -151,10 +151,10 @@ def shortest_code(code: str) -> str:
 def same_language(given: str, codes: Sequence[str]) -> list[str]:
     """Return those of some codes that mean the language of another: equal ones first, then those
     with two letters instead of three, then those of another region or script."""
-    found: dict[str, None] = {}
+    matches: dict[str, None] = {}
     for form in (str, shortest_code, lambda code: base(shortest_code(code))):
-        found |= {code: None for code in codes if form(code) == form(given)}
-    return list(found)
+        matches |= {code: None for code in codes if form(code) == form(given)}
+    return list(matches)
 
 
 def name_of(code: str) -> str:

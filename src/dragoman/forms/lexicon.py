@@ -89,7 +89,7 @@ class Lexicon:
         before = accumulate(parts.values(), initial=0)
         return {part: many / total for part, many in zip(parts, before, strict=False)}
 
-    def joined(self, other: Lexicon) -> Lexicon:
+    def join(self, other: Lexicon) -> Lexicon:
         """Return a lexicon with the words of both."""
         both = Counter(self.counts) + Counter(other.counts)
         return Lexicon(_most_frequent(both))

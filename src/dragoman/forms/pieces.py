@@ -29,13 +29,13 @@ def piece_spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
 
     They are exact if the tokens spell the text, and proportional if it was normalised.
     """
-    found = np.zeros((len(pieces), 2))
+    spans = np.zeros((len(pieces), 2))
     end = -1.0 if pieces and pieces[0].startswith(SPACE) else 0.0  # the space before every text
     unknown = _size_of_unknown(pieces, length - end)
     for number, piece in enumerate(pieces):
         begin, end = end, end + (unknown if piece == UNKNOWN else _size(piece))
-        found[number] = begin + (piece.startswith(SPACE) and len(piece) > 1), end
-    return np.clip(found, 0, None) * (length / end if end > 0 else 1.0)
+        spans[number] = begin + (piece.startswith(SPACE) and len(piece) > 1), end
+    return np.clip(spans, 0, None) * (length / end if end > 0 else 1.0)
 
 
 def pieces_in(form: Form, text: str) -> tuple[list[str], NDArray[np.float64]]:
@@ -45,13 +45,13 @@ def pieces_in(form: Form, text: str) -> tuple[list[str], NDArray[np.float64]]:
     normalised or unknown run does not shift the others.
     """
     (tokens,) = form.tokens([text])
-    pieces = form.shown(tokens)
+    pieces = form.names_of(tokens)
     chunks = list(_CHUNK.finditer(text))
     apart = form.tokens([chunk[0] for chunk in chunks])
     if [token for chunk in apart for token in chunk] != tokens:
         return pieces, piece_spans(pieces, len(text))
     spans = [
-        chunk.start() + _spans_in(form.shown(of_chunk), chunk[0])
+        chunk.start() + _spans_in(form.names_of(of_chunk), chunk[0])
         for chunk, of_chunk in zip(chunks, apart, strict=True)
     ]
     return pieces, np.concatenate(spans) if spans else np.zeros((0, 2))
@@ -59,7 +59,7 @@ def pieces_in(form: Form, text: str) -> tuple[list[str], NDArray[np.float64]]:
 
 def _spans_in(pieces: Sequence[str], text: str) -> NDArray[np.float64]:
     """Return (S, 2) begins and ends; an unknown piece ends where the next one is spelt."""
-    found, at = [], 0
+    spans, at = [], 0
     for number, piece in enumerate(pieces):
         letters, behind = piece.removeprefix(SPACE), pieces[number + 1 : number + 2]
         end = at + len(letters) if text.startswith(letters, at) else -1
@@ -67,11 +67,11 @@ def _spans_in(pieces: Sequence[str], text: str) -> NDArray[np.float64]:
             end = text.find(behind[0], at + 1) if behind else len(text)
         if end < at:  # the text was normalised, or written byte by byte
             return piece_spans(pieces, len(text))
-        found.append((at, end))
+        spans.append((at, end))
         at = end
     if at < len(text):
         return piece_spans(pieces, len(text))
-    return np.array(found, dtype=np.float64).reshape(-1, 2)
+    return np.array(spans, dtype=np.float64).reshape(-1, 2)
 
 
 def _size(piece: str) -> int:

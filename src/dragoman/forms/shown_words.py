@@ -132,11 +132,11 @@ def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
         begin, place = place, place + len(match[0].encode())
         if match[0].isspace():
             continue
-        found = next(wanted, None)
-        if found is None or found[0] != _ENTITIES.get(match[0], match[0]):
+        visible = next(wanted, None)
+        if visible is None or visible[0] != _ENTITIES.get(match[0], match[0]):
             return None
-        character = text[read : found.start()].replace(" ", SPACE) + found[0]
-        read = found.end()
+        character = text[read : visible.start()].replace(" ", SPACE) + visible[0]
+        read = visible.end()
         end = owners[place - 1] + 1
         if units and owners[begin] < units[-1].end:  # a token that is in the last unit too
             units[-1] = _Unit(units[-1].spelt + character, units[-1].first, end)

@@ -31,10 +31,10 @@ class Forms(NamedTuple):
     def tag_meant(self, given: str) -> str:
         """Return a tag that is given as it is, or by the code of its language. Errors: ``RunError``
         if there is none."""
-        found = same_language(given, self.tags)
-        if not found:
+        tags = same_language(given, self.tags)
+        if not tags:
             raise RunError(f"{given} is not a tag of this run. Its tags: {self.tags_shown}")
-        return found[0]
+        return tags[0]
 
     @property
     def tags_shown(self) -> str:
@@ -43,7 +43,7 @@ class Forms(NamedTuple):
         others = f" and {more:,} more" if more > 0 else ""
         return f"{', '.join(self.tags[:_SHOWN]) or 'it has none'}{others}"
 
-    def tagged(self, tag: str) -> Forms:
+    def with_tag(self, tag: str) -> Forms:
         """Return the same forms for sources that begin with one of ``tags``."""
         source, target = as_text(self.source), self.written
         read = TextForm(source.vocabulary, source.language, source.moses)

@@ -85,7 +85,7 @@ class TextForm(Form):
 
     @property
     def fingerprint(self) -> str:
-        return "".join([self.vocabulary.fingerprint, *self.shown(self.before)])
+        return "".join([self.vocabulary.fingerprint, *self.names_of(self.before)])
 
     def save(self, path: Path) -> None:
         self.vocabulary.save(path)
@@ -108,7 +108,7 @@ class TextForm(Form):
         written = self.vocabulary.decode_batch(outputs)
         return written if self.moses is None else [self.restore(text) for text in written]
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         return self.vocabulary.pieces(tokens)
 
     def longest_output(self, length: int, extra: int) -> int:
@@ -127,27 +127,27 @@ class TextForm(Form):
             else:
                 alone = [_Sentence(body, behind)]
                 drafts.append((before, alone if whole else self._sentences(body, behind, into)))
-        values = iter(self.values([one.text for _, sentences in drafts for one in sentences]))
+        values = iter(self.values([part.text for _, sentences in drafts for part in sentences]))
         passages = []
         for before, sentences in drafts:
             read = [next(values) for _ in sentences]
             if whole and read and len(read[0]) > longest:
                 sentences = self._sentences(sentences[0].text, sentences[0].behind, into)
-                read = self.values([one.text for one in sentences])
+                read = self.values([part.text for part in sentences])
             passages.append(self._passage(before, sentences, read, longest))
         return passages
 
     def _sentences(self, body: str, behind: str, into: Form) -> list[_Sentence]:
         """Return the sentences of a text, each with the text after it in the translation."""
-        found = []
+        sentences = []
         begins_line = True
         for text, gap in segment(body, self.language):
             marker = list_marker(text, self.language) if begins_line else ""
             begins_line = "\n" in gap
             # The original may have no space between two sentences, as in Chinese.
             gap = gap or (" " if into.spaced else "")
-            found.append(_Sentence(text.removeprefix(marker), gap, marker))
-        return [*found[:-1], replace(found[-1], behind=behind)]
+            sentences.append(_Sentence(text.removeprefix(marker), gap, marker))
+        return [*sentences[:-1], replace(sentences[-1], behind=behind)]
 
     def _passage(
         self,
@@ -159,14 +159,14 @@ class TextForm(Form):
         """Make a passage of sentences and the text around each. A sentence that has no tokens (a
         control character) is kept unchanged."""
         pieces: list[Piece] = []
-        for one, values in zip(sentences, read, strict=True):
-            kept = one.marker if len(values) > 1 else one.marker + one.text + one.behind
+        for part, values in zip(sentences, read, strict=True):
+            kept = part.marker if len(values) > 1 else part.marker + part.text + part.behind
             if pieces:
                 pieces[-1] = replace(pieces[-1], behind=pieces[-1].behind + kept)
             else:
                 before += kept
             if len(values) > 1:
-                pieces += self._parts(one.text, one.behind, values, longest)
+                pieces += self._parts(part.text, part.behind, values, longest)
         return Passage(before, tuple(pieces))
 
     def _parts(self, text: str, behind: str, values: list[int], longest: int) -> list[Piece]:
@@ -175,7 +175,7 @@ class TextForm(Form):
         if len(values) <= longest:
             return [Piece(text, behind, tuple(values))]
         tokens = self.without_tag(values)
-        written = self.shown(tokens)
+        written = self.names_of(tokens)
         count = -(-len(tokens) // (longest - 1 - len(self.before)))
         cuts, parts = [0], []
         while cuts[-1] < len(tokens):

@@ -174,7 +174,7 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
         raise TreeError(line, f"there are more than {DEEPEST} nested brackets")
     if opened[-1].word is not None:
         raise TreeError(
-            line, f"a bracket holds a word, {_shown(opened[-1].word)}, and another bracket"
+            line, f"a bracket holds a word, {_cut(opened[-1].word)}, and another bracket"
         )
     if opened[-1].label is None:
         if len(opened) > 1:
@@ -185,19 +185,19 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
 def _take(opened: list[_Open], symbol: str, line: int) -> None:
     """Take a symbol that is no bracket: the label if it comes first, else the word."""
     if not opened:
-        raise TreeError(line, f"{_shown(symbol)!r} is outside of all brackets")
+        raise TreeError(line, f"{_cut(symbol)!r} is outside of all brackets")
     if len(symbol) > MAX_LENGTH:
         raise TreeError(
             line,
-            f"{_shown(symbol)!r} has {len(symbol):,} characters; the most is {MAX_LENGTH:,}",
+            f"{_cut(symbol)!r} has {len(symbol):,} characters; the most is {MAX_LENGTH:,}",
         )
     now = opened[-1]
     if now.label is None:
         now.label = symbol
     elif now.word is not None:
-        raise TreeError(line, f"a bracket holds two words, {_shown(now.word)} and {_shown(symbol)}")
+        raise TreeError(line, f"a bracket holds two words, {_cut(now.word)} and {_cut(symbol)}")
     elif now.children:
-        raise TreeError(line, f"a bracket holds other brackets and a word, {_shown(symbol)}")
+        raise TreeError(line, f"a bracket holds other brackets and a word, {_cut(symbol)}")
     else:
         now.word = symbol
 
@@ -206,9 +206,9 @@ def _close(begun: _Open, line: int) -> Tree:
     if begun.label is None:
         raise TreeError(line, "a bracket has neither label nor word")
     if begun.word is None and not begun.children:
-        raise TreeError(line, f"the bracket ({_shown(begun.label)}) holds no word")
+        raise TreeError(line, f"the bracket ({_cut(begun.label)}) holds no word")
     return Tree(begun.label, tuple(begun.children), begun.word)
 
 
-def _shown(text: str) -> str:
+def _cut(text: str) -> str:
     return shortened(text, _MAX_SHOWN)

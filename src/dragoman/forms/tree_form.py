@@ -40,15 +40,15 @@ class TreeForm(WrittenForm):
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """Return the symbols of lines of trees. Errors: ``DataError`` for a line without a tree."""
-        return [self._written(tree_of(raw)) for raw in raws]
+        return [self._write(tree_of(raw)) for raw in raws]
 
-    def _written(self, tree: Tree) -> list[int]:
+    def _write(self, tree: Tree) -> list[int]:
         """Return the symbols of a tree. A label or a tag that was not learned is ``unknown``."""
         symbols = self.symbols
         if tree.is_leaf:
             tag = tree.label if symbols.with_tags else NO_TAG
             return [symbols.tag_ids.get(tag, symbols.unknown)]
-        inside = [one for child in tree.children for one in self._written(child)]
+        inside = [symbol for child in tree.children for symbol in self._write(child)]
         number = symbols.label_numbers.get(tree.label)
         if number is None:
             return [symbols.unknown, *inside, symbols.unknown]
@@ -56,7 +56,7 @@ class TreeForm(WrittenForm):
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         """Return the symbols as they are written; ``tree`` adds the words."""
-        return [" ".join(self.shown(tokens)) for tokens in outputs]
+        return [" ".join(self.names_of(tokens)) for tokens in outputs]
 
     def tree(self, tokens: Iterable[int], sentence: str) -> Tree:
         """Return the tree of an output over the words of its source. Errors: ``DataError`` for
@@ -88,8 +88,8 @@ class TreeForm(WrittenForm):
             raise wrong
         return done
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
-        return self.symbols.shown(tokens)
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
+        return self.symbols.names_of(tokens)
 
     def raw_for(self, source: str, tokens: Sequence[int]) -> str:
         """Return the tree over the words of the source, or only brackets if they make no tree."""
@@ -98,12 +98,12 @@ class TreeForm(WrittenForm):
         except DataError:
             return super().raw_for(source, tokens)
 
-    def shown_for(self, source: str, tokens: Sequence[int]) -> list[str]:
+    def names_beside(self, source: str, tokens: Sequence[int]) -> list[str]:
         """Return brackets, and the words themselves, with their tags if these were learned:
         dog/NN. Each is a word of its own."""
         left = iter(words_of(source))
         names = []
-        for token, name in zip(tokens, self.symbols.shown(tokens), strict=True):
+        for token, name in zip(tokens, self.symbols.names_of(tokens), strict=True):
             if token in self.symbols.words and (word := next(left, None)) is not None:
                 name = f"{word}/{name}" if self.symbols.with_tags else word
             names.append(name if token == self.eos else SPACE + name)
@@ -199,8 +199,8 @@ class TreeRules(Rules):
         self.longest = max(words + 2, usual if longest is None else min(longest, usual))
         self._known: dict[bytes, _State] = {}
 
-    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
-        found = np.zeros((len(tokens), self._symbols.size), np.bool_)
+    def allows(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+        flags = np.zeros((len(tokens), self._symbols.size), np.bool_)
         # Only states of the last step are kept: a hypothesis is one of those plus one token.
         states: dict[bytes, _State] = {}
         rows = np.ascontiguousarray(tokens, np.int32)
@@ -211,9 +211,9 @@ class TreeRules(Rules):
             else:
                 state = self._after(before, int(row[-1]))
             states[row.tobytes()] = state
-            self._mark(found[number], state, len(row))
+            self._mark(flags[number], state, len(row))
         self._known = states
-        return found
+        return flags
 
     def _mark(self, may: Booleans, state: _State, length: int) -> None:
         """Set the flags (V,) of what may follow: words, brackets that open, the one that closes, or

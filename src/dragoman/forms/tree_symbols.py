@@ -105,16 +105,16 @@ class TreeSymbols(Symbols):
     def load(cls, path: Path) -> Self:
         """Read the symbols. Errors: ``RunError`` if the file is missing or damaged."""
         try:
-            found = _TreeFile.model_validate(read_json(path))
+            content = _TreeFile.model_validate(read_json(path))
         except ValidationError as error:
             raise RunError(f"{path} is damaged: it has no brackets and tags") from error
-        for names in (found.tags, found.labels):
+        for names in (content.tags, content.labels):
             bad = [
                 name for name in names if not name or any(c in "()" or c.isspace() for c in name)
             ]
             if bad or len(set(names)) < len(names):
                 raise RunError(f"{path} is damaged: it has an invalid bracket or tag, or one twice")
-        return cls(found.tags, found.labels, found.chain)
+        return cls(content.tags, content.labels, content.chain)
 
     @property
     def _json(self) -> str:
@@ -126,7 +126,7 @@ class TreeSymbols(Symbols):
         """True if the tags of words are learned."""
         return self.tags != (NO_TAG,)
 
-    def shown(self, ids: Iterable[int]) -> list[str]:
+    def names_of(self, ids: Iterable[int]) -> list[str]:
         """Return each symbol as it is written."""
         names = [*SPECIAL, *self.tags]
         for label in self.labels:
@@ -135,4 +135,4 @@ class TreeSymbols(Symbols):
 
 
 def _order(counts: Counter[str]) -> list[str]:
-    return [name for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+    return [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]

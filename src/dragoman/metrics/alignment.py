@@ -42,7 +42,7 @@ class Gold:
 class AlignmentQuality:
     """Counts over all sentences, and what follows from them."""
 
-    found: int
+    links: int
     """|A|, the number of links found."""
     sure: int
     """|S|, the number of sure links."""
@@ -63,13 +63,13 @@ class AlignmentQuality:
     @property
     def error_rate(self) -> float:
         """AER; 0 where there is no link at all."""
-        size = self.found + self.sure
+        size = self.links + self.sure
         return 1 - (self.found_sure + self.found_possible) / size if size else 0.0
 
     @property
     def precision(self) -> float:
         """The share of the links found that is possible."""
-        return self.found_possible / self.found if self.found else 1.0
+        return self.found_possible / self.links if self.links else 1.0
 
     @property
     def recall(self) -> float:
@@ -116,8 +116,8 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     gold = [
         parse_links(line, f"{path}, line {n}", first=first or 0) for n, line in enumerate(lines, 1)
     ]
-    linked = [one.possible for one in gold if one.possible]
-    if first is None and len(linked) >= _MANY and all(min(map(min, one)) > 0 for one in linked):
+    linked = [pair.possible for pair in gold if pair.possible]
+    if first is None and len(linked) >= _MANY and all(min(map(min, links)) > 0 for links in linked):
         raise DataError(
             f"{path}: no link of its {len(linked)} sentences touches a word 0, so they seem to be "
             "counted from 1. Set --gold-base 1, or --gold-base 0 if they are not"
@@ -191,8 +191,8 @@ def check_gold(
             f"{where}: {plural(len(gold), 'line')} of links for {plural(len(known), 'pair')} of "
             "sentences"
         )
-    for number, (one, (sources, targets)) in enumerate(zip(gold, known, strict=True), 1):
-        for source, target in sorted(one.possible):
+    for number, (pair, (sources, targets)) in enumerate(zip(gold, known, strict=True), 1):
+        for source, target in sorted(pair.possible):
             if source >= sources or target >= targets:
                 raise DataError(
                     f"{where}, pair {number}: the link from source word {source} to target word "

@@ -89,12 +89,12 @@ class Confusion:
 
     def mistaken(self) -> list[tuple[int, int, int]]:
         """(true, chosen, texts) of every confusion that occurs, the most frequent first."""
-        found = [
+        mistakes = [
             (int(true), int(chosen), int(self.counts[true, chosen]))
             for true, chosen in zip(*np.nonzero(self.counts), strict=True)
             if true != chosen
         ]
-        return sorted(found, key=lambda one: (-one[2], one[:2]))
+        return sorted(mistakes, key=lambda cell: (-cell[2], cell[:2]))
 
 
 def _shares(part: Counts, whole: Counts) -> Shares:
@@ -141,9 +141,9 @@ Place = tuple[str, int, int]
 """A label, its first word, and the word after its last."""
 
 
-def matches_of(found: Iterable[Place], there: Iterable[Place]) -> dict[str, Matches]:
+def matches_of(output: Iterable[Place], reference: Iterable[Place]) -> dict[str, Matches]:
     """Count the places of one output and its reference, for each label in alphabetical order."""
-    given, wanted = Counter(found), Counter(there)
+    given, wanted = Counter(output), Counter(reference)
     counts = [
         Counter(label for label, _, _ in places.elements())
         for places in (given & wanted, given, wanted)
@@ -166,11 +166,11 @@ def add_matches(total: dict[Key, Matches], more: Mapping[Key, Matches]) -> None:
 
 def statistics_of(true: Sequence[int], chosen: Sequence[int], labels: int) -> Shares:
     """(N texts, 3 K): whether each label was chosen rightly, was chosen, and is the text's."""
-    found = np.zeros((len(true), 3, labels))
+    flags = np.zeros((len(true), 3, labels))
     texts, true_ones, chosen_ones = np.arange(len(true)), np.array(true), np.array(chosen)
-    found[texts, 1, chosen_ones] = found[texts, 2, true_ones] = 1
-    found[texts, 0, true_ones] = true_ones == chosen_ones
-    return found.reshape(len(true), 3 * labels)
+    flags[texts, 1, chosen_ones] = flags[texts, 2, true_ones] = 1
+    flags[texts, 0, true_ones] = true_ones == chosen_ones
+    return flags.reshape(len(true), 3 * labels)
 
 
 def accuracies(sums: Shares) -> Shares:

@@ -43,7 +43,7 @@ from dragoman.metrics.translation import (
     bleu_tokenizer,
     build_metric,
     check_lengths,
-    composed,
+    compose,
     form_of,
 )
 
@@ -230,7 +230,7 @@ def compare_systems(
             raise DataError(f"{name}: {error}") from error
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
     form = form_of(*references, *(lines for runs in systems.values() for lines in runs))
-    references = list(map(composed, references))
+    references = list(map(compose, references))
     measured: dict[str, MeasuredSystem] = {}
     for name in metrics:
         metric = build_metric(name, chosen, language)
@@ -238,7 +238,7 @@ def compare_systems(
         statistics = [
             [
                 np.asarray(
-                    metric._extract_corpus_statistics(composed(lines), references), np.float64
+                    metric._extract_corpus_statistics(compose(lines), references), np.float64
                 )
                 for lines in runs
             ]
@@ -282,16 +282,16 @@ def compare_statistics(
     """
     count = samples or DEFAULT_SAMPLES[test]
     comparisons, sentences = [], 0
-    for name, one in measured.items():
-        for system, runs in zip(names, one.statistics, strict=True):
+    for name, metric in measured.items():
+        for system, runs in zip(names, metric.statistics, strict=True):
             if len(runs) > 1 and test == "randomisation":
                 raise DataError(
                     f"{system} has {len(runs)} runs, and approximate randomisation exchanges the "
                     "outputs of two. Compare systems of several runs by the bootstrap"
                 )
-        sentences = len(one.statistics[0][0])
-        scores = _scored(names, one, test, count, seed)
-        comparisons.append(Comparison(name, one.signature, scores, one.less_is_better))
+        sentences = len(metric.statistics[0][0])
+        scores = _score_systems(names, metric, test, count, seed)
+        comparisons.append(Comparison(name, metric.signature, scores, metric.less_is_better))
     notes = (*notes, *_exact_notes(comparisons, plural(sentences, unit)))
     return Significance(test, count, seed, sentences, tuple(comparisons), notes, unit=unit)
 
@@ -312,7 +312,7 @@ def _exact_notes(comparisons: Sequence[Comparison], units: str) -> list[str]:
     ]
 
 
-def resampled(
+def resample(
     statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
 ) -> list[_Array]:
     """The scores of each system, (samples,), on test sets drawn with replacement from this one, the
@@ -333,12 +333,12 @@ def resampled(
     return sampled
 
 
-def _scored(
+def _score_systems(
     names: list[str], measured: MeasuredSystem, test: Test, samples: int, seed: int
 ) -> tuple[SystemScore, ...]:
     """All systems under one metric, and how far chance alone sets each apart from the first."""
     statistics, score = measured.statistics, measured.score
-    drawn = resampled(statistics, score, samples, seed) if test == "bootstrap" else []
+    drawn = resample(statistics, score, samples, seed) if test == "bootstrap" else []
     results: list[SystemScore] = []
     for place, (name, system) in enumerate(zip(names, statistics, strict=True)):
         runs = tuple(float(score(run.sum(0)[None])[0]) for run in system)
@@ -352,14 +352,14 @@ def _scored(
                     differences = np.abs(drawn[place] - drawn[0])
                     differences -= differences.mean()
                 else:
-                    differences = _exchanged(statistics[0], system, score, samples, seed)
+                    differences = _exchange(statistics[0], system, score, samples, seed)
                 p_value = _p_value(differences, abs(value - results[0].value))
         several = runs if len(runs) > 1 else ()
         results.append(SystemScore(name, value, p_value, differing, mean, interval, several))
     return tuple(results)
 
 
-def _exchanged(
+def _exchange(
     baseline: list[_Array], system: list[_Array], score: _Scorer, samples: int, seed: int
 ) -> _Array:
     """(samples,): how far apart two systems are after random exchanges of their outputs."""
@@ -376,12 +376,12 @@ def _differences(
 ) -> _Array:
     """(M,): how far apart the scores are after each of some exchanges of units, (M, N); the mean
     over all pairs of a run of one and a run of the other."""
-    found = []
-    for one in baseline:
+    gaps = []
+    for run in baseline:
         for other in system:
-            sums = other.sum(0) + exchanged.astype(float) @ (one - other)
-            found.append(score(sums) - score(one.sum(0) + other.sum(0) - sums))
-    differences: _Array = np.abs(np.mean(found, axis=0))
+            sums = other.sum(0) + exchanged.astype(float) @ (run - other)
+            gaps.append(score(sums) - score(run.sum(0) + other.sum(0) - sums))
+    differences: _Array = np.abs(np.mean(gaps, axis=0))
     return differences
 
 
@@ -390,7 +390,7 @@ def _exact_p_value(
 ) -> tuple[int, float | None]:
     """In how many units the systems differ, and the share of all exchanges of these that make a
     difference as large; None of too many."""
-    differ = np.any([(one != other).any(axis=1) for one in baseline for other in system], axis=0)
+    differ = np.any([(run != other).any(axis=1) for run in baseline for other in system], axis=0)
     count = int(differ.sum())
     if count > _ALL_EXCHANGED:
         return count, None

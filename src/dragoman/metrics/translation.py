@@ -113,7 +113,7 @@ def evaluate_translation(
     """
     check_lengths(hypotheses, references)
     form = form_of(hypotheses, *references)
-    hypotheses, references = composed(hypotheses), list(map(composed, references))
+    hypotheses, references = compose(hypotheses), list(map(compose, references))
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
     scores = []
     for name in metrics:
@@ -153,7 +153,7 @@ def tokenised_bleu(hypotheses: Sequence[str], references: References) -> Score:
     """
     check_lengths(hypotheses, references)
     metric = BLEU(tokenize="none", smooth_method="none", force=True)  # as in build_metric
-    result = metric.corpus_score(composed(hypotheses), list(map(composed, references)))
+    result = metric.corpus_score(compose(hypotheses), list(map(compose, references)))
     signature = f"{metric.get_signature()}{form_of(hypotheses, *references)}"
     return Score("BLEU", result.score, signature, result._verbose)
 
@@ -162,8 +162,8 @@ def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tu
     """The tokeniser of BLEU for a language, and what to tell the reader about it."""
     if tokenizer is not None:
         return tokenizer, ()
-    found = _LANGUAGE_TOKENIZERS.get(_code(language), (BLEU.TOKENIZER_DEFAULT, (), ""))
-    name, modules, remedy = found
+    entry = _LANGUAGE_TOKENIZERS.get(_code(language), (BLEU.TOKENIZER_DEFAULT, (), ""))
+    name, modules, remedy = entry
     if all(importlib.util.find_spec(module) for module in modules):
         return name, ()
     note = (
@@ -204,7 +204,7 @@ def check_lengths(hypotheses: Sequence[str], references: References) -> None:
         raise DataError("There is nothing to score: no translations and no references.")
 
 
-def composed(lines: Sequence[str]) -> list[str]:
+def compose(lines: Sequence[str]) -> list[str]:
     """The lines in Unicode's composed form (NFC)."""
     return [unicodedata.normalize("NFC", line) for line in lines]
 

@@ -34,7 +34,7 @@ from dragoman.metrics.significance import (
     Test,
     compare_statistics,
 )
-from dragoman.metrics.translation import composed, form_of
+from dragoman.metrics.translation import compose, form_of
 
 SIGNATURE = "words between spaces; case and punctuation count"
 """A phrase that says how the rates are computed."""
@@ -108,11 +108,11 @@ class WordErrors:
     def of(cls, references: Sequence[str], hypotheses: Sequence[str]) -> WordErrors:
         """``references``: what was said, ``hypotheses``: what was written, one for one."""
         signature = SIGNATURE + form_of(references, hypotheses)
-        references, hypotheses = composed(references), composed(hypotheses)
+        references, hypotheses = compose(references), compose(hypotheses)
         both = list(zip(references, hypotheses, strict=True))
-        words = tuple(counted(said.split(), written.split()) for said, written in both)
-        characters = tuple(counted(list(one.strip()), list(other.strip())) for one, other in both)
-        return cls(words, characters, references, hypotheses, signature)
+        words = tuple(tally(said.split(), written.split()) for said, written in both)
+        letters = tuple(tally(list(said.strip()), list(written.strip())) for said, written in both)
+        return cls(words, letters, references, hypotheses, signature)
 
     @property
     def words(self) -> ErrorCounts:
@@ -127,11 +127,11 @@ class WordErrors:
     @property
     def without_error(self) -> int:
         """The number of texts that were written without error."""
-        return sum(not one.errors for one in self.by_text)
+        return sum(not counts.errors for counts in self.by_text)
 
     def worst(self) -> list[int]:
         """The places of the texts with the most wrong words, the worst first."""
-        wrong = [place for place, one in enumerate(self.by_text) if one.errors]
+        wrong = [place for place, counts in enumerate(self.by_text) if counts.errors]
         return sorted(wrong, key=lambda place: -self.by_text[place].errors)[:_WORST]
 
     def table(self, names: Sequence[str], noun: str = "recording") -> str:
@@ -146,8 +146,8 @@ class WordErrors:
         ]
         for place in self.worst():
             lines += ["", f"{readable(names[place])}: {self.by_text[place].summary('word')}"]
-            steps = aligned(self.references[place].split(), self.hypotheses[place].split())
-            lines += shown(steps, is_sound=noun == "recording")
+            steps = align(self.references[place].split(), self.hypotheses[place].split())
+            lines += as_lines(steps, is_sound=noun == "recording")
         return "\n".join(lines)
 
     def to_dict(self, names: Sequence[str], noun: str = "recording") -> dict[str, Any]:
@@ -168,15 +168,15 @@ class WordErrors:
         }
 
 
-def counted(said: Sequence[str], written: Sequence[str]) -> ErrorCounts:
+def tally(said: Sequence[str], written: Sequence[str]) -> ErrorCounts:
     """The changes of one text, in whatever it is a sequence of."""
-    found = [change for change, _, _ in aligned(said, written)]
+    changes = [change for change, _, _ in align(said, written)]
     return ErrorCounts(
-        found.count("substituted"), found.count("deleted"), found.count("inserted"), len(said)
+        changes.count("substituted"), changes.count("deleted"), changes.count("inserted"), len(said)
     )
 
 
-def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
+def align(said: Sequence[str], written: Sequence[str]) -> list[Step]:
     """The least changes that make ``written`` of ``said``, in their order.
 
     Of several ways with as few changes, the same one is taken each time: that of jiwer, up to
@@ -192,29 +192,29 @@ def aligned(said: Sequence[str], written: Sequence[str]) -> list[Step]:
         there = _distances(said, written[:half])
         back = _distances(said[::-1], written[: half - 1 : -1])[::-1]
         cut = min(range(len(there)), key=lambda row: there[row] + back[row])
-        steps = aligned(said[:cut], written[:half]) + aligned(said[cut:], written[half:])
+        steps = align(said[:cut], written[:half]) + align(said[cut:], written[half:])
     else:
         steps = _least_way(said, written)
     return [*(("right", x, x) for x in before), *steps, *(("right", x, x) for x in after)]
 
 
-def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix_length(old: Sequence[str], new: Sequence[str]) -> int:
     """The number of words with which both begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _least_way(said: Sequence[str], written: Sequence[str]) -> list[Step]:
-    """Aligns two texts as ``aligned`` does, by the whole table."""
+    """Aligns two texts as ``align`` does, by the whole table."""
     columns = list(_columns(said, written))
     steps, row, column = list[Step](), len(said), len(written)
     while row or column:
-        one, other = said[row - 1] if row else "", written[column - 1] if column else ""
-        change: Change = "right" if one == other else "substituted"
+        old, new = said[row - 1] if row else "", written[column - 1] if column else ""
+        change: Change = "right" if old == new else "substituted"
         if row and columns[column][0] >> row - 1 & 1:
-            change, other = "deleted", ""
+            change, new = "deleted", ""
         elif not row or columns[column - 1][1] >> row - 1 & 1:
-            change, one = "inserted", ""
-        steps.append((change, one, other))
+            change, old = "inserted", ""
+        steps.append((change, old, new))
         row, column = row - (change != "inserted"), column - (change != "deleted")
     return steps[::-1]
 
@@ -246,24 +246,24 @@ def _distances(said: Sequence[str], written: Sequence[str]) -> list[int]:
     """(R + 1,): the least changes from the first r of ``said`` to all of ``written``."""
     (last,) = deque(_columns(said, written), maxlen=1)
     more, less = (f"{bits:0{len(said)}b}"[::-1] for bits in last)
-    steps = ((one == "1") - (other == "1") for one, other in zip(more, less, strict=True))
+    steps = ((plus == "1") - (minus == "1") for plus, minus in zip(more, less, strict=True))
     return list(accumulate(steps, initial=len(written)))
 
 
-def shown(steps: Sequence[Step], *, is_sound: bool = True) -> list[str]:
+def as_lines(steps: Sequence[Step], *, is_sound: bool = True) -> list[str]:
     """Reference, what was written and the kind of each change below each other; long texts in
     several lines."""
     lines: list[str] = []
-    told = ("said", "heard") if is_sound else ("is", "read")
-    rows = [*(f"  {one:<7}" for one in told), " " * 9]
+    names = ("said", "heard") if is_sound else ("is", "read")
+    rows = [*(f"  {name:<7}" for name in names), " " * 9]
     begun = rows
     for change, said, written in steps:
-        one, other = readable(said), readable(written)
-        width = max(len(one), len(other), 1)
+        old, new = readable(said), readable(written)
+        width = max(len(old), len(new), 1)
         if len(begun[0]) + width > _WIDTH and begun is not rows:
             lines += [line.rstrip() for line in begun]
             begun = rows
-        cells = (one or "*" * width, other or "*" * width, _MARKS[change])
+        cells = (old or "*" * width, new or "*" * width, _MARKS[change])
         begun = [f"{line} {cell:<{width}}" for line, cell in zip(begun, cells, strict=True)]
     return lines + [line.rstrip() for line in begun]
 
@@ -295,9 +295,9 @@ def compare_word_errors(
     words: list[list[_Array]] = []
     characters: list[list[_Array]] = []
     for runs in systems.values():
-        found = [WordErrors.of(references, hypotheses) for hypotheses in runs]
-        words.append([_sum_rows(one.by_text, rows) for one in found])
-        characters.append([_sum_rows(one.characters_by_text, rows) for one in found])
+        errors = [WordErrors.of(references, hypotheses) for hypotheses in runs]
+        words.append([_sum_rows(run.by_text, rows) for run in errors])
+        characters.append([_sum_rows(run.characters_by_text, rows) for run in errors])
     measured = {
         "WER": MeasuredSystem(words, _rates, SIGNATURE + form, less_is_better=True),
         "CER": MeasuredSystem(characters, _rates, CHARACTERS_SIGNATURE + form, less_is_better=True),
@@ -310,19 +310,19 @@ def compare_word_errors(
 def chance_of_word_errors(references: Sequence[str], learned: Sequence[str]) -> float:
     """The WER, in percent, of a run that hears the same in each recording: nothing, or the most
     frequent text of those that it has ``learned`` from."""
-    references, learned = composed(references), composed(learned)
+    references, learned = compose(references), compose(learned)
     counts = Counter(" ".join(said.split()) for said in learned)
     usual = max(counts, key=counts.__getitem__, default="")
-    said = [counted(reference.split(), usual.split()) for reference in references]
-    wrong = sum(one.errors for one in said)
-    return min(100.0, 100 * wrong / max(1, sum(one.reference for one in said)))
+    errors = [tally(reference.split(), usual.split()) for reference in references]
+    wrong = sum(text.errors for text in errors)
+    return min(100.0, 100 * wrong / max(1, sum(text.reference for text in errors)))
 
 
 def _sum_rows(counts: Sequence[ErrorCounts], rows: Sequence[int]) -> _Array:
     """(G, 2): errors and length; ``rows`` says to which of the G each text belongs."""
-    found = np.zeros((max(rows) + 1, 2))
-    np.add.at(found, list(rows), [(one.errors, one.reference) for one in counts])
-    return found
+    sums = np.zeros((max(rows) + 1, 2))
+    np.add.at(sums, list(rows), [(count.errors, count.reference) for count in counts])
+    return sums
 
 
 def _rates(sums: NDArray[Any]) -> _Array:

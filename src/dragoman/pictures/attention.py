@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.labels import escape, text_width, visible
 from dragoman.pictures.matrix import MatrixPicture, short_label
 from dragoman.pictures.records import Heatmap, Hops, Weights
 from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
@@ -58,7 +58,7 @@ def hops_svg(hops: Hops) -> str:
     parts: list[str] = []
     numbers: list[str] = []
     start = target_x[hops.word]
-    for place, weight in _drawn_weights(hops.first):
+    for place, weight in _weights_to_draw(hops.first):
         x = source_x[place]
         path = f"M{start:.1f} {upper + 9:.1f}C{start:.1f} {upper + 62:.1f} {x:.1f} {lower - 74:.1f}"
         path += f" {x:.1f} {lower - 20:.1f}"
@@ -66,7 +66,7 @@ def hops_svg(hops: Hops) -> str:
         if weight >= 0.1:
             numbers.append(_number(x + 5 + weight * 4, lower - 26, weight, 0))
     centre = source_x[hops.through]
-    for place, weight in _drawn_weights(hops.second):
+    for place, weight in _weights_to_draw(hops.second):
         x = source_x[place]
         if place == hops.through:
             continue
@@ -84,11 +84,11 @@ def hops_svg(hops: Hops) -> str:
         if i != hops.through and weight >= 0.05
     }
     parts += _words(source, source_x, lower, size, strength | {hops.through: (0, 1.0)})
-    told = _hop_text(target[hops.word], source, hops.first, hops.first_from)
-    then = _hop_text(source[hops.through], source, hops.second, hops.second_from)
-    parts.append(f'<text class="small f0" x="12" y="18">{escape(told)}</text>')
-    parts.append(f'<text class="small f1" x="12" y="{height - 8:.1f}">{escape(then)}</text>')
-    width = max(width, drawn_width(told, 11) + 24, drawn_width(then, 11) + 24)
+    first = _hop_text(target[hops.word], source, hops.first, hops.first_from)
+    second = _hop_text(source[hops.through], source, hops.second, hops.second_from)
+    parts.append(f'<text class="small f0" x="12" y="18">{escape(first)}</text>')
+    parts.append(f'<text class="small f1" x="12" y="{height - 8:.1f}">{escape(second)}</text>')
+    width = max(width, text_width(first, 11) + 24, text_width(second, 11) + 24)
     name = escape(f"What decides “{target[hops.word]}”")
     return svg("".join(parts), width, height, name, alone=False)
 
@@ -98,13 +98,13 @@ def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:
     gap, x = 16.0, 0.0
     middles = []
     for label in labels:
-        room = max(drawn_width(label, size), 8.0)
+        room = max(text_width(label, size), 8.0)
         middles.append(x + room / 2)
         x += room + gap
     return middles, max(x - gap, 0.0)
 
 
-def _drawn_weights(weights: Weights) -> list[tuple[int, float]]:
+def _weights_to_draw(weights: Weights) -> list[tuple[int, float]]:
     """Places worth a line, the strongest last so that it is on top."""
     finite = np.clip(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0, 1.0)
     return [(int(i), float(finite[i])) for i in np.argsort(finite) if finite[i] >= 0.02]
@@ -122,8 +122,8 @@ def _number(x: float, y: float, weight: float, ink: int) -> str:
 def _hop_text(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:
     """The three strongest looks in words: ``it → animal 27 %, tired 24 %, was 9 %``."""
     strongest = [i for i in np.argsort(-weights, kind="stable")[:3] if weights[i] >= 0.01]
-    told = f"{word} → " + ", ".join(f"{source[i]} {weights[i] * 100:.0f} %" for i in strongest)
-    return f"{told}  ({visible(origin)})" if origin else told
+    text = f"{word} → " + ", ".join(f"{source[i]} {weights[i] * 100:.0f} %" for i in strongest)
+    return f"{text}  ({visible(origin)})" if origin else text
 
 
 def _words(
@@ -139,7 +139,7 @@ def _words(
         kind = ""
         if i in shaded:
             ink, weight = shaded[i]
-            room = max(drawn_width(label, size), 8.0) + 10
+            room = max(text_width(label, size), 8.0) + 10
             parts.append(
                 f'<rect class="f{ink}" x="{x - room / 2:.1f}" y="{y - 16:.1f}"'
                 f' width="{room:.1f}" height="24" rx="5" fill-opacity="{weight:.3g}"/>'

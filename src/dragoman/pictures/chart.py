@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.pictures.labels import drawn_width, escape
+from dragoman.pictures.labels import escape, text_width
 from dragoman.pictures.records import Chart, Series
 from dragoman.pictures.theme import svg, text_svg
 
@@ -30,7 +30,7 @@ class Band:
     high: list[float]
 
 
-def thinned(series: Series, most: int = _MAX_STRETCHES) -> Band:
+def thin(series: Series, most: int = _MAX_STRETCHES) -> Band:
     """At most ``most`` stretches; a short series keeps each point as a stretch of its own.
 
     Points that are not finite are left out, so a skipped update draws no line to zero.
@@ -60,8 +60,8 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, last: bo
     series is drawn as its mean inside the band that its points fill. The picture is higher by a row
     of text for each row of names behind the first.
     """
-    series = [thinned(one) for one in chart.series]
-    series = [one for one in series if one.x and (not chart.log_y or min(one.low) > 0)]
+    series = [thin(line) for line in chart.series]
+    series = [line for line in series if line.x and (not chart.log_y or min(line.low) > 0)]
     parts = [f'<text class="ink" x="4" y="16">{escape(chart.title)}</text>']
     if not series:
         parts.append(text_svg("nothing recorded", 4, height / 2, "small muted"))
@@ -69,20 +69,20 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, last: bo
     legend, rows = _legend(series, width, last=last and not chart.points, points=chart.points)
     more = _ROW * (rows - 1)
     top, height = _TOP + more, height + more
-    every_x = [x for one in series for x in one.x]
+    every_x = [x for line in series for x in line.x]
     across = Scale.over(
         every_x, _LEFT, width - _RIGHT, log=chart.log_x, tight=True, counted=chart.is_counted
     )
-    heights = [y for one in series for y in (*one.low, *one.high)]
+    heights = [y for line in series for y in (*line.low, *line.high)]
     if chart.from_zero:
         heights.append(0.0)
     upward = Scale.over(heights, height - _BOTTOM, top, log=chart.log_y)
     parts += _grid(chart, across, upward, width, height)
     if chart.marked_x is not None:
         parts += _mark(chart, across, top, height)
-    for i, one in enumerate(series):
+    for i, line in enumerate(series):
         draw = _points if chart.points else _curve
-        parts.append(draw(one, i, across, upward))
+        parts.append(draw(line, i, across, upward))
     parts.append(legend)
     return svg("".join(parts), width, height, escape(_describe(chart, series)), alone=False)
 
@@ -235,12 +235,12 @@ def _legend(
 ) -> tuple[str, int]:
     """Names under the title, with their last values if wanted -> their SVG, and how many rows."""
     parts, x, row = [], 4.0, 0
-    for i, one in enumerate(series):
+    for i, line in enumerate(series):
         ink = i % 4
-        text = f"{one.name} {compact_number(one.mean[-1])}".strip() if last else one.name
+        text = f"{line.name} {compact_number(line.mean[-1])}".strip() if last else line.name
         if not text:
             continue
-        wide = 18 + drawn_width(text, 11)
+        wide = 18 + text_width(text, 11)
         if x > 4.0 and x + wide > width:
             x, row = 4.0, row + 1
         y = 30 + _ROW * row
@@ -254,11 +254,11 @@ def _legend(
 
 def _describe(chart: Chart, series: Sequence[Band]) -> str:
     if chart.points:
-        counts = ", ".join(f"{len(one.x)} {one.name}" for one in series)
+        counts = ", ".join(f"{len(line.x)} {line.name}" for line in series)
         return f"{chart.title}, points: {counts}"
-    said = [
-        f"{one.name or chart.title} goes from {compact_number(one.mean[0])} "
-        f"to {compact_number(one.mean[-1])}"
-        for one in series
+    lines = [
+        f"{line.name or chart.title} goes from {compact_number(line.mean[0])} "
+        f"to {compact_number(line.mean[-1])}"
+        for line in series
     ]
-    return f"{chart.title}: {'; '.join(said)}"
+    return f"{chart.title}: {'; '.join(lines)}"

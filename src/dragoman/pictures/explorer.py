@@ -120,9 +120,9 @@ def translation_html(
         space = " " if token.startswith(WORD_START) else ""
         word = label.removeprefix("-") if not space else label
         line = f"border-bottom:3px solid rgba(51,80,143,{max(probability, 0.06):.2f})"
-        told = f"{escape(visible(token))}: {probability:.1%}"
+        title = f"{escape(visible(token))}: {probability:.1%}"
         word = escape(visible(word))
-        parts.append(f'{space}<span title="{told}" style="{line}">{word}</span>')
+        parts.append(f'{space}<span title="{title}" style="{line}">{word}</span>')
     parts.append(f'</div><div style="opacity:.7;font-size:.85em">score {decimals(score, 3)}</div>')
     for other, other_score in alternatives:
         parts.append(
@@ -157,16 +157,16 @@ def look_html(
     ]
     if changed is not None:
         change, before, after, note = map(escape, changed)
-        told = f"<p>{before}</p><p><strong>{after}</strong></p>"
+        texts = f"<p>{before}</p><p><strong>{after}</strong></p>"
         doubt = f'<p class="muted">{note}</p>'
         parts += [
             "<section><h2>What if</h2>",
-            f'<div class="panel"><p class="muted">{change}</p>{told}{doubt}</div>',
+            f'<div class="panel"><p class="muted">{change}</p>{texts}{doubt}</div>',
             "</section>",
         ]
     parts.append(f"<section><h2>Where it looked</h2>{explorer([record])}</section>")
     for heading, text, panels in exhibits:
-        drawn = "".join(f'<div class="scroll" tabindex="0">{one.svg()}</div>' for one in panels)
+        drawn = "".join(f'<div class="scroll" tabindex="0">{panel.svg()}</div>' for panel in panels)
         parts.append(
             f"<section><h2>{escape(heading)}</h2>"
             f'<p class="muted">{escape(text)}</p><figure class="panel">{drawn}</figure>'

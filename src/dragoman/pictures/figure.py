@@ -130,9 +130,9 @@ def csv_files(figure: Figure) -> dict[str, str]:
 
 
 def _size(element: str) -> tuple[float, float]:
-    found = re.match(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', element)
-    assert found is not None, "a panel draws an <svg> with a width and a height"
-    return float(found[1]), float(found[2])
+    match = re.match(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', element)
+    assert match is not None, "a panel draws an <svg> with a width and a height"
+    return float(match[1]), float(match[2])
 
 
 _PIXELS_PER_INCH = 100
@@ -199,7 +199,7 @@ def paint(svg: str, page: matplotlib.figure.Figure) -> None:
     axes.axis("off")
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
-    masks = {one.get("id"): one[0] for one in root.iter() if _kind(one) == "mask"}
+    masks = {element.get("id"): element[0] for element in root.iter() if _kind(element) == "mask"}
     for order, (element, x, y, style) in enumerate(_elements(root, 0, 0, _PLAIN)):
         if _kind(element) == "text":
             _write(axes, element, x, y, style, order)
@@ -239,7 +239,7 @@ def _elements(
 
 def _pen(style: Mapping[str, str]) -> dict[str, Any]:
     """The style of a shape as arguments of matplotlib."""
-    dashes = [float(one) * _POINT for one in style.get("stroke-dasharray", "").split()]
+    dashes = [float(length) * _POINT for length in style.get("stroke-dasharray", "").split()]
     width = float(style.get("stroke-width", "1").removesuffix("px")) * _POINT
     return {
         "facecolor": (style["fill"], float(style.get("fill-opacity", 1))),
@@ -273,8 +273,8 @@ def _outline(written: str) -> tuple[list[tuple[float, float]], list[int]]:
     codes_of = {"M": 1, "C": 4, "Z": 79}
     points, codes = list[tuple[float, float]](), list[int]()
     x = y = 0.0
-    for command, told in re.findall(r"([MLHVCZhl])([^MLHVCZhl]*)", written):
-        numbers = [float(one) for one in re.findall(r"-?[\d.]+", told)]
+    for command, arguments in re.findall(r"([MLHVCZhl])([^MLHVCZhl]*)", written):
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", arguments)]
         if command == "Z":
             numbers = list(points[0])
         elif command in "Hh":

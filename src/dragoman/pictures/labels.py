@@ -72,7 +72,7 @@ def is_symbol(piece: str) -> bool:
     return piece.startswith("<") and piece.endswith(">") and not piece.startswith("<0x")
 
 
-def drawn_width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """About how wide a text is in a proportional font of ``size`` pixels, rather too much."""
     ems = 0.0
     for character in text:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dragoman.base.wording import shortened
 from dragoman.pictures.bitmaps import grey_address
-from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.labels import escape, text_width, visible
 from dragoman.pictures.theme import svg, text_svg
 
 Array = NDArray[np.floating]
@@ -83,7 +83,7 @@ class MatrixPicture:
     def left(self) -> float:
         """Room for row labels, in pixels."""
         labels = [short_label(visible(row)) for row in self.rows] or [str(len(self.values))]
-        return max(drawn_width(label, _LETTERS) for label in labels) + 14 + (16 if self.down else 0)
+        return max(text_width(label, _LETTERS) for label in labels) + 14 + (16 if self.down else 0)
 
     @property
     def top(self) -> float:
@@ -98,7 +98,7 @@ class MatrixPicture:
     @property
     def _longest_column(self) -> float:
         labels = [short_label(visible(column)) for column in self.columns]
-        return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
+        return max((text_width(label, _LETTERS) for label in labels), default=0.0)
 
     def svg(self, *, alone: bool = False, of_words: bool = False) -> str:
         """The matrix as SVG with labels, and numbers if the cells have room for them.
@@ -121,12 +121,12 @@ class MatrixPicture:
         over = _lines(self, left, top) + _numbers(self, left, top, 0.005 if of_words else None)
         parts += ['<g pointer-events="none">', *over, "</g>"] if tells else over
         bottom = top + height * count
-        told = self.legend
-        parts.append(text_svg(told, left, bottom + 16, "small muted"))
+        legend = self.legend
+        parts.append(text_svg(legend, left, bottom + 16, "small muted"))
         whole = max(
             left + width * across + max(right, 6),
-            drawn_width(self.title, 13) + 10,
-            left + drawn_width(told, 11.5) + 8,
+            text_width(self.title, 13) + 10,
+            left + text_width(legend, 11.5) + 8,
         )
         return svg("".join(parts), whole, bottom + 24, escape(self.title), alone=alone)
 
@@ -210,10 +210,10 @@ def _telling_cells(matrix: MatrixPicture, left: float, top: float) -> list[str]:
     weights = np.clip(np.nan_to_num(matrix.values), 0.0, 1.0)
     for (row, column), weight in np.ndenumerate(weights):
         place = f'x="{left + width * column:.1f}" y="{top + height * row:.1f}"'
-        told = escape(f"{matrix.rows[row]} → {matrix.columns[column]}: {weight:.3f}")
+        title = escape(f"{matrix.rows[row]} → {matrix.columns[column]}: {weight:.3f}")
         parts.append(
             f'<rect {place} width="{width:.1f}" height="{height:.1f}"'
-            f' fill-opacity="{weight:.3g}"><title>{told}</title></rect>'
+            f' fill-opacity="{weight:.3g}"><title>{title}</title></rect>'
         )
     return [*parts, "</g>"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import Scale, chart_svg, compact_number
 from dragoman.pictures.figure import Cell
-from dragoman.pictures.labels import cell_text, drawn_width, escape, visible
+from dragoman.pictures.labels import cell_text, escape, text_width, visible
 from dragoman.pictures.matrix import Array, MatrixPicture, in_base64, ink
 from dragoman.pictures.records import Chart, Heatmap, Hops
 from dragoman.pictures.theme import svg, text_svg
@@ -41,10 +41,9 @@ class WordWeights:
         return heatmap_svg(self.heatmap, alone=False)
 
     def to_dict(self) -> dict[str, Any]:
-        one = self.heatmap
-        cell = 34.0, 30.0
-        matrix = MatrixPicture(one.title, one.weights, one.rows, one.columns, cell=cell, reach=1.0)
-        return matrix.to_dict()
+        heatmap = self.heatmap
+        content = heatmap.title, heatmap.weights, heatmap.rows, heatmap.columns
+        return MatrixPicture(*content, cell=(34.0, 30.0), reach=1.0).to_dict()
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class HeadGrid:
             for head in range(heads):
                 x = left + (width + gap) * head
                 parts.append(ink(self.values[layer, head], x, y, width, height, name="h"))
-        whole = max(left + (width + gap) * heads, drawn_width(self.title, 13) + 10)
+        whole = max(left + (width + gap) * heads, text_width(self.title, 13) + 10)
         tall = top + (height + gap) * layers
         return svg("".join(parts), whole, tall, escape(self.title), alone=False)
 
@@ -117,7 +116,7 @@ class TextPanel:
         widths, numeric = [], []
         for i, name in enumerate(self.header):
             cells = [cell_text(row[i]) for row in self.rows]
-            widths.append(max(drawn_width(visible(text), 12) for text in (name, *cells)) + 22)
+            widths.append(max(text_width(visible(text), 12) for text in (name, *cells)) + 22)
             numeric.append(all(not isinstance(row[i], str) for row in self.rows))
         return widths, numeric
 
@@ -134,7 +133,7 @@ class TextPanel:
                 parts.append(text_svg(text, at, y, kind, anchor, ' style="font-size:12px"'))
                 x += width
             parts.append(f'<path class="rule" d="M4 {y + 6.5:.1f}H{sum(widths) - 10:.1f}"/>')
-        whole = max(sum(widths), drawn_width(self.title, 13) + 10)
+        whole = max(sum(widths), text_width(self.title, 13) + 10)
         tall = top + self._line * len(lines) - 6
         return svg("".join(parts), whole, tall, escape(self.title), alone=False)
 
@@ -168,7 +167,7 @@ class Intervals:
     rows: Sequence[IntervalRow]
 
     def svg(self) -> str:
-        left = self._left()
+        left = self._margin()
         width = left + _ACROSS + _RIGHT
         height = _TOP + _ROW * len(self.rows) + _BOTTOM
         across = Scale.over(self._ends(), left, left + _ACROSS, log=False)
@@ -213,8 +212,8 @@ class Intervals:
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "intervals", **asdict(self)}
 
-    def _left(self) -> float:
-        return max((drawn_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16
+    def _margin(self) -> float:
+        return max((text_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16
 
     def _ends(self) -> list[float]:
         """The values that its axis must span: all points, and whiskers within reason, so that one

@@ -123,12 +123,12 @@ class AttentionRecord:
         every = self.weights(kind)
         looking = self.source if kind == "encoder" else self.target
         looked_at = (self.begin, *self.target)[:-1] if kind == "decoder" else self.source
-        on = [one for one in range(every.shape[1]) if one not in off]
+        on = [number for number in range(every.shape[1]) if number not in off]
         mean = every[layer, on].sum(axis=0) / max(len(on), 1)
         weights = mean if head is None else every[layer, head]
         which = "mean of the heads" if head is None else f"head {head + 1}"
         if off:
-            are_off = f"{', '.join(str(one + 1) for one in sorted(off))} off"
+            are_off = f"{', '.join(str(number + 1) for number in sorted(off))} off"
             which += f", {are_off}" if head is None else ", off" if head in off else ""
         name = "cross-attention" if kind == "cross" else kind
         return Heatmap(
@@ -166,7 +166,7 @@ class Chart:
     @property
     def is_counted(self) -> bool:
         """True if the axis below counts, updates or positions: nothing is between two of them."""
-        return all(float(x).is_integer() for one in self.series for x in one.x)
+        return all(float(x).is_integer() for line in self.series for x in line.x)
 
 
 @dataclass(frozen=True)

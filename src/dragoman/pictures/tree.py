@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from dragoman.forms.tree import Tree
-from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.labels import escape, text_width, visible
 from dragoman.pictures.theme import FONT_SIZE, svg, text_svg
 
 _LEVEL = 42.0
@@ -95,7 +95,7 @@ def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
     if tree.word is not None:
         shown = tree.label != drawn.no_tag
         size = max(
-            drawn_width(tree.word, FONT_SIZE), drawn_width(tree.label, FONT_SIZE) if shown else 0.0
+            text_width(tree.word, FONT_SIZE), text_width(tree.label, FONT_SIZE) if shown else 0.0
         )
         x = drawn.right + size / 2
         drawn.right += size + _BETWEEN
@@ -108,7 +108,7 @@ def _draw(tree: Tree, row: int, drawn: _DrawnTree) -> float:
     places = [_draw(child, row + 1, drawn) for child in tree.children]
     x = (places[0] + places[-1]) / 2
     # A label wider than all that it holds would lie over its neighbour's.
-    half = drawn_width(tree.label, FONT_SIZE) / 2
+    half = text_width(tree.label, FONT_SIZE) / 2
     drawn.right = max(drawn.right, x + half + _BETWEEN)
     x = max(x, begin + half)
     drawn.lines += [_line(x, y + _BELOW, at, y + _LEVEL - _ABOVE) for at in places]

@@ -26,7 +26,7 @@ from dragoman.runs.prepared import pairs_of_prepared, read_prepared
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import vocabulary_name
 from dragoman.runs.user_cache import cache_folder
-from dragoman.sources.frames.synthetic_voices import spoken
+from dragoman.sources.frames.synthetic_voices import speak_all
 
 SYNTHETIC_VOICES = "synthetic voices"
 """The name of the training texts that synthetic voices speak, as a corpus."""
@@ -109,7 +109,7 @@ def spoken_corpora(recipe: Recipe) -> list[WeightedPairs]:
             "folder. Set DRAGOMAN_CACHE=FOLDER, or set data.synthetic_voices to 0"
         )
     texts = (pair.target for corpus in corpora_of(recipe, "train") for pair in corpus.pairs)
-    pairs = spoken(texts, times, recipe.languages.spoken, folder)
+    pairs = speak_all(texts, times, recipe.languages.spoken, folder)
     return [WeightedPairs(pairs, 1.0, SYNTHETIC_VOICES)]
 
 

@@ -335,7 +335,7 @@ class Run:
         tag = self.forms.tag_meant(given)
         named = {"tag": tag, "target": shortest_code(tag)}
         run = type(self)(self.folder, self.recipe.updated(languages=named))
-        run.forms = self.forms.tagged(tag)
+        run.forms = self.forms.with_tag(tag)
         return run
 
     @property
@@ -420,4 +420,4 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
     longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
     forms = recipe.spec.forms(known, folder, longest)
     tag = recipe.languages.tag
-    return forms if tag is None else forms.tagged(forms.tag_meant(tag))
+    return forms if tag is None else forms.with_tag(forms.tag_meant(tag))

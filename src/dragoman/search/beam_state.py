@@ -218,9 +218,9 @@ class BeamState:
 
     def take_found(self) -> None:
         """Add the hypotheses that a native run of steps found to the pools of their groups."""
-        found = self.all_found[: len(self.pools)]
-        for group in (found["length"] >= 0).nonzero()[0].tolist():
-            length, end = found[group].tolist()
+        records = self.all_found[: len(self.pools)]
+        for group in (records["length"] >= 0).nonzero()[0].tolist():
+            length, end = records[group].tolist()
             tokens = self.found_tokens[group, :length].tolist()
             costs = self.found_log_probabilities[group, :length].tolist()
             self.pools[group].offer(tokens, costs, None if end != end else end)

@@ -142,14 +142,14 @@ def only_tokens(live: BeamState, is_forced: Booleans, forbidden: Integers) -> On
         np.array(forced_tokens, np.int64),
         drawn,
         forbidden,
-        _allowed(live) if live.ruled else [],
+        _flags_by_group(live) if live.ruled else [],
     )
 
 
-def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
+def _flags_by_group(live: BeamState) -> list[tuple[slice, Booleans]]:
     """Return the rows of each group that has rules, with flags for the tokens that may follow
     them."""
-    found = []
+    flags = []
     ends = live.groups["rows"].cumsum().tolist()
     for pool, begin, end, length in zip(
         live.pools, [0, *ends], ends, live.groups["length"].tolist(), strict=False
@@ -157,5 +157,5 @@ def _allowed(live: BeamState) -> list[tuple[slice, Booleans]]:
         rules = pool.job.request.rules
         if rules is not None:
             rows = slice(begin, end)
-            found.append((rows, rules.allowed(live.all_tokens[rows, :length])))
-    return found
+            flags.append((rows, rules.allows(live.all_tokens[rows, :length])))
+    return flags

@@ -144,15 +144,15 @@ def score_windows(
     """
     waiting: list[_WindowJob] = []
 
-    def scored() -> Iterator[tuple[list[float], bool]]:
-        found = log_probabilities_of(
+    def score_waiting() -> Iterator[tuple[list[float], bool]]:
+        answers = log_probabilities_of(
             model,
             [source] * len(waiting),
             [job.read for job in waiting],
             [job.predicted for job in waiting],
             device,
         )
-        for job, log_probabilities in zip(waiting, found, strict=True):
+        for job, log_probabilities in zip(waiting, answers, strict=True):
             yield log_probabilities[job.old :].tolist(), job.is_last
         waiting.clear()
 
@@ -160,22 +160,22 @@ def score_windows(
     for text in texts:
         for job in _jobs(np.asarray(text, np.int32), context, stride, bos, eos):
             if waiting and tokens + len(job.read) > tokens_per_batch:
-                yield from scored()
+                yield from score_waiting()
                 tokens = 0
             tokens += len(job.read)
             waiting.append(job)
     if waiting:
-        yield from scored()
+        yield from score_waiting()
 
 
 def whole(windows: Iterable[tuple[list[float], bool]]) -> Iterator[list[float]]:
     """Join the results of ``score_windows`` into one list for each text."""
-    found: list[float] = []
+    scores: list[float] = []
     for log_probabilities, is_last in windows:
-        found += log_probabilities
+        scores += log_probabilities
         if is_last:
-            yield found
-            found = []
+            yield scores
+            scores = []
 
 
 def _jobs(text: Tokens, context: int, stride: int, bos: int, eos: int) -> Iterator[_WindowJob]:

@@ -83,7 +83,7 @@ def rank(finished: bool, score: float) -> tuple[bool, float]:
     return not finished, -score
 
 
-def ranked(hypotheses: Sequence[Hypothesis], count: int) -> list[Hypothesis]:
+def best_of(hypotheses: Sequence[Hypothesis], count: int) -> list[Hypothesis]:
     """Return the ``count`` best hypotheses, best first (``rank``)."""
     return sorted(hypotheses, key=lambda h: rank(h.finished, h.score))[:count]
 

@@ -173,8 +173,8 @@ def _run(
         answers: list[tuple[int, list[Hypothesis]]] = []
         while not answers:
             answers = scheduler.advance(STEPS_AT_ONCE)
-        found = [(number_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
-        yield [(number, then(number, hypotheses)) for number, hypotheses in found]
+        pairs = [(number_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
+        yield [(number, then(number, hypotheses)) for number, hypotheses in pairs]
 
 
 def _together(

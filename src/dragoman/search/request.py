@@ -13,7 +13,7 @@ import numpy as np
 from dragoman.base.errors import SearchError
 from dragoman.forms.form import Rules
 from dragoman.models.searched import Source
-from dragoman.search.hypothesis import Hypothesis, StepRecord, hypothesis_of, ranked
+from dragoman.search.hypothesis import Hypothesis, StepRecord, best_of, hypothesis_of
 from dragoman.search.settings import SearchSettings
 
 
@@ -71,7 +71,7 @@ class Request:
         if self.rules is not None:
             tokens = np.array([self.prefix], np.int32)
             for place, token in enumerate(self.prefix):
-                may = self.rules.allowed(tokens[:, :place])[0]
+                may = self.rules.allows(tokens[:, :place])[0]
                 if token >= len(may) or not may[token]:
                     raise SearchError(
                         f"Token {place + 1} of the prefix {list(self.prefix)} cannot follow there."
@@ -120,6 +120,6 @@ class Pool:
             log_probabilities.append(end)
         settings = self.job.request.settings
         new = hypothesis_of(tokens, log_probabilities, settings, finished=end is not None)
-        self.hypotheses = ranked([*self.hypotheses, new], self.keep)
+        self.hypotheses = best_of([*self.hypotheses, new], self.keep)
         if len(self.hypotheses) == self.keep:
             self.worst = self.hypotheses[-1].score

@@ -27,7 +27,7 @@ from dragoman.search.hypothesis import (
     Floats32,
     Hypothesis,
     StepRecord,
-    ranked,
+    best_of,
 )
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.request import Request, SearchJob, rows_of
@@ -268,7 +268,7 @@ class Scheduler:
             job.answers += pool.hypotheses
             job.open -= 1
             if not job.open:
-                best = ranked(job.answers, job.request.settings.n_best)
+                best = best_of(job.answers, job.request.settings.n_best)
                 self._answers.append((job.ticket, best))
                 self._forget(job)
 

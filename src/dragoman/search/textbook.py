@@ -25,7 +25,7 @@ import torch
 from dragoman.models.interface import Scores
 from dragoman.models.searched import Source
 from dragoman.nn.layout import Sequences
-from dragoman.search.hypothesis import Hypothesis, hypothesis_of, ranked
+from dragoman.search.hypothesis import Hypothesis, best_of, hypothesis_of
 from dragoman.search.request import Request
 
 
@@ -67,7 +67,7 @@ def textbook(
         if is_full or not going_on:
             whole = {hypothesis.tokens for hypothesis in ended}
             cut = [hypothesis for hypothesis in live if hypothesis.tokens not in whole]
-            return ranked([*ended, *cut], settings.n_best)
+            return best_of([*ended, *cut], settings.n_best)
         live = going_on[:width]
         width = settings.beam - len(ended) if shrinks else width
 
@@ -92,7 +92,7 @@ def may_follow(
     if len(tokens) < len(request.prefix):
         return token == request.prefix[len(tokens)]
     if request.rules is not None:
-        may = request.rules.allowed(np.array([tokens], np.int32))[0]
+        may = request.rules.allows(np.array([tokens], np.int32))[0]
         if token >= len(may) or not may[token]:
             return False
     if token == eos:

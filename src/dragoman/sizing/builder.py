@@ -23,7 +23,7 @@ from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
-from dragoman.data.split import SplitSettings, decided_by
+from dragoman.data.split import SplitSettings, deciding_key
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain
@@ -457,7 +457,7 @@ def _count_out(recipe: Recipe, seen: CorpusSummary) -> Recipe:
         return recipe
     cleaner = Cleaner(data.cleaning, recipe.spec.texts)
     kept = cleaner.some_pairs(pair for corpus in data.train for pair in read_pairs(corpus))
-    split = data.split.for_few(map(decided_by, kept))
+    split = data.split.for_few(map(deciding_key, kept))
     return recipe.updated(data={"split": split})
 
 

@@ -17,7 +17,7 @@ from math import ceil, floor
 from dragoman.base.errors import DataError
 from dragoman.forms.subwords.sampling import SPACE
 from dragoman.forms.subwords.text_settings import LEAST_COVERAGE, TextSettings
-from dragoman.forms.subwords.vocabulary_learning import largest_size, normalised
+from dragoman.forms.subwords.vocabulary_learning import largest_size, normalise_all
 from dragoman.runs.corpora import sides_of_vocabularies, training_lines
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
@@ -33,7 +33,7 @@ class _Counts:
     def __init__(self, lines: Iterable[str], settings: TextSettings) -> None:
         counts: Counter[str] = Counter(SPACE)
         words: set[str] = set()
-        for line in normalised(islice(lines, settings.sample_sentences), settings):
+        for line in normalise_all(islice(lines, settings.sample_sentences), settings):
             counts.update(line)
             if len(words) < 2 * settings.vocabulary:  # more words change nothing
                 words.update(line.split(SPACE))

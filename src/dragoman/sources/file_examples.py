@@ -33,14 +33,14 @@ from dragoman.sources.picture.idx import is_idx, picture_at
 from dragoman.sources.picture.picture_file import PICTURES
 from dragoman.sources.shared.files import (
     FileKind,
-    checked,
+    check_name,
     file_of,
     is_zip,
     names_in,
     place_of,
     reading,
-    shown_in,
     version_of,
+    visible_in,
 )
 from dragoman.sources.shared.rows_form import RowsForm
 from dragoman.sources.shared.settings import SourceSettings
@@ -82,21 +82,21 @@ def files_in(root: Path) -> Iterator[Path]:
 
     Errors: ``DataError`` for a folder that cannot be read, and as ``FileKind.among``.
     """
-    found = shown_in(root)
-    return kind_among(found).among(found)
+    files = visible_in(root)
+    return kind_among(files).among(files)
 
 
-def passed_over(root: Path) -> str:
+def left_out_warning(root: Path) -> str:
     """Return a warning about the files that ``files_in`` leaves out of a folder with both
     recordings and pictures; empty for one kind. Errors: ``DataError`` for a folder that cannot
     be read."""
-    found = shown_in(root)
-    read = kind_among(found)
+    files = visible_in(root)
+    read = kind_among(files)
     (other,) = (kind for kind in (RECORDINGS, PICTURES) if kind is not read)
-    count = other.count(found)
+    count = other.count(files)
     if not count:
         return ""
-    kept, left = plural(read.count(found), read.noun), plural(count, other.noun)
+    kept, left = plural(read.count(files), read.noun), plural(count, other.noun)
     return (
         f"{root} has {kept} and {left}, but a model reads only one kind, so the {other.noun}s "
         "are left out. To use them, put them into a separate folder"
@@ -107,16 +107,17 @@ def check_undivided(root: Path) -> None:
     """Raise ``DataError`` for a folder that comes divided: its subfolders are parts with folders
     of labels. The message has the command that names the parts."""
     with reading(root):
-        inside = sorted(one for one in root.iterdir() if one.is_dir() and one.name[0] not in "._")
-        options = [_SIDES.get(one.name.lower()) for one in inside]
+        folders = (path for path in root.iterdir() if path.is_dir())
+        inside = sorted(folder for folder in folders if folder.name[0] not in "._")
+        options = [_SIDES.get(part.name.lower()) for part in inside]
         if "" not in options or None in options or len({*options}) < max(2, len(inside)):
             return
-        if not all(any(one.is_dir() for one in part.iterdir()) for part in inside):
+        if not all(any(path.is_dir() for path in part.iterdir()) for part in inside):
             return
     parts = sorted(zip(map(str, options), inside, strict=True))
     command = " ".join(f"{option} {shlex.quote(str(part))}".strip() for option, part in parts)
     raise DataError(
-        f"{root} has folders named {' and '.join(one.name for one in inside)}, with the folders "
+        f"{root} has folders named {' and '.join(part.name for part in inside)}, with the folders "
         f"of labels inside. Give them separately: dragoman train {command} --task classification"
     )
 
@@ -134,7 +135,7 @@ def read_folders(root: Path) -> Iterator[Pair]:
         raise DataError(f"{root} is a file. Give a folder that has a folder for each label")
     number = 0
     for number, file in enumerate(files_in(root), 1):
-        yield _labelled(number, str(file), checked(file).relative_to(root).parts)
+        yield _pair_of(number, str(file), check_name(file).relative_to(root).parts)
     if not number:
         raise DataError(
             f"{root} has no recording ({RECORDINGS.formats}) and no picture ({PICTURES.formats}) "
@@ -154,11 +155,11 @@ def _read_zipped(archive: Path) -> Iterator[Pair]:
     around = {inside[0] for _, inside in shown}
     start = int(len(around) == 1 and min(len(inside) for _, inside in shown) > 2)
     for number, (name, inside) in enumerate(shown, 1):
-        checked(Path(f"{archive}#{name}"))
-        yield _labelled(number, f"{archive}#{name}", inside[start:])
+        check_name(Path(f"{archive}#{name}"))
+        yield _pair_of(number, f"{archive}#{name}", inside[start:])
 
 
-def _labelled(number: int, name: str, inside: Sequence[str]) -> Pair:
+def _pair_of(number: int, name: str, inside: Sequence[str]) -> Pair:
     """Return the pair of a file. ``inside``: the folder with the name of its label, and the path
     from there."""
     if len(inside) < 2:
@@ -174,7 +175,7 @@ def _compose(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str) -> Iterator[Pair]:
+def group(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str) -> Iterator[Pair]:
     """Yield the pairs with their groups: the first match of ``pattern`` in the file name, or in
     the path below ``root`` if the pattern has a ``/``; else the group of a column, or a hash of
     the file. Errors: ``DataError`` for a name without a match; ``called`` names the corpus.
@@ -186,13 +187,13 @@ def grouped(pairs: Iterable[Pair], root: Path, pattern: str | None, called: str)
             path = Path(pair.source)
             inside = path.relative_to(root) if path.is_relative_to(root) else path
             name = _compose(inside.as_posix() if "/" in compiled.pattern else path.name)
-            found = compiled.search(name)
-            if found is None or not found[1]:
+            match = compiled.search(name)
+            if match is None or not match[1]:
                 raise DataError(
                     f"{called}, line {pair.line}: {pattern!r} (group_pattern) does not match "
                     f"{name!r}"
                 )
-            yield pair._replace(group=found[1])
+            yield pair._replace(group=match[1])
         elif pair.group:
             yield pair
         else:
@@ -228,7 +229,7 @@ def advice_for(root: Path) -> str:
 
     Errors: ``DataError`` for a folder that cannot be read.
     """
-    files = sorted(shown_in(root))
+    files = sorted(visible_in(root))
     train = f"dragoman train {shlex.quote(str(root))}"
     if (root / "recipe.toml").is_file():
         return f"{root} is a run. To resume its training: dragoman resume {shlex.quote(str(root))}"

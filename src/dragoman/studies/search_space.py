@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.base.errors import DragomanError, RecipeError
-from dragoman.data.hashing import keyed
+from dragoman.data.hashing import key_of
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.studies.records import other_dev
 
@@ -225,4 +225,4 @@ def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[
 def _share(seed: int, trial: int, attempt: int, key: str) -> float:
     """A random number from 0 to below 1."""
     name = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
-    return (keyed(_DRAWS, seed, trial, attempt, name) >> 11) / 2**53
+    return (key_of(_DRAWS, seed, trial, attempt, name) >> 11) / 2**53

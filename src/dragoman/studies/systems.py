@@ -19,7 +19,7 @@ from dragoman.base.wording import plural, shortened
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
-from dragoman.metrics.translation import composed
+from dragoman.metrics.translation import compose
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set, read_line_for_each
 from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself, texts_of
 from dragoman.runs.run import Run
@@ -155,7 +155,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
 def _compose(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
     """Source and target of each pair in Unicode normal form C."""
     sources, targets = [pair.source.strip() for pair in pairs], [p.target.strip() for p in pairs]
-    return zip(composed(sources), composed(targets), strict=True)
+    return zip(compose(sources), compose(targets), strict=True)
 
 
 def chosen_test(name: str) -> Test:

@@ -162,7 +162,7 @@ def _write_lexicon(
     before = None if start_from is None else start_from.lexicon()
     if read is None or (start_from is not None and before is None):
         return  # An incomplete lexicon would report known words as unknown.
-    (read if before is None else read.joined(before)).save(folder / LEXICON)
+    (read if before is None else read.join(before)).save(folder / LEXICON)
 
 
 Shapes = Mapping[str, tuple[int, ...]]

@@ -18,7 +18,7 @@ def noise(seconds: float, rate: int, seed: int = 0) -> np.ndarray:
 
 
 def rows(bands: LogMel, blocks: list[np.ndarray]) -> np.ndarray:
-    return bands.normalised([*bands.parts(blocks)])
+    return bands.normalise([*bands.parts(blocks)])
 
 
 @pytest.mark.parametrize("bands", [23, 80])
@@ -70,7 +70,7 @@ def test_silence_is_finite_and_a_recording_shorter_than_a_frame_is_one() -> None
     bands = LogMel(FramesSource(rate=8_000))
     assert np.abs(rows(bands, [np.zeros(4_000, "f4")])).max() < 1e-4
     assert rows(bands, [noise(0.01, 8_000)]).shape == (1, 80)
-    assert np.isfinite(bands.normalised([np.zeros((3, 2), "f4")])).all()
+    assert np.isfinite(bands.normalise([np.zeros((3, 2), "f4")])).all()
 
 
 def test_a_tone_that_does_not_change_is_kept_where_recordings_are_normalised_as_a_whole() -> None:

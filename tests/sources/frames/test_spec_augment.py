@@ -12,7 +12,7 @@ from dragoman.base.errors import RecipeError
 from dragoman.data.plan import Plan
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.sources.frames.augment import SpecAugmentSettings, masked, stretched
+from dragoman.sources.frames.augment import SpecAugmentSettings, mask, stretch
 from dragoman.tasks.catalogue import Recipe, runtime_of
 from dragoman.tasks.shared.examples import TrainingBatches
 
@@ -23,7 +23,7 @@ def test_masks_are_no_wider_than_allowed_and_of_every_width() -> None:
     settings = SpecAugmentSettings(time_masks=1, time_width=7)
     widths = set()
     for seed in range(200):
-        found = masked(ROWS, settings, seed)
+        found = mask(ROWS, settings, seed)
         hidden = np.flatnonzero((found == 0).all(axis=1))
         assert found.sum() == 20 * (100 - len(hidden))
         assert not len(hidden) or hidden[-1] - hidden[0] == len(hidden) - 1
@@ -31,35 +31,35 @@ def test_masks_are_no_wider_than_allowed_and_of_every_width() -> None:
     assert widths == set(range(8))
     assert (ROWS == 1).all()  # a copy is masked
     settings = SpecAugmentSettings(band_masks=1, band_width=5)
-    hidden_bands = [int((masked(ROWS, settings, s) == 0).all(axis=0).sum()) for s in range(200)]
+    hidden_bands = [int((mask(ROWS, settings, s) == 0).all(axis=0).sum()) for s in range(200)]
     assert set(hidden_bands) == set(range(6))
 
 
 def test_every_place_is_hidden_and_a_short_recording_is_not_hidden_whole() -> None:
     settings = SpecAugmentSettings(time_masks=2, time_width=50, band_masks=2, band_width=30)
-    hidden = sum((masked(ROWS, settings, seed) == 0).astype(int) for seed in range(300))
+    hidden = sum((mask(ROWS, settings, seed) == 0).astype(int) for seed in range(300))
     assert hidden.min() > 0
     short = np.ones((10, 4))
     only_time = SpecAugmentSettings(time_masks=2, time_width=50)
     for seed in range(100):
-        assert (masked(short, only_time, seed) == 0).all(axis=1).sum() <= 4
+        assert (mask(short, only_time, seed) == 0).all(axis=1).sum() <= 4
     for shape in ((1, 4), (3, 1)):
-        assert masked(np.ones(shape), settings, 1).shape == shape
+        assert mask(np.ones(shape), settings, 1).shape == shape
 
 
 def test_a_recording_is_stretched_within_its_limit_and_keeps_its_ends() -> None:
     rows = np.cumsum(np.ones((101, 3), np.float32), axis=0)
     for length in (60, 101, 130):
-        found = stretched(rows, length)
+        found = stretch(rows, length)
         assert found.shape == (length, 3) and found.dtype == np.float32
         assert np.allclose(
             found[:, 0], np.interp(np.linspace(0, 100, length), range(101), rows[:, 0])
         )
     settings = SpecAugmentSettings(stretch=0.2)
-    lengths = [len(masked(rows, settings, seed)) for seed in range(300)]
+    lengths = [len(mask(rows, settings, seed)) for seed in range(300)]
     assert min(lengths) in (81, 82) and max(lengths) in (120, 121)
     assert abs(float(np.mean(lengths)) - 101) < 3
-    assert settings.is_on and masked(np.ones((1, 4)), settings, 3).shape == (1, 4)
+    assert settings.is_on and mask(np.ones((1, 4)), settings, 3).shape == (1, 4)
 
 
 CELLS = [("translation", "transformer"), ("classification", "encoder")]

@@ -13,7 +13,12 @@ import pytest
 
 from dragoman.base.errors import DataError
 from dragoman.sources.frames import synthetic_voices
-from dragoman.sources.frames.synthetic_voices import fingerprint, missing_programs, spoken, voices
+from dragoman.sources.frames.synthetic_voices import (
+    fingerprint,
+    missing_programs,
+    speak_all,
+    voices,
+)
 
 VOICES = """\
 Pty Language       Age/Gender VoiceName          File                 Other Languages
@@ -92,7 +97,7 @@ def test_each_text_is_spoken_by_several_and_once_for_all(
     calls = installed(tmp_path, monkeypatch, "espeak-ng", "flite")
     texts, to = ["one two", "one two", "B A K E R < six"], tmp_path / "kept"
     to.mkdir()
-    found = list(spoken(texts, 3, "en", to))
+    found = list(speak_all(texts, 3, "en", to))
     assert [pair.target for pair in found] == [text for text in texts for _ in range(3)]
     assert [pair.line for pair in found] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     assert all(len({pair.group for pair in found[at : at + 3]}) == 3 for at in (0, 3, 6))
@@ -102,8 +107,8 @@ def test_each_text_is_spoken_by_several_and_once_for_all(
     assert len({int(np.abs(one).max()) for one in heard}) == 9, "none is as loud as another"
     begun = calls.read_text()
     assert begun.count("\n") == 9
-    assert list(spoken(texts, 3, "en", to)) == found and calls.read_text() == begun
-    assert [pair.source for pair in islice(spoken(texts, 2, "en", to), 2)] == [
+    assert list(speak_all(texts, 3, "en", to)) == found and calls.read_text() == begun
+    assert [pair.source for pair in islice(speak_all(texts, 2, "en", to), 2)] == [
         pair.source for pair in found[:2]
     ]
 
@@ -113,7 +118,7 @@ def test_a_spelled_word_is_spelled_and_no_text_is_an_option(
 ) -> None:
     calls = installed(tmp_path, monkeypatch, "espeak-ng")
     texts = ["B A K E R < six", "--voices=en -w x", "a tone", "I A M", "y a", "A B"]
-    list(spoken(texts, 1, "en", tmp_path))
+    list(speak_all(texts, 1, "en", tmp_path))
     said = {call.partition(" <- ")[2] for call in calls.read_text().splitlines()}
     spelled = '<say-as interpret-as="characters">BAKER</say-as> &lt; six'
     marked = '<say-as interpret-as="characters">{}</say-as>'.format
@@ -121,7 +126,7 @@ def test_a_spelled_word_is_spelled_and_no_text_is_an_option(
     assert said == {spelled, *others}
     assert all(" -m --stdin " in call for call in calls.read_text().splitlines())
     calls.write_text("")
-    list(spoken(["IL Y A", "B A K E R"], 1, "fr", tmp_path))
+    list(speak_all(["IL Y A", "B A K E R"], 1, "fr", tmp_path))
     said = {call.partition(" <- ")[2] for call in calls.read_text().splitlines()}
     assert said == {"IL Y A", marked("BAKER")}, "two letters may be two words"
 
@@ -162,10 +167,10 @@ def test_what_cannot_be_spoken_is_refused_and_leaves_nothing(
     to = tmp_path / "kept"
     to.mkdir()
     with pytest.raises(DataError, match="could not speak 'a broken tone': no such voice"):
-        list(spoken(["a broken tone"], 1, "en", to))
+        list(speak_all(["a broken tone"], 1, "en", to))
     assert not list(to.iterdir())
     with pytest.raises(DataError, match=r"is cut off. Check the free space"):
-        list(spoken(["a full disk"], 1, "en", to))
+        list(speak_all(["a full disk"], 1, "en", to))
     assert not list(to.iterdir())
 
 
@@ -174,18 +179,18 @@ def test_what_nobody_would_hear_is_passed_over(
 ) -> None:
     installed(tmp_path, monkeypatch, "espeak-ng")
     texts = ["", " ", "...", "a\0b", "\udcff a", "a tone"]
-    assert [pair.target for pair in spoken(texts, 1, "en", tmp_path)] == ["a tone"]
-    assert not list(spoken(["silent"], 1, "en", tmp_path))
+    assert [pair.target for pair in speak_all(texts, 1, "en", tmp_path)] == ["a tone"]
+    assert not list(speak_all(["silent"], 1, "en", tmp_path))
 
 
 def test_what_is_kept_is_spoken_anew_where_it_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = installed(tmp_path, monkeypatch, "espeak-ng")
-    (first,) = spoken(["a tone"], 1, "en", tmp_path)
+    (first,) = speak_all(["a tone"], 1, "en", tmp_path)
     whole = Path(first.source).read_bytes()
     Path(first.source).write_bytes(b"")
-    assert list(spoken(["a tone"], 1, "en", tmp_path)) == [first]
+    assert list(speak_all(["a tone"], 1, "en", tmp_path)) == [first]
     assert Path(first.source).read_bytes() == whole and calls.read_text().count("\n") == 2
 
 
@@ -205,7 +210,7 @@ def test_who_stops_does_not_wait_for_what_was_to_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = installed(tmp_path, monkeypatch, "espeak-ng")
-    found = spoken([f"tone {n}" for n in range(1_000)], 100, "en", tmp_path)
+    found = speak_all([f"tone {n}" for n in range(1_000)], 100, "en", tmp_path)
     next(found)
     found.close()
     assert calls.read_text().count("\n") <= 100

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from dragoman.base.errors import DataError
 from dragoman.sources.file_examples import content_of
 from dragoman.sources.line import form as lines_form
-from dragoman.sources.line.form import DRAWN, LinesForm, drawn
+from dragoman.sources.line.form import DRAWN, LinesForm, draw_text
 from dragoman.sources.line.settings import DrawingSettings, LineSource
 from dragoman.sources.picture.idx import Bytes
 from dragoman.sources.picture.picture_file import line_of
@@ -29,7 +29,7 @@ def saved(path: Path, pixels: Bytes, **more: Any) -> str:
 
 
 def test_a_picture_is_read_as_it_was_drawn(tmp_path: Path) -> None:
-    pixels = drawn(TEXT, 20, FORM.settings.drawing)
+    pixels = draw_text(TEXT, 20, FORM.settings.drawing)
     file = saved(tmp_path / "line.png", pixels)
     rows = FORM.rows(file)
     assert rows.shape == (pixels.shape[1], 20) and rows.dtype == np.uint8
@@ -44,7 +44,7 @@ def test_a_picture_is_read_as_it_was_drawn(tmp_path: Path) -> None:
 
 
 def test_it_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
-    pixels = drawn(TEXT, 20, FORM.settings.drawing)
+    pixels = draw_text(TEXT, 20, FORM.settings.drawing)
     exif = Image.Exif()
     exif[0x0112] = 6
     upright = saved(tmp_path / "held.png", np.rot90(pixels).copy(), exif=exif)
@@ -53,21 +53,21 @@ def test_it_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
 
 def test_what_varies_is_of_the_text_and_the_seed_alone() -> None:
     vary = DrawingSettings(smallest=0.4, largest=0.9, slant=0.4, blur=1.5, speckle=0.2)
-    first = drawn(TEXT, 24, vary)
-    assert (drawn(TEXT, 24, vary) == first).all()
-    other = drawn(TEXT, 24, vary.model_copy(update={"seed": 2}))
+    first = draw_text(TEXT, 24, vary)
+    assert (draw_text(TEXT, 24, vary) == first).all()
+    other = draw_text(TEXT, 24, vary.model_copy(update={"seed": 2}))
     assert first.shape != other.shape or (first != other).any()
-    widths = {drawn(f"{TEXT} {n}", 24, vary).shape[1] for n in range(10)}
+    widths = {draw_text(f"{TEXT} {n}", 24, vary).shape[1] for n in range(10)}
     assert len(widths) > 5, "sizes differ from text to text"
     plain = DrawingSettings(smallest=0.7, largest=0.7, slant=0, blur=0)
-    assert (drawn("  A  man\ton a ladder. ", 24, plain) == drawn(TEXT, 24, plain)).all()
+    assert (draw_text("  A  man\ton a ladder. ", 24, plain) == draw_text(TEXT, 24, plain)).all()
 
 
 @pytest.mark.parametrize("text", ["|||||", "gÅjy|" * 40, "i"])
 @pytest.mark.parametrize("slant", [0.0, 1.0])
 def test_no_ink_touches_the_left_or_the_right_edge(text: str, slant: float) -> None:
     for seed in range(8):
-        pixels = drawn(text, 24, DrawingSettings(slant=slant, blur=0, seed=seed))
+        pixels = draw_text(text, 24, DrawingSettings(slant=slant, blur=0, seed=seed))
         assert pixels.min() < 100, "there is ink"
         assert (pixels[:, [0, -1]] == 255).all()
 
@@ -87,18 +87,18 @@ def test_a_text_that_is_higher_than_its_picture_is_drawn_smaller(
     monkeypatch.setattr(lines_form, "_font", lambda name, size: font_of(name, 2 * size))
     monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
     for seed in range(8):
-        drawn("gAjy|", 24, DrawingSettings(seed=seed))
+        draw_text("gAjy|", 24, DrawingSettings(seed=seed))
     assert all(top >= 0 and bottom <= 24 for top, bottom in edges) and len(edges) == 8
 
 
 def test_a_text_that_nobody_sees_is_not_drawn() -> None:
     settings = DrawingSettings(fonts=("DejaVuSans.ttf",))
     try:
-        drawn("a", 24, settings)
+        draw_text("a", 24, settings)
     except DataError:
         pytest.skip("the font DejaVu Sans is not installed")
     with pytest.raises(DataError, match=r"'\\u200b' has no visible letter"):
-        drawn("\u200b", 24, settings)
+        draw_text("\u200b", 24, settings)
 
 
 def test_content_is_that_of_the_text() -> None:
@@ -113,14 +113,14 @@ def test_what_cannot_be_drawn_or_read_is_told(tmp_path: Path) -> None:
         ("한국어 text", "has 4 letters of 7, and lacks '한'"),
     ):
         if "7" in why:
-            assert drawn(text, 20, settings).size
+            assert draw_text(text, 20, settings).size
             continue
         with pytest.raises(DataError, match=why):
-            drawn(text, 20, settings)
+            draw_text(text, 20, settings)
     with pytest.raises(DataError, match="Aileron Regular has 1 letter of 4, and lacks '한'"):
-        drawn("한국어.", 20, settings)
+        draw_text("한국어.", 20, settings)
     with pytest.raises(DataError, match=r"no font none\.ttf .* source\.drawing\.fonts"):
-        drawn(TEXT, 20, DrawingSettings(fonts=("none.ttf",)))
+        draw_text(TEXT, 20, DrawingSettings(fonts=("none.ttf",)))
     wide = io.BytesIO()
     Image.new("L", (40_000, 2)).save(wide, "PNG")
     with pytest.raises(DataError, match="400,000 pixels wide at a height of 20; at most 1,000"):

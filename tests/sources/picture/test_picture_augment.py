@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from dragoman.base.errors import RecipeError
 from dragoman.runs.corpora import learn_vocabularies
 from dragoman.runs.prepare import prepare
-from dragoman.sources.picture.augment import PictureAugmentSettings, _places, read_at, varied
+from dragoman.sources.picture.augment import PictureAugmentSettings, _places, read_at, vary
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.tasks.catalogue import runtime_of
 
@@ -34,13 +34,13 @@ def places(seed: int, **given: float) -> np.ndarray[tuple[int, ...], np.dtype[np
 
 def test_nothing_is_varied_unless_it_is_asked_for() -> None:
     off = PictureAugmentSettings()
-    assert not off.is_on and (varied(PIXELS, off, 3) == PIXELS).all()
+    assert not off.is_on and (vary(PIXELS, off, 3) == PIXELS).all()
     for name, value in ALL.items():
         one = PictureAugmentSettings.model_validate({name: value})
         before = PIXELS.copy()
-        found = [varied(PIXELS, one, seed) for seed in range(8)]
+        found = [vary(PIXELS, one, seed) for seed in range(8)]
         assert one.is_on and any((some != PIXELS).any() for some in found), name
-        assert all((varied(PIXELS, one, seed) == found[seed]).all() for seed in range(8))
+        assert all((vary(PIXELS, one, seed) == found[seed]).all() for seed in range(8))
         assert (before == PIXELS).all() and all(some.shape == PIXELS.shape for some in found)
 
 
@@ -87,7 +87,7 @@ def test_movements_reach_both_sides_of_their_limits() -> None:
 
 def test_every_second_picture_is_mirrored() -> None:
     flip = PictureAugmentSettings(flip=True)
-    found = [varied(PIXELS, flip, seed) for seed in range(200)]
+    found = [vary(PIXELS, flip, seed) for seed in range(200)]
     mirrored = sum((one == PIXELS[:, ::-1]).all() for one in found)
     assert mirrored + sum((one == PIXELS).all() for one in found) == 200
     assert 70 < mirrored < 130
@@ -98,7 +98,7 @@ def test_a_rectangle_is_hidden_and_no_more_than_allowed() -> None:
     erase = PictureAugmentSettings(erase=0.25)
     shares = []
     for seed in range(200):
-        hit = varied(blank, erase, seed).any(axis=2)
+        hit = vary(blank, erase, seed).any(axis=2)
         rows, columns = np.flatnonzero(hit.any(axis=1)), np.flatnonzero(hit.any(axis=0))
         shares.append(len(rows) * len(columns) / hit.size)
         if len(rows):
@@ -111,9 +111,9 @@ def test_light_changes_no_more_than_allowed() -> None:
     grey = np.full((4, 4, 1), 100, np.uint8)
     grey[0] = 140
     for seed in range(50):
-        lit = varied(grey, PictureAugmentSettings(brightness=0.1), seed).astype(int) - grey
+        lit = vary(grey, PictureAugmentSettings(brightness=0.1), seed).astype(int) - grey
         assert abs(lit).max() <= 26 and np.ptp(lit) == 0
-        found = varied(grey, PictureAugmentSettings(contrast=0.5), seed).astype(int)
+        found = vary(grey, PictureAugmentSettings(contrast=0.5), seed).astype(int)
         assert 19 <= found[0, 0, 0] - found[1, 0, 0] <= 61
 
 

@@ -244,7 +244,7 @@ def test_what_is_read_out_obeys_the_rules_and_is_what_was_found() -> None:
     for number in range(5):
         tokens: list[int] = []
         for place in range(PER_BOX * 4 + 1):
-            allowed = rules.allowed(np.array([tokens], np.int32).reshape(1, -1))[0]
+            allowed = rules.allows(np.array([tokens], np.int32).reshape(1, -1))[0]
             scores = spelled[number, place].numpy().copy()
             scores[~allowed] = -np.inf
             tokens.append(int(scores.argmax()))

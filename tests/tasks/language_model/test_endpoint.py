@@ -219,7 +219,7 @@ def test_surprises_are_those_of_the_program(letters: Run, served: Served) -> Non
         async with served() as client:
             told = await post(client, "/v1/surprisal", text=texts, run="letters")
             for text, one, wanted in zip(texts, told["texts"], found, strict=True):
-                known = letters.target_text.known_as(text)
+                known = letters.target_text.text_as_read(text)
                 assert joined(one["words"]) == known
                 bits = [word.bits for word in wanted.words]
                 assert [w["bits"] for w in one["words"]] == pytest.approx(bits[:-1], abs=1e-3)

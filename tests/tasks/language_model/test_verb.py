@@ -58,7 +58,7 @@ def test_words_hold_the_whole_text_and_all_its_bits(letters: Path) -> None:
     text = "Der Hund  schläft. Ein €-Zeichen."
     (found,) = scorer([text])
     end = found.words[-1]
-    known = run.target_text.known_as(text)
+    known = run.target_text.text_as_read(text)
     assert "".join(w.before + w.text for w in found.words[:-1]).replace("<unk>", "€-") == known
     bits = sum(word.bits for word in found.words)
     assert bits == pytest.approx(-found.log_probability / 0.6931471805599453)

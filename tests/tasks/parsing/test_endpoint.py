@@ -102,7 +102,9 @@ def test_each_bracket_tells_where_the_model_looked_when_it_opened_it(
             assert all("attention" not in bracket for bracket in other["brackets"])
             (symbols,) = engine.target.tokens([best["text"]])
             ((alignment,),) = engine.attention.align([(tokens, symbols)])
-            opening = [n for n, s in enumerate(engine.target.shown(symbols)) if s.startswith("(")]
+            opening = [
+                n for n, s in enumerate(engine.target.names_of(symbols)) if s.startswith("(")
+            ]
             assert len(opening) == len(best["brackets"])
             for place, bracket in zip(opening, best["brackets"], strict=True):
                 shares = np.zeros(len(sentence.split()))

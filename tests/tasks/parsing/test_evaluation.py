@@ -224,7 +224,7 @@ def test_a_run_knows_what_a_word_is(toy: Run) -> None:
     assert len(source) > 5 and sum(begins) == 5, "four words and the end"
     ids = form.tokens([Parser(toy)(sentence).text])[0]
     stands = model.next_word.stands[torch.tensor(ids)].tolist()
-    assert [form.shown([one])[0] for one, word in zip(ids, stands, strict=True) if word] == [
+    assert [form.names_of([one])[0] for one, word in zip(ids, stands, strict=True) if word] == [
         "XX"
     ] * 4
 

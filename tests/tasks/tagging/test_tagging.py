@@ -109,8 +109,8 @@ def test_words_are_cut_anew_as_a_draw_says(tagged: Path, tmp_path: Path) -> None
     form = trained_run(recipe, tmp_path / "run").source
     words = ["unforgettable", "run", "they"] * 10
     cutter = WordCutter(form)
-    drawn = [cutter.sampled(words, draw) for draw in range(20)]
-    assert [WordCutter(form).sampled(words, draw) for draw in reversed(range(20))][::-1] == drawn
+    drawn = [cutter.sample(words, draw) for draw in range(20)]
+    assert [WordCutter(form).sample(words, draw) for draw in reversed(range(20))][::-1] == drawn
     assert len({str(one) for one in drawn}) > 10
     for one in drawn:
         assert form.raw([[token for word in one for token in word]]) == [" ".join(words)]

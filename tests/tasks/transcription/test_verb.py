@@ -169,7 +169,7 @@ def test_synthetic_voices_are_more_to_learn_from(
             sound = next((tones / text.split()[1]).glob("*.wav"))
             yield from [Pair(line, str(sound), text)] * times
 
-    monkeypatch.setattr(corpora, "spoken", spoken)
+    monkeypatch.setattr(corpora, "speak_all", spoken)
     voice = Speaker("one", "sh", ())
     monkeypatch.setattr(synthetic_voices, "voices", lambda language: [voice])
     monkeypatch.setattr(synthetic_voices, "_version", lambda program: "1")

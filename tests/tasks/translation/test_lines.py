@@ -17,7 +17,7 @@ from dragoman.data.files.corpora import corpus_fingerprint, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.runs.files import read_metrics
 from dragoman.runs.run import METRICS
-from dragoman.sources.line.form import DRAWN, drawn
+from dragoman.sources.line.form import DRAWN, draw_text
 from dragoman.sources.line.settings import DrawingSettings
 from dragoman.tasks.catalogue import Recipe, Run
 from dragoman.tasks.training import train
@@ -63,7 +63,7 @@ def test_pictures_and_drawn_texts_are_translated(
 ) -> None:
     drawing = DrawingSettings.model_validate(DRAWING)
     for word in WORDS:
-        Image.fromarray(255 - drawn(word, 16, drawing)).save(tmp_path / f"{word}.png")
+        Image.fromarray(255 - draw_text(word, 16, drawing)).save(tmp_path / f"{word}.png")
     translator = load(run)
     found = [str(one) for one in translator.batch([DRAWN + word for word in WORDS])]
     assert found == list(WORDS.values())

@@ -20,7 +20,7 @@ from trained_run import trained_run
 
 from dragoman.runs.run import Run
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.sources.line.form import drawn
+from dragoman.sources.line.form import draw_text
 from dragoman.sources.line.settings import DrawingSettings
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.translation.translator import Translator
@@ -48,7 +48,7 @@ async def send(client: httpx.AsyncClient, *files: bytes, **fields: Any) -> httpx
 
 def line(text: str, turn: int | None = None) -> bytes:
     """A picture of a text in red on white, larger than what is read, stored as it was held."""
-    held, pixels = io.BytesIO(), drawn(text, 24, DrawingSettings())
+    held, pixels = io.BytesIO(), draw_text(text, 24, DrawingSettings())
     picture = Image.fromarray(pixels).convert("RGB")
     if turn is None:
         picture.save(held, "PNG")
@@ -102,7 +102,7 @@ def test_it_tells_where_the_run_looked_as_it_wrote_each_token(
             (told,) = answer.json()["files"]
             names = [one["text"] for one in told["seen"]["tokens"]]
             ids = translator.engine.target.tokens([told["text"]])[0]
-            assert names == translator.engine.target.shown(ids) and names
+            assert names == translator.engine.target.names_of(ids) and names
             record = translator.look(str(path), ids)
             looked = record.cross[-1].mean(axis=0)
             for one, wanted in zip(told["seen"]["tokens"], looked, strict=False):

@@ -16,7 +16,7 @@ from tiny_cells import tiny_cell
 from trained_run import trained_run
 from warm_server import serving
 
-from dragoman.sources.line.form import drawn
+from dragoman.sources.line.form import draw_text
 from dragoman.sources.line.settings import DrawingSettings
 
 
@@ -32,7 +32,7 @@ def opened(
 
 def png() -> dict[str, Any]:
     held = io.BytesIO()
-    Image.fromarray(drawn("green 4", 32, DrawingSettings())).save(held, "PNG")
+    Image.fromarray(draw_text("green 4", 32, DrawingSettings())).save(held, "PNG")
     return {"name": "line.png", "mimeType": "image/png", "buffer": held.getvalue()}
 
 

@@ -19,7 +19,7 @@ from dragoman.base.wording import shortened
 from dragoman.data.checks.block_sampler import Block
 from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
 from dragoman.data.files.corpus_settings import CorpusSettings
-from dragoman.data.files.encoding import encoding_of, iconv, piped
+from dragoman.data.files.encoding import encoding_of, iconv, pipe
 from dragoman.forms.form import Pair
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
@@ -119,17 +119,17 @@ def find_doubts(
         return []
     files = (corpus.source, corpus.target or corpus.source)
     if copied := list(_find_copied(pairs, corpus)):
-        return [Doubt(one.kind, one.words, one.lines, corpus.name) for one in copied]
-    found = [*_header(pairs[0]), *_find_tokenised(pairs, files, languages)]
+        return [Doubt(doubt.kind, doubt.words, doubt.lines, corpus.name) for doubt in copied]
+    doubts = [*_header(pairs[0]), *_find_tokenised(pairs, files, languages)]
     # After these doubts there are no sentences to judge, or not the right ones.
     basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs),
              *_labels(pairs)]  # fmt: skip
     if not basic:
         correspondence = find_correspondence([[*map(_readable, block)] for block in blocks])
         if correspondence.reversed < _MIXED:  # else each side has both languages
-            found += _language(pairs, languages, correspondence.common)
-        found += _order(correspondence, languages)
-    return [Doubt(doubt.kind, doubt.words, doubt.lines, corpus.name) for doubt in basic + found]
+            doubts += _language(pairs, languages, correspondence.common)
+        doubts += _order(correspondence, languages)
+    return [Doubt(doubt.kind, doubt.words, doubt.lines, corpus.name) for doubt in basic + doubts]
 
 
 def _find_copied(pairs: Sequence[Pair], corpus: CorpusSettings) -> Iterator[Doubt]:
@@ -197,7 +197,7 @@ def _find_tokenised(
         for mark, how, command in _CUTS:
             cut = [(number, text) for number, text in lines if mark.search(text)]
             if len(cut) > _TOKENISED * len(lines):
-                undo = piped(path, command.format("en" if code == "und" else base(code)), "plain-")
+                undo = pipe(path, command.format("en" if code == "und" else base(code)), "plain-")
                 words = f"the {name} side is cut {how}, in {_of(cut, lines)}; undo it"
                 # A file with both sides has columns, which the command would not keep.
                 words += f": {undo}" if files[0] != files[1] else f" with {undo.split(' <')[0]}"
@@ -211,12 +211,12 @@ def _labels(pairs: Sequence[Pair]) -> Iterator[Doubt]:
     values = [Counter(text.strip() for _, text in lines) for lines in _sides(pairs)]
     most = min(_MOST_VALUES, _FEW_VALUES * len(pairs))
     source, target = values
-    for name, found, other in (("source", source, target), ("target", target, source)):
-        length = sum(len(value) * count for value, count in found.items()) / len(pairs)
-        if 1 < len(found) <= most and length <= _LONGEST_LABEL and len(other) > 2 * len(found):
-            first = ", ".join(repr(value[:_LONGEST_LABEL]) for value, _ in found.most_common(3))
+    for name, side, other in (("source", source, target), ("target", target, source)):
+        length = sum(len(value) * count for value, count in side.items()) / len(pairs)
+        if 1 < len(side) <= most and length <= _LONGEST_LABEL and len(other) > 2 * len(side):
+            first = ", ".join(repr(value[:_LONGEST_LABEL]) for value, _ in side.most_common(3))
             words = (
-                f"the {name} side has {len(found):,} different values in {len(pairs):,} lines "
+                f"the {name} side has {len(side):,} different values in {len(pairs):,} lines "
                 f"looked at, such as {first}: these look like labels, not like translations. To "
                 "learn which label a text has: --task classification"
             )
@@ -236,8 +236,8 @@ def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) 
     read_as = [identify(text for _, text in lines) for lines in _sides(some)]
     wanted = [base(code) for code in languages]
     wrong = [
-        can_identify(code) and bool(found) and code not in found
-        for code, found in zip(wanted, read_as, strict=True)
+        can_identify(code) and bool(read) and code not in read
+        for code, read in zip(wanted, read_as, strict=True)
     ]
     if all(wrong) and wanted[0] in read_as[1] and wanted[1] in read_as[0]:
         words = (
@@ -246,27 +246,27 @@ def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) 
         )
         yield Doubt("language", words, _pairs(pairs))
         return
-    for name, code, found, is_wrong, lines in zip(
+    for name, code, read, is_wrong, lines in zip(
         ("source", "target"), wanted, read_as, wrong, _sides(some), strict=True
     ):
         if is_wrong:
-            reads = " or ".join(sorted(name_of(one) for one in found if one in NAMES))
+            reads = " or ".join(sorted(name_of(tag) for tag in read if tag in NAMES))
             words = f"the {name} side should be {name_of(code)} and reads as {reads}"
             yield Doubt("language", words, _show(lines))
     if common > _SAME_LANGUAGE and wanted[0] != wanted[1] and not any(wrong):
         yield Doubt("language", "both sides seem to be in one language", _pairs(pairs))
 
 
-def _order(found: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]:
-    if found.pairs and found.reversed > _EXCHANGED + _EXCHANGED_FEW / found.pairs:
-        words = f"about {found.reversed:.1%} of the pairs have source and target exchanged"
-        shown = found.exchanged
-        if found.reversed > _MIXED and _in_order(shown, languages):
-            shown = found.others
+def _order(pairing: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]:
+    if pairing.pairs and pairing.reversed > _EXCHANGED + _EXCHANGED_FEW / pairing.pairs:
+        words = f"about {pairing.reversed:.1%} of the pairs have source and target exchanged"
+        shown = pairing.exchanged
+        if pairing.reversed > _MIXED and _in_order(shown, languages):
+            shown = pairing.others
         yield Doubt("exchanged", words, _pairs(shown))
-    if found.judged < _JUDGED:
+    if pairing.judged < _JUDGED:
         return
-    for moved in found.moved:
+    for moved in pairing.moved:
         words = (
             f"the sides are shifted against each other {_where(moved)}: the translation of source "
             f"line n is target line n {moved.by:+}. Look for a line that only one side has"
@@ -276,13 +276,13 @@ def _order(found: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]
             for pair, other in moved.examples
         ]
         yield Doubt("shifted", words, tuple(lines))
-    limit = _UNRELATED + (_UNRELATED_FEW / found.judged) ** 1.25
-    enough = found.judged >= _UNRELATED_JUDGED or found.unrelated > 0.5
-    if enough and found.unrelated > limit and not found.moved:
-        words = f"about {found.unrelated:.0%} of the pairs do not seem to translate each other"
-        if found.unrelated > 0.5:
+    limit = _UNRELATED + (_UNRELATED_FEW / pairing.judged) ** 1.25
+    enough = pairing.judged >= _UNRELATED_JUDGED or pairing.unrelated > 0.5
+    if enough and pairing.unrelated > limit and not pairing.moved:
+        words = f"about {pairing.unrelated:.0%} of the pairs do not seem to translate each other"
+        if pairing.unrelated > 0.5:
             words = "the two sides do not seem to translate each other line by line"
-        yield Doubt("unrelated", words, _pairs(found.least))
+        yield Doubt("unrelated", words, _pairs(pairing.least))
 
 
 def _in_order(pairs: Sequence[Pair], languages: tuple[str, str]) -> bool:

@@ -114,7 +114,7 @@ class Correspondence:
 def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     """Judge blocks of consecutive pairs. This takes about half a second for any content."""
     sample = _SampledPairs(blocks)
-    exchanged, common = sample.exchanged()
+    exchanged, common = sample.find_exchanged()
     rest = np.setdiff1d(np.arange(len(sample.pairs)), exchanged)
     here = sample.judge(0)
     moved = _find_moved(blocks, sample, here)
@@ -165,12 +165,12 @@ class _SampledPairs:
         self.pairs = [pair for block in self.blocks for pair in block]
         numbers: dict[str, int] = {}
 
-        def numbered(words: list[str]) -> Integers:
+        def number_words(words: list[str]) -> Integers:
             return np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)
 
         words = [sides for number in kept for sides in cut[number]]
-        self.sources = [numbered(source) for source, _ in words]
-        self.targets = [numbered(target) for _, target in words]
+        self.sources = [number_words(source) for source, _ in words]
+        self.targets = [number_words(target) for _, target in words]
         self.size = len(numbers)
         self.block_of = np.repeat(np.arange(len(kept)), [len(block) for block in self.blocks])
         parts = _LINKS // max(1, sum(len(s) * len(t) for s, t in words)) + 1
@@ -230,7 +230,7 @@ class _SampledPairs:
             counts += np.bincount(block, minlength=len(totals))
         return np.where(counts >= _PER_BLOCK // 2, totals / np.maximum(counts, 1), np.nan)
 
-    def exchanged(self) -> tuple[Integers, float]:
+    def find_exchanged(self) -> tuple[Integers, float]:
         """Return the places whose sides are exchanged, and the share of words in common."""
         places, common = self._swaps(self.sources, self.targets)
         if common <= _MIXED:
@@ -239,13 +239,13 @@ class _SampledPairs:
         # exchanged pairs, count again, and so on, until the sides differ. Two sides of one language
         # never do.
         turned = np.zeros(len(self.pairs), bool)
-        found, left = places, common
+        swapped, left = places, common
         for _ in range(_TURNS):
-            if not len(found):
+            if not len(swapped):
                 break
-            turned[found] ^= True
+            turned[swapped] ^= True
             sides = list(zip(self.sources, self.targets, turned.tolist(), strict=True))
-            found, left = self._swaps(
+            swapped, left = self._swaps(
                 [t if round_ else s for s, t, round_ in sides],
                 [s if round_ else t for s, t, round_ in sides],
             )
@@ -322,18 +322,18 @@ def _find_moved(blocks: Sequence[Block], sample: _SampledPairs, here: _Judged) -
     # Where sentences repeat, several places score equally: such a block follows its neighbours.
     clear = order[-1] > order[-2] + _MOVED_GAIN
     places = (table.argmax(axis=0) - _FURTHEST).tolist()
-    found = [(number, by) for number, by in enumerate(places) if clear[number]]
+    moves = [(number, by) for number, by in enumerate(places) if clear[number]]
     runs = [
-        (by, [number for number, _ in run]) for by, run in groupby(found, key=lambda item: item[1])
+        (by, [number for number, _ in run]) for by, run in groupby(moves, key=lambda item: item[1])
     ]
     return tuple(
-        _moved(sample, numbers, by, dictionaries, place == 0, place == len(runs) - 1)
+        _make_moved(sample, numbers, by, dictionaries, place == 0, place == len(runs) - 1)
         for place, (by, numbers) in enumerate(runs)
         if by and len(numbers) >= _RUN
     )
 
 
-def _moved(
+def _make_moved(
     sample: _SampledPairs,
     numbers: list[int],
     by: int,

@@ -120,7 +120,7 @@ def columns_of(lines: Iterable[str]) -> int:
     """Return the number of columns in the first line of a word; 0 if there is none."""
     some = [line for line in lines if line.strip() and not line.startswith(_DOCUMENT)]
     tabbed = _is_tabbed(some)
-    return len(_split_columns(next((one for one in some if not _is_comment(one, tabbed)), "")))
+    return len(_split_columns(next((line for line in some if not _is_comment(line, tabbed)), "")))
 
 
 def _is_comment(line: str, tabbed: bool) -> bool:
@@ -188,7 +188,7 @@ def _columns(
                 f"{shortened(line, 60)!r}. Set the columns of word and tag, such as --columns 1,2"
             )
         begun = begun if words else number
-        word, tag = (parts[one - 1].split() for one in columns)
+        word, tag = (parts[column - 1].split() for column in columns)
         for what, value in (("word", word), ("tag", tag)):
             if len(value) != 1 and not (universal and value is word and value):
                 why = "holds a space" if value else "is empty"

@@ -51,7 +51,7 @@ def read_csv(file: BinaryIO, name: str, source: int, target: int) -> Iterator[Pa
     lines = decode_lines(file, name)
     first = next(lines, "")
     bare = _QUOTED.sub("", first)
-    delimiter = max(_DELIMITERS, key=lambda one: (bare.count(one), -_DELIMITERS.index(one)))
+    delimiter = max(_DELIMITERS, key=lambda sign: (bare.count(sign), -_DELIMITERS.index(sign)))
     ended = (f"{line}\n" for line in chain([first], lines))
     for begins, row in csv_rows(ended, delimiter, name):
         if len(row) < max(source, target):
@@ -81,16 +81,16 @@ def languages_in(
         while not memory.languages and (block := file.read(_BLOCK)):
             memory.feed(block)
         return memory.languages or ("und", "und")
-    said = {"source": "und", "target": "und"}
-    for one in _parse(file, name, how).languages:
-        before, code = said[one.side], base(one.code)
+    codes = {"source": "und", "target": "und"}
+    for mention in _parse(file, name, how).languages:
+        before, code = codes[mention.side], base(mention.code)
         if before not in ("und", code):
             raise DataError(
-                f"{one.where}, but an earlier one is {before}. Train on one pair of languages, "
+                f"{mention.where}, but an earlier one is {before}. Train on one pair of languages, "
                 "and give files with only that pair"
             )
-        said[one.side] = code
-    return said["source"], said["target"]
+        codes[mention.side] = code
+    return codes["source"], codes["target"]
 
 
 class _Memory:
@@ -124,8 +124,8 @@ class _Memory:
         try:
             self._parser.Parse(data, is_last)
         except expat.ExpatError as error:
-            told = expat.ErrorString(error.code)
-            raise DataError(f"{self._name}, line {error.lineno} is damaged: {told}") from None
+            reason = expat.ErrorString(error.code)
+            raise DataError(f"{self._name}, line {error.lineno} is damaged: {reason}") from None
         read, self._read = self._read, []
         return read
 
@@ -183,7 +183,7 @@ class _Memory:
         """Return the language of the source: of the header, the first entry, or the first text."""
         known = (self._header, *(self.languages or ())[:1])
         own = next(iter(self._entry), "")
-        return next((one for one in known if key_of(self._entry, one) is not None), own)
+        return next((code for code in known if key_of(self._entry, code) is not None), own)
 
 
 def _on_one_line(text: str) -> str:
@@ -218,8 +218,8 @@ def tsv_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> I
             raise DataError(
                 f"{path}, line {line}: no column {last}; the last is {len(columns)}: {_show(text)}"
             )
-        told = "" if group is None else columns[group - 1].strip()
-        yield Pair(line, columns[source - 1], columns[target - 1], group=told)
+        group_name = "" if group is None else columns[group - 1].strip()
+        yield Pair(line, columns[source - 1], columns[target - 1], group=group_name)
 
 
 def jsonl_pairs(lines: Iterable[str], corpus: CorpusSettings, first: int = 1) -> Iterator[Pair]:
@@ -261,19 +261,19 @@ def _refuse_array(path: Path, line: int, text: str) -> None:
 
 def _at(record: object, key: str, path: Path, line: int) -> str:
     """Return the text at a dotted key."""
-    found = record
+    value = record
     for part in key.split("."):
-        if not isinstance(found, dict) or part not in found:
-            has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
+        if not isinstance(value, dict) or part not in value:
+            has = f" (it has {', '.join(map(str, value))})" if isinstance(value, dict) else ""
             raise DataError(
                 f"{path}, line {line}: there is no {key!r} in this record{has}. Set the names with "
                 "--keys SOURCE TARGET, or in a recipe with source_key and target_key"
             )
-        found = found[part]
-    if not isinstance(found, str):
-        quoted = ': write it in quotes, "…"' if isinstance(found, int | float) else ""
-        raise DataError(f"{path}, line {line}: {key!r} is {_show_json(found)}, not a text{quoted}")
-    return found
+        value = value[part]
+    if not isinstance(value, str):
+        quoted = ': write it in quotes, "…"' if isinstance(value, int | float) else ""
+        raise DataError(f"{path}, line {line}: {key!r} is {_show_json(value)}, not a text{quoted}")
+    return value
 
 
 def _show_json(value: object) -> str:

@@ -29,7 +29,7 @@ CorpusOf = Callable[[str, str | None, tuple[str, str] | None], CorpusSettings]
 def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
     """Return the corpus of a file of labelled texts.
 
-    ``columns``: one of ``COLUMNS``, or the numbers of both (``numbered``), for a tab-separated
+    ``columns``: one of ``COLUMNS``, or the numbers of both (``parse_columns``), for a tab-separated
     file; None: they are detected. ``keys``: the keys of text and label in JSON Lines.
 
     Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or if
@@ -41,7 +41,7 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
         return paired_corpus(path, None, keys)
     if columns is None:
         columns = _columns_found(path)
-    text, label = _NAMED[columns] if columns in _NAMED else numbered(columns)
+    text, label = _NAMED[columns] if columns in _NAMED else parse_columns(columns)
     return CorpusSettings(source=path, format="tsv", source_column=text, target_column=label)
 
 
@@ -59,13 +59,13 @@ def listed_corpus(
     elif columns is None:
         corpora = [_in_columns(path, *numbers) for numbers in _NAMED.values()]
     else:
-        corpora = [_in_columns(path, *(_NAMED.get(columns) or numbered(columns)))]
+        corpora = [_in_columns(path, *(_NAMED.get(columns) or parse_columns(columns)))]
     for corpus in corpora:
         try:
             first = [pair.source.strip() for pair in islice(read_pairs(corpus), _FIRST)]
         except DataError:  # its own builder reports the error
             continue
-        if any(kind.reads(one) for one in first for kind in KINDS.values()):
+        if any(kind.reads(name) for name in first for kind in KINDS.values()):
             return corpus.model_copy(update={"holds": "files"})
     return None
 
@@ -74,11 +74,11 @@ def _in_columns(path: str, source: int, target: int) -> CorpusSettings:
     return CorpusSettings(source=path, source_column=source, target_column=target)
 
 
-def numbered(columns: str) -> tuple[int, int]:
+def parse_columns(columns: str) -> tuple[int, int]:
     """Return the columns of ``--columns 2,3``, from 1: that of the source or the text, and that of
     the target or the label. Errors: ``RecipeError``."""
-    first, comma, second = (part.strip() for part in columns.partition(","))
-    if not comma or not all(one.isdecimal() and 0 < int(one) <= 1_000 for one in (first, second)):
+    first, mark, second = (part.strip() for part in columns.partition(","))
+    if not mark or not all(part.isdecimal() and 0 < int(part) <= 1_000 for part in (first, second)):
         raise RecipeError(
             f"--columns {columns}: give two numbers such as 2,3 (source and target, or text and "
             f"label, counted from 1), or for labelled texts {' or '.join(COLUMNS)}"
@@ -117,7 +117,7 @@ def paired_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) 
     """Return the corpus of a file of sources and targets, at ``columns`` or ``keys``, or else in
     the usual places of its format. Errors: ``RecipeError`` for invalid columns."""
     if columns is not None:
-        return _in_columns(path, *numbered(columns))
+        return _in_columns(path, *parse_columns(columns))
     if keys is not None:
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
     return CorpusSettings(source=path)

@@ -39,12 +39,12 @@ from dragoman.data.files.file_kinds import check_is_text
 from dragoman.data.files.lines import LOOKED_AT, By, Check, Section, decode_lines, read_texts
 from dragoman.forms.form import Pair
 from dragoman.forms.tree import LABEL_ENDS
-from dragoman.sources.file_examples import KINDS, content_of, files_in, grouped, read_folders
+from dragoman.sources.file_examples import KINDS, content_of, files_in, group, read_folders
 from dragoman.sources.frames.spoken import read_spoken
 from dragoman.sources.line.form import DRAWN
 from dragoman.sources.picture.coco import annotations_in, read_coco
 from dragoman.sources.picture.idx import is_idx, read_idx_pairs
-from dragoman.sources.shared.files import is_zip, listed, shown_in, unusable
+from dragoman.sources.shared.files import is_zip, unusable, visible_in, with_paths
 
 _GZIP = b"\x1f\x8b"
 
@@ -59,11 +59,11 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
     """
     pairs = _read_pairs(corpus)
     if corpus.lists_files:
-        pairs = listed(pairs, Path(corpus.source), KINDS.values())
+        pairs = with_paths(pairs, Path(corpus.source), KINDS.values())
     elif corpus.holds == "drawn":
         pairs = (pair._replace(source=DRAWN + pair.source) for pair in pairs)
     if corpus.names_files:
-        pairs = grouped(pairs, Path(corpus.source), corpus.group_pattern, corpus.name)
+        pairs = group(pairs, Path(corpus.source), corpus.group_pattern, corpus.name)
     if corpus.holds == "captions":
         return (pair._replace(source=pair.target, target=pair.source) for pair in pairs)
     return pairs
@@ -122,7 +122,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     elif corpus.format == "coco":
         pairs, sides = _read_pairs(corpus), (str(annotations_in(Path(corpus.source))),)
     elif corpus.lists_files:
-        pairs = listed(_read_pairs(corpus), Path(corpus.source), KINDS.values())
+        pairs = with_paths(_read_pairs(corpus), Path(corpus.source), KINDS.values())
     for pair in pairs:
         said = f" {pair.target}\n" if corpus.format == "spoken" else ""
         digest.update(f"{content_of(pair.source)}{said}".encode("utf-8", "surrogateescape"))
@@ -153,10 +153,10 @@ def files_of(name: str | None) -> list[Path]:
     path = Path(name)
     if not path.is_dir():
         return [path]
-    found = [one for one in sorted(shown_in(path)) if one.is_file() and one.stat().st_size]
-    if not found:
+    files = [file for file in sorted(visible_in(path)) if file.is_file() and file.stat().st_size]
+    if not files:
         raise DataError(f"the folder {path} has no file with any content")
-    return found
+    return files
 
 
 def format_of(corpus: CorpusSettings) -> str:
@@ -166,18 +166,18 @@ def format_of(corpus: CorpusSettings) -> str:
         return corpus.format
     if corpus.target is not None:
         return "idx" if is_idx(corpus.source) else "lines"
-    found = format_by_name(corpus.source)
-    if found is None:
+    by_name = format_by_name(corpus.source)
+    if by_name is None:
         raise DataError(
             f"{corpus.source}: one file for both sides must be .tsv, .csv, .jsonl, .tmx, .xliff or "
             ".po (set format if its name does not say so). If there are two files, set target too"
         )
-    return found
+    return by_name
 
 
 def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
-    for one in files_of(str(path)):
-        with _open(one) as file:
+    for inside in files_of(str(path)):
+        with _open(inside) as file:
             yield from _name_sections(read_texts(file, by, longest), by)
 
 
@@ -188,15 +188,15 @@ def _name_sections(sections: Iterator[Section], by: By) -> Iterator[Pair]:
     letters: list[str] = []
     size, name = 0, ""
 
-    def told() -> Iterator[Pair]:
+    def name_held() -> Iterator[Pair]:
         alone = by == "line" and len(held) == 1
         begun = "".join(letters)[:_NAMED_BY].encode("utf-8", "surrogatepass")
         whole = "" if alone else hashlib.blake2b(begun, digest_size=8).hexdigest()
-        return (Pair(one.line, "", one.text, whole) for one in held)
+        return (Pair(section.line, "", section.text, whole) for section in held)
 
     for section in sections:
         if section.begins:
-            yield from told()
+            yield from name_held()
             held, letters, size, name = [], [], 0, ""
         if name:
             yield Pair(section.line, "", section.text, name)
@@ -205,19 +205,19 @@ def _name_sections(sections: Iterator[Section], by: By) -> Iterator[Pair]:
         letters += section.text.casefold().split()
         size += len(section.text)
         if size > 2 * _NAMED_BY and sum(map(len, letters)) >= _NAMED_BY:
-            for pair in told():
+            for pair in name_held():
                 name = pair.whole
                 yield pair
             held = []
-    yield from told()
+    yield from name_held()
 
 
 def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
     """Yield the path and the lines of a file, or of each file of a folder; read the lines before
     the next file."""
-    for one in files_of(source):
-        with _open(one) as file:
-            yield one, decode_lines(file, str(one))
+    for path in files_of(source):
+        with _open(path) as file:
+            yield path, decode_lines(file, str(path))
 
 
 def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
@@ -226,16 +226,16 @@ def _read_translated(corpus: CorpusSettings, how: str) -> Iterator[Pair]:
     with _open(path, None if how != "csv" else check_is_text) as file:
         match how:
             case "tmx":
-                found = read_tmx(file, str(path), *corpus.languages)
+                pairs = read_tmx(file, str(path), *corpus.languages)
             case "xliff" | "po":
-                found = read_messages(file, str(path), how)
+                pairs = read_messages(file, str(path), how)
             case _:
                 columns = corpus.source_column, corpus.target_column
-                found = read_csv(file, str(path), *columns)
-        yield from found
+                pairs = read_csv(file, str(path), *columns)
+        yield from pairs
 
 
-def said_languages(corpus: CorpusSettings) -> tuple[str, str] | None:
+def languages_of(corpus: CorpusSettings) -> tuple[str, str] | None:
     """Return the languages as ``bilingual.languages_in`` does; None for another format."""
     if corpus.target is not None or (how := format_of(corpus)) not in ("tmx", "xliff", "po"):
         return None
@@ -310,12 +310,12 @@ def naming_lines(*corpora: CorpusSettings | None) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        told = str(error)
+        message = str(error)
         for corpus in corpora:
             if corpus is None or not corpus.lists_files:
                 continue
             for pair in read_pairs(corpus):
                 file = pair.target if corpus.holds == "captions" else pair.source
-                if told.startswith((f"{file} ", f"{file}:")):
-                    raise DataError(f"{corpus.name}, line {pair.line}: {told}") from error
+                if message.startswith((f"{file} ", f"{file}:")):
+                    raise DataError(f"{corpus.name}, line {pair.line}: {message}") from error
         raise

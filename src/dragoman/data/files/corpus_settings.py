@@ -167,8 +167,8 @@ class CorpusSettings(Settings):
                 raise ValueError(f"group_pattern is not a regular expression: {error}") from error
             if groups != 1:
                 raise ValueError(f"group_pattern has {groups} groups in parentheses. Use one")
-        told = (self.group_column, self.group_key, self.group_pattern)
-        if sum(one is not None for one in told) > 1:
+        ways = (self.group_column, self.group_key, self.group_pattern)
+        if sum(way is not None for way in ways) > 1:
             raise ValueError("give one of group_column, group_key and group_pattern")
         by_name = format_by_name(self.source) if self.format == "auto" else None
         layout = LAYOUTS[by_name] if by_name else self.layout

@@ -111,20 +111,20 @@ def encoding_of(text: bytes, language: str = "und") -> str | None:
     there is none. The text may end within a character."""
     whole = text[: text.rfind(b"\n") + 1] or text
     usual = _USUAL.get(base(language), ())
-    found = _by_script(whole)
-    if found is not None:
+    encoding = _by_script(whole)
+    if encoding is not None:
         sure = (
-            found in usual and usual[0] != "iso8859_6"
+            encoding in usual and usual[0] != "iso8859_6"
         )  # of which a byte is not defined in CP1256
-        found = found if sure else _best(whole, usual) or found
-        return _NAMES.get(found) or _BY_LANGUAGE[found]
+        encoding = encoding if sure else _best(whole, usual) or encoding
+        return _NAMES.get(encoding) or _BY_LANGUAGE[encoding]
     read_as = sorted(identify(whole.decode("iso8859_1").split("\n")))
     if read_as:
-        usual = tuple(one for code in read_as for one in _USUAL.get(code, _WESTERN))
-        found = _best(whole, usual)
+        usual = tuple(name for code in read_as for name in _USUAL.get(code, _WESTERN))
+        encoding = _best(whole, usual)
     else:
-        found = _best(whole, (*usual, *_WESTERN, *_CENTRAL))
-    return None if found is None else _NAMES[found]
+        encoding = _best(whole, (*usual, *_WESTERN, *_CENTRAL))
+    return None if encoding is None else _NAMES[encoding]
 
 
 def _language_of_name(name: str) -> str:
@@ -159,10 +159,10 @@ def iconv(name: str, encoding: str) -> str:
     convert = f"iconv -f {encoding} -t UTF-8"
     if name == STANDARD_INPUT:
         return f"{convert} FILE | dragoman ..."
-    return piped(name, convert, "utf8-")
+    return pipe(name, convert, "utf8-")
 
 
-def piped(name: str, command: str, prefix: str) -> str:
+def pipe(name: str, command: str, prefix: str) -> str:
     """Return the command that sends a file, packed or not, through ``command`` to a file whose name
     begins with ``prefix``."""
     file = Path(name).name
@@ -218,7 +218,7 @@ def _best(text: bytes, encodings: Sequence[str]) -> str | None:
     """Return the encoding with the largest share of letters outside ASCII, the first of equals;
     None if most are no letters in any."""
     shares = {encoding: _share(text, encoding, _is_written) for encoding in encodings}
-    best = max(shares, key=lambda one: shares[one], default=None)
+    best = max(shares, key=lambda name: shares[name], default=None)
     return best if best is not None and shares[best] > _LETTERS else None
 
 

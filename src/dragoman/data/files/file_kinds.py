@@ -114,8 +114,8 @@ def columns_in(start: bytes) -> int:
     """Return the number of tab-separated columns of all whole lines at the beginning of a text; 1
     if they differ, or if there is only one line."""
     lines = start[: start.rfind(b"\n")].split(b"\n") if b"\n" in start else []
-    found = {line.count(b"\t") for line in lines}
-    return found.pop() + 1 if len(found) == 1 and len(lines) > 1 else 1
+    counts = {line.count(b"\t") for line in lines}
+    return counts.pop() + 1 if len(counts) == 1 and len(lines) > 1 else 1
 
 
 def check_is_text(start: bytes, name: str, language: str = "und") -> None:
@@ -129,7 +129,7 @@ def check_is_text(start: bytes, name: str, language: str = "und") -> None:
         if start.startswith(kind):
             raise DataError(f"{name} is not text: it is {what}. {advice}")
     if start.startswith(b"PK\x03\x04"):
-        what, advice = next(found for entry, *found in _PACKED if entry in start)
+        what, advice = next(words for entry, *words in _PACKED if entry in start)
         raise DataError(f"{name} is not text: it is {what}. {advice}")
     check_width(start, name)
     odd = len(start) - len(start.translate(None, _NOT_WRITTEN))
@@ -161,11 +161,11 @@ def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
     begins = _BEFORE_MARKUP.match(start)
     assert begins is not None  # it may match nothing
     tag = begins.end()
-    found = [what for first, what in _MARKUP if first.match(start, tag)]
-    if not found and start.lstrip().startswith(b"<?xml ") and start[tag : tag + 1] == b"<":
-        found = ["XML"]
-    if found and _END_OR_TAG.search(start, tag + 1):
-        raise NotLines(f"{name} is {found[0]}, whose lines are not sentences. {_ONE_A_LINE}")
+    kinds = [what for first, what in _MARKUP if first.match(start, tag)]
+    if not kinds and start.lstrip().startswith(b"<?xml ") and start[tag : tag + 1] == b"<":
+        kinds = ["XML"]
+    if kinds and _END_OR_TAG.search(start, tag + 1):
+        raise NotLines(f"{name} is {kinds[0]}, whose lines are not sentences. {_ONE_A_LINE}")
     if _is_treebank(start):
         raise NotLines(
             f"{name} holds bracketed trees, whose brackets and labels are not words. A parser "

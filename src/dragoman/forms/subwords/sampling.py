@@ -219,9 +219,9 @@ class UnigramSampling(Sampler):
                 for end, lower, upper in zip(ends, [0.0, *bounds], bounds, strict=False)
             ]
             forks[begin] = _Fork(bounds[:-1], choices)
-        found = forks[0]
-        assert found is not None, "no word is empty"
-        return found
+        fork = forks[0]
+        assert fork is not None, "no word is empty"
+        return fork
 
 
 def _numbers(key: int, count: int) -> Sequence[int]:

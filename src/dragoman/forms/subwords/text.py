@@ -87,11 +87,11 @@ class Text:
                 raise RunError(f"{path}: a vocabulary may have at most {MOST_TOKENS:,} tokens")
             if settings is None:
                 settings = TextSettings.model_validate_json(inside) if inside else TextSettings()
-            found = cls(model, settings)
-            if found.pieces(range(found.size)) and min(found.unknown, found.bos, found.eos) < 0:
+            text = cls(model, settings)
+            if text.pieces(range(text.size)) and min(text.unknown, text.bos, text.eos) < 0:
                 raise RunError(f"{path}: the vocabulary has no <unk>, no <s> or no </s>")
-            found.decode_exact([found.unknown])
-            return found
+            text.decode_exact([text.unknown])
+            return text
         except ValidationError as error:
             raise RunError(
                 f"{path}: the vocabulary has settings that this version does not know "
@@ -117,7 +117,7 @@ class Text:
         if self.settings.byte_fallback:  # the vocabulary is ours, and has none
             return {}
         pieces = enumerate(self.pieces(range(self.size)))
-        return {found[1]: token for token, piece in pieces if (found := TAG.fullmatch(piece))}
+        return {match[1]: token for token, piece in pieces if (match := TAG.fullmatch(piece))}
 
     @cached_property
     def ordinary(self) -> npt.NDArray[np.bool_]:
@@ -212,7 +212,7 @@ class Text:
         """Return the written form of each token: U+2581 for a space, <0x41> for a byte."""
         return list(self._processor.id_to_piece([int(token) for token in ids]))
 
-    def known_as(self, text: str) -> str:
+    def text_as_read(self, text: str) -> str:
         """Return the text that the tokens of ``text`` represent, with unknown characters:
         normalised, except with ``lossless``."""
         prepared = prepare(text, self.settings)

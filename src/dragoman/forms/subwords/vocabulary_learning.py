@@ -52,7 +52,7 @@ def largest_size(
     return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())
 
 
-def normalised(sentences: Iterable[str], settings: TextSettings) -> Iterator[str]:
+def normalise_all(sentences: Iterable[str], settings: TextSettings) -> Iterator[str]:
     """Yield the sentences as a vocabulary sees them, with ``SPACE`` for spaces."""
     how = _normalization(settings)
     normalise = sentencepiece.SentencePieceNormalizer(

@@ -44,7 +44,7 @@ def spikes_figure(subject: Subject) -> Drawn:
     known = by_ctc.double().exp().numpy()  # (S, V + 1)
     tokens = list(dict.fromkeys(output.ids))
     text = as_text(subject.run.target)
-    names, written = [*text.shown(tokens), BLANK], text.shown(output.ids)
+    names, written = [*text.names_of(tokens), BLANK], text.names_of(output.ids)
     lines = known[:, [*tokens, known.shape[1] - 1]].T  # (tokens + 1, S)
     looked = subject.attention.cross[-1].mean(axis=0)[: len(written)]  # (N, S)
     hop = form.settings.hop_ms / 1000

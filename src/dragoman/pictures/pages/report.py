@@ -40,7 +40,7 @@ def report_html(run: RunSummary) -> str:
     sections = [
         _header(run),
         _samples(run.samples, run.languages, run.undrawn),
-        _measured(run.confusions, run.measured),
+        _mistakes(run.confusions, run.measured),
         _section("How it learned", *_draw_charts(run.charts)) if run.charts else "",
         _look(run.hops, run.attention),
         _section("Data", *map(_table, run.data)) if run.data else "",
@@ -114,10 +114,10 @@ def _samples(samples: Sequence[ShownSample], languages: Sequence[str], undrawn: 
     return _section("What it writes", *parts)
 
 
-def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
+def _mistakes(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
     if not (confusions or tables):
         return ""
-    figures = [_scrollable(heatmap_svg(one, alone=False)) for one in confusions]
+    figures = [_scrollable(heatmap_svg(heatmap, alone=False)) for heatmap in confusions]
     return _section("What it takes for what", *figures, *map(_table, tables))
 
 
@@ -127,7 +127,7 @@ def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> st
     parts = ['<ul class="samples">']
     for sample in samples:
         if sample.trees is not None:
-            parts.append(f"<li>{_drawn_trees(sample.trees)}</li>")
+            parts.append(f"<li>{_both_trees(sample.trees)}</li>")
             continue
         lines = [("source", escape(sample.source), source_language, "source")]
         if sample.reference:
@@ -144,12 +144,12 @@ def _sample_list(samples: Sequence[ShownSample], languages: Sequence[str]) -> st
     return "\n".join(parts)
 
 
-def _drawn_trees(pair: TreePair) -> str:
+def _both_trees(pair: TreePair) -> str:
     """The reference above the parse; both move together where they are wider than the screen."""
     both = [
-        f'<div class="who">{who}{told}</div>'
+        f'<div class="who">{who}{note}</div>'
         + tree_svg(tree, pair.no_tag, marked=marked, alone=False)
-        for who, tree, marked, told in (
+        for who, tree, marked, note in (
             ("reference", pair.reference, pair.missed, ""),
             ("model", pair.parse, pair.wrong, ": the same brackets" if pair.is_exact else ""),
         )
@@ -188,10 +188,10 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     if not hops and not records:
         return ""
     parts = []
-    for one in hops:
-        word, through = escape(one.target[one.word]), escape(one.source[one.through])
+    for look in hops:
+        word, through = escape(look.target[look.word]), escape(look.source[look.through])
         parts.append(
-            f'<figure class="panel hops">{_scrollable(hops_svg(one))}'
+            f'<figure class="panel hops">{_scrollable(hops_svg(look))}'
             f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
             f" (above), and “{through}” itself has looked at other words (below). Lines are as"
             " strong as the attention weights.</figcaption></figure>"
@@ -319,12 +319,12 @@ def comparison_html(page: ComparisonPage) -> str:
         parts.append(f'<p class="notice">{escape(first)}</p>')
         parts += [f"<p>{escape(sentence)}</p>" for sentence in further]
     parts.append("</header>")
-    for one in page.sections:
-        if one.charts or one.tables:
-            words = [f'<p class="muted">{escape(one.words)}</p>'] if one.words else []
-            charts = _draw_charts(one.charts) if one.charts else []
-            tables = map(_table, one.tables)
-            parts.append(_section(escape(one.heading), *words, *charts, *tables))
+    for section in page.sections:
+        if section.charts or section.tables:
+            words = [f'<p class="muted">{escape(section.words)}</p>'] if section.words else []
+            charts = _draw_charts(section.charts) if section.charts else []
+            tables = map(_table, section.tables)
+            parts.append(_section(escape(section.heading), *words, *charts, *tables))
     body = "\n".join(parts)
     whole = f"<main>\n{body}\n</main>\n{_footer(page.made_by)}"
     return page_html(page.title, whole, styles=_COMPARISON_STYLES)

@@ -75,12 +75,12 @@ def look_answer(
     source, target = engine.source, engine.target
     (text,) = texts_of(target, [seen.best])
     best = hypothesis_message(target, seen.best, text)
-    read = source.shown(seen.source_ids)
+    read = source.names_of(seen.source_ids)
     probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
     tokens = {token for row in ids for token in row}
     if request.steps:
         tokens |= {c.token for step in seen.steps for c in step.continuations}
-    names = {token: target.shown_for("", [token])[0] for token in tokens}
+    names = {token: target.names_beside("", [token])[0] for token in tokens}
     count = sum(seen.attention[part].numel() for part in request.attention)
     fits = request.attention_within is None or count <= request.attention_within
     return LookAnswer(

@@ -112,7 +112,7 @@ def hypothesis_message(target: Form, hypothesis: search.Hypothesis, text: str) -
     """Convert a hypothesis, with its words and tokens, into a message. ``text`` is its decoded
     text."""
     tokens, values = hypothesis.tokens, hypothesis.token_log_probabilities
-    pieces = target.shown(tokens)
+    pieces = target.names_of(tokens)
     words = words_of(text, pieces, values, spaced=target.spaced)
     return Hypothesis(
         text=text,

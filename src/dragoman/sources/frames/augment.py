@@ -45,32 +45,32 @@ class SpecAugmentSettings(Settings):
         return bool(self.time_masks or self.band_masks or self.stretch)
 
 
-def masked(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
+def mask(rows: Values, settings: SpecAugmentSettings, seed: int) -> Values:
     """Return a copy of a recording (T, F), varied and with parts hidden, by ``seed``, from 0."""
     draw = np.random.default_rng(seed)
-    found = np.array(rows)
+    copy = np.array(rows)
     if settings.stretch:
         longer = 1 + float(draw.uniform(-settings.stretch, settings.stretch))
-        found = stretched(found, max(1, round(len(found) * longer)))
-    frames, bands = found.shape
+        copy = stretch(copy, max(1, round(len(copy) * longer)))
+    frames, bands = copy.shape
     longest = min(settings.time_width, int(frames * settings.time_share))
     for _ in range(settings.time_masks):
         begin, end = _span(draw, frames, longest)
-        found[begin:end] = 0
+        copy[begin:end] = 0
     for _ in range(settings.band_masks):
         begin, end = _span(draw, bands, min(settings.band_width, bands))
-        found[:, begin:end] = 0
-    return found
+        copy[:, begin:end] = 0
+    return copy
 
 
-def stretched(rows: Values, length: int) -> Values:
+def stretch(rows: Values, length: int) -> Values:
     """Interpolate (T, F) linearly to (length, F); both ends stay."""
     at = np.linspace(0, len(rows) - 1, length)
     before = at.astype(np.intp)
     after = np.minimum(before + 1, len(rows) - 1)
     share = (at - before)[:, None]
-    found = rows[before] * (1 - share) + rows[after] * share
-    return found.astype(rows.dtype)
+    values = rows[before] * (1 - share) + rows[after] * share
+    return values.astype(rows.dtype)
 
 
 def _span(draw: np.random.Generator, length: int, widest: int) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from dragoman.base.settings import Settings
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
 from dragoman.sources.frames.form import FEATURE_FILE, FramesForm
-from dragoman.sources.frames.recording_file import Recording, called
+from dragoman.sources.frames.recording_file import Recording, name_of
 from dragoman.sources.frames.recordings import Floats, blocks_of
 from dragoman.sources.shared.rows_form import Rows
 
@@ -77,8 +77,8 @@ class Span(NamedTuple):
 def levels_of(blocks: Iterable[Floats], rate: int) -> Floats:
     """Return (T,) the level of each frame in dB of full scale. ``blocks``: samples from -1 to 1
     in their order, ``rate`` per second. An incomplete frame at the end counts."""
-    found = list(levels_in_turns(blocks, rate))
-    return np.concatenate(found) if found else np.empty(0, np.float32)
+    levels = list(levels_in_turns(blocks, rate))
+    return np.concatenate(levels) if levels else np.empty(0, np.float32)
 
 
 def levels_in_turns(blocks: Iterable[Floats], rate: int) -> Iterator[Floats]:
@@ -96,8 +96,8 @@ def levels_in_turns(blocks: Iterable[Floats], rate: int) -> Iterator[Floats]:
 
 def _levels(frames: Floats) -> Floats:
     power = np.mean(frames.astype(np.float64) ** 2, axis=1)
-    found: Floats = (10 * np.log10(np.maximum(power, 1e-12))).astype(np.float32)
-    return found
+    decibels: Floats = (10 * np.log10(np.maximum(power, 1e-12))).astype(np.float32)
+    return decibels
 
 
 def _frame(rate: int) -> int:
@@ -140,9 +140,9 @@ def _loud(levels: Floats, silence: int) -> list[tuple[int, int]]:
     first = [0, *(apart + 1).tolist()]
     last = [*apart.tolist(), len(loud) - 1]
     return [
-        (int(loud[one]), int(loud[other]) + 1)
-        for one, other in zip(first, last, strict=True)
-        if other - one + 1 >= _CLICK
+        (int(loud[begin]), int(loud[end]) + 1)
+        for begin, end in zip(first, last, strict=True)
+        if end - begin + 1 >= _CLICK
     ]
 
 
@@ -256,13 +256,13 @@ class RecordingCutter:
         rate = self._form.settings.rate
         samples = 0
 
-        def counted() -> Iterator[Floats]:
+        def read_blocks() -> Iterator[Floats]:
             nonlocal samples
             for block in blocks_of(recording, rate):
                 samples += len(block)
                 yield block
 
-        for levels in levels_in_turns(counted(), rate):
+        for levels in levels_in_turns(read_blocks(), rate):
             yield levels, samples / rate
 
     def spans_of(self, measured: Sequence[Floats], seconds: float) -> tuple[list[Span], float]:
@@ -271,13 +271,13 @@ class RecordingCutter:
         if seconds > self.settings.longest:
             spans = spans_of(levels, self._form.settings.rate, self.settings)
             # The last frame may be incomplete.
-            return [Span(one.begin, min(one.end, seconds)) for one in spans], seconds
+            return [Span(span.begin, min(span.end, seconds)) for span in spans], seconds
         is_silent = math.isinf(threshold_of(levels))
         return [] if is_silent else [Span(0.0, seconds)], seconds
 
     def pieces(self, recording: Recording, spans: Sequence[Span]) -> Iterator[RecordingPiece]:
         """Yield the samples and rows of each span, in their order."""
-        rate, name = self._form.settings.rate, called(recording)
+        rate, name = self._form.settings.rate, name_of(recording)
         of_spans = cut(blocks_of(recording, rate), spans, rate)
         for span, samples in zip(spans, of_spans, strict=True):
             yield RecordingPiece(span, samples, self._form.rows_of([samples], name))

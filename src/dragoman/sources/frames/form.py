@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dragoman.base.errors import DataError
 from dragoman.sources.frames.log_mel import LogMel
-from dragoman.sources.frames.recording_file import Recording, called, library
+from dragoman.sources.frames.recording_file import Recording, library, name_of
 from dragoman.sources.frames.recordings import Floats, blocks_of, costly_seconds, samples_of
 from dragoman.sources.frames.settings import COEFFICIENTS, FramesSource
 from dragoman.sources.shared.files import File, reading
@@ -36,19 +36,19 @@ def read_features(path: Path) -> Floats:
     if len(content) > _LARGEST:
         raise DataError(f"{path} has more than the {_LARGEST:,} bytes that are allowed. Split it")
     count = (len(content) - 4) // 4
-    orders = (one for one in "><" if content[:4] == np.array(count, f"{one}i4").tobytes())
+    orders = (sign for sign in "><" if content[:4] == np.array(count, f"{sign}i4").tobytes())
     order = next(orders, None)
     if order is None or count <= 0 or count % COEFFICIENTS or len(content) % 4:
         raise DataError(
             f"{path} is damaged or not a feature file with {COEFFICIENTS} coefficients per "
             f"frame: its {len(content):,} bytes do not match its header"
         )
-    found = np.frombuffer(content[4:], f"{order}f4").astype(np.float32)
-    found = found.reshape(-1, COEFFICIENTS)
-    if not (right := np.isfinite(found)).all():
+    features = np.frombuffer(content[4:], f"{order}f4").astype(np.float32)
+    features = features.reshape(-1, COEFFICIENTS)
+    if not (right := np.isfinite(features)).all():
         frame = int(np.argwhere(~right)[0][0])
         raise DataError(f"{path}: frame {frame:,} contains a value that is not a number")
-    return found
+    return features
 
 
 _WIDEST = 1_024
@@ -72,13 +72,13 @@ class StretchCells(Cells):
     """The number of frames in a cell."""
 
     def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
-        found, width = values.copy(), values.shape[1]
+        copy, width = values.copy(), values.shape[1]
         for cell in hidden:
             down, across = divmod(cell, self.columns)
             low, high = (width * (self.rows - down - k) // self.rows for k in (1, 0))
             # Bands are normalised, so their mean is 0.
-            found[across * self.stretch : (across + 1) * self.stretch, low:high] = 0
-        return found
+            copy[across * self.stretch : (across + 1) * self.stretch, low:high] = 0
+        return copy
 
     def row_of(self, cell: int, rows: int) -> int:
         """Return the row at the middle of the cell's stretch."""
@@ -105,7 +105,7 @@ class FramesForm(RowsForm):
             return _last(self.in_turns(raw))
         if self.settings.features != "mfcc":
             raise DataError(f'{raw} is a feature file. Use it with source.features = "mfcc"')
-        return low(self._features.normalised([read_features(Path(raw))]))
+        return low(self._features.normalise([read_features(Path(raw))]))
 
     def rows_of(self, blocks: Iterable[Floats], name: str) -> Rows:
         """Return (T, F) of samples at the model's rate, block by block. ``name`` is for
@@ -119,7 +119,7 @@ class FramesForm(RowsForm):
         return Extent(seconds=costly_seconds(file))
 
     def in_turns(self, file: Recording, most: int | None = None) -> Iterator[Rows | None]:
-        rate, name = self.settings.rate, called(file)
+        rate, name = self.settings.rate, name_of(file)
         check_count(name, self._features.frames(samples_of(file, rate)), "frames", most)
         yield from self._of_blocks(blocks_of(file, rate), name, most)
 
@@ -135,7 +135,7 @@ class FramesForm(RowsForm):
             count += len(part)  # there may be more than the header says
             check_count(name, count, "frames", most)
             yield None
-        yield low(self._features.normalised(parts))
+        yield low(self._features.normalise(parts))
 
     def picture(self, rows: Rows) -> npt.NDArray[np.uint8]:
         """Return a picture with time from left to right and low sounds at the bottom; louder is

@@ -72,14 +72,14 @@ class LogMel:
         logarithms: Floats = np.log(np.maximum(energies, _FLOOR))
         return logarithms
 
-    def normalised(self, parts: Sequence[Floats]) -> Floats:
+    def normalise(self, parts: Sequence[Floats]) -> Floats:
         """Return the (T, F) of a whole recording with each band normalised to mean 0 and standard
         deviation 1, or all bands together."""
         energies = np.concatenate(parts)
         spread = np.asarray(energies.std(axis=self._axis))
         scaled = (energies - energies.mean(axis=self._axis)) / np.where(spread < _STILL, 1, spread)
-        found: Floats = scaled.astype(np.float32)
-        return found
+        normalised: Floats = scaled.astype(np.float32)
+        return normalised
 
 
 def frames_in_turns(blocks: Iterable[npt.NDArray[Any]], window: int, hop: int) -> Iterator[Any]:

@@ -69,19 +69,19 @@ def library() -> ModuleType:
     """Return the module soundfile. Errors: ``DataError`` if it is not installed."""
     with needing("sound", "reading recordings needs soundfile", DataError):
         import soundfile
-    found: ModuleType = soundfile
-    return found
+    module: ModuleType = soundfile
+    return module
 
 
-def called(raw: Recording) -> str:
+def name_of(raw: Recording) -> str:
     """Return the name of a recording in messages."""
     return "standard input" if raw == STANDARD_INPUT else str(raw)
 
 
-def opened(raw: Recording) -> Any:
+def open_raw(raw: Recording) -> Any:
     """Return a ``soundfile.SoundFile``. Errors: ``DataError`` for a file that is missing, empty,
     cut off, or no recording."""
-    sound, name = library(), called(raw)
+    sound, name = library(), name_of(raw)
     try:
         file: Any
         if raw == STANDARD_INPUT:
@@ -96,8 +96,8 @@ def opened(raw: Recording) -> Any:
             size = path.stat().st_size
             if path.is_dir():
                 raise DataError(f"{name} is a folder. Give the file of a recording")
-            with path.open("rb") as found:
-                _check(found, name, size)
+            with path.open("rb") as stream:
+                _check(stream, name, size)
             file = os.fsencode(path)  # a path of any bytes
         recording = sound.SoundFile(file)
     except (OSError, ValueError) as error:
@@ -138,7 +138,7 @@ def _behind_tags(name: str, file: IO[bytes]) -> int:
 def foreign(raw: Recording, kind: str) -> DataError:
     """Return the error for sound of a kind that is not read, with the command that converts it."""
     command = "ffmpeg -i FILE -f wav - | dragoman ..." if raw == STANDARD_INPUT else converting(raw)
-    return DataError(f"{called(raw)} is {kind}, not {_kinds()}. Convert it: {command}")
+    return DataError(f"{name_of(raw)} is {kind}, not {_kinds()}. Convert it: {command}")
 
 
 def converting(raw: Recording) -> str:
@@ -165,7 +165,7 @@ def _not_one(name: str, why: str) -> DataError:
 
 
 def _kinds() -> str:
-    return ", ".join(sorted(one.removeprefix(".").upper() for one in ENDINGS))
+    return ", ".join(sorted(ending.removeprefix(".").upper() for ending in ENDINGS))
 
 
 def _check(file: IO[bytes], name: str, size: int) -> None:
@@ -181,7 +181,7 @@ def _check(file: IO[bytes], name: str, size: int) -> None:
     elif kind is None and start[:1] == b"\xff" and len(start) > 1 and start[1] & 0xF6 == 0xF0:
         kind = "AAC"
     if kind is not None:
-        raise foreign(STANDARD_INPUT if name == called(STANDARD_INPUT) else name, kind)
+        raise foreign(STANDARD_INPUT if name == name_of(STANDARD_INPUT) else name, kind)
     is_frame = start[:1] == b"\xff" and len(start) > 1 and start[1] & 0xE0 == 0xE0
     if not (start.startswith(_BEGINNINGS) or is_frame):
         raise _not_one(name, "its first bytes are not those of such a file")
@@ -206,8 +206,8 @@ def _check_whole(file: IO[bytes], name: str, start: bytes, size: int) -> None:
         head = file.read(_LOOKED_AT)
         if head.startswith(b"fLaC"):
             check_length(file, name, begin, size)
-        elif (found := _XING.search(head)) is not None:
-            end = begin + int.from_bytes(found[1])
+        elif (match := _XING.search(head)) is not None:
+            end = begin + int.from_bytes(match[1])
             file.seek(end)
             behind = file.read(2)
             if size - end > _LONGEST_FRAME and (behind == b"ID" or behind == head[:2]):

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.base.errors import DataError, needing
-from dragoman.sources.frames.recording_file import Recording, called, converting, library, opened
+from dragoman.sources.frames.recording_file import Recording, converting, library, name_of, open_raw
 
 Floats = npt.NDArray[np.float32]
 
 
-def resampled(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Floats]:
+def resample(blocks: Iterable[Floats], given: int, wanted: int) -> Iterator[Floats]:
     """Resample blocks of a recording of one channel from ``given`` samples per second to
     ``wanted``. Frequencies that either rate cannot represent are filtered out, and nothing is
     shifted in time.
@@ -47,14 +47,14 @@ frames, differently."""
 
 def rate_of(raw: Recording) -> int:
     """Return the sample rate of a recording. Errors: ``DataError``."""
-    with opened(raw) as file:
+    with open_raw(raw) as file:
         return int(file.samplerate)
 
 
 def samples_of(raw: Recording, rate: int) -> int:
     """Return the number of samples at ``rate``, from the header; 0 if the header does not say.
     Errors: ``DataError``."""
-    with opened(raw) as file:
+    with open_raw(raw) as file:
         count = int(file.frames)
         return 0 if count >= _UNKNOWN else -(-count * rate // int(file.samplerate))
 
@@ -67,14 +67,14 @@ samples cost as several seconds."""
 def seconds_of(raw: Recording) -> float:
     """Return the length of a recording in seconds, from its header. Errors: ``DataError``, also
     if the header does not say."""
-    with opened(raw) as file:
+    with open_raw(raw) as file:
         return _seconds(raw, file)
 
 
 def costly_seconds(raw: Recording) -> float:
     """Return the length of a recording in seconds, from its header, where a second with more
     than ``SAMPLES_A_SECOND`` counts as several. Errors: as ``seconds_of``."""
-    with opened(raw) as file:
+    with open_raw(raw) as file:
         return _seconds(raw, file) * max(
             1.0, int(file.samplerate) * int(file.channels) / SAMPLES_A_SECOND
         )
@@ -82,7 +82,7 @@ def costly_seconds(raw: Recording) -> float:
 
 def _seconds(raw: Recording, file: Any) -> float:
     if file.frames >= _UNKNOWN:
-        raise DataError(f"{called(raw)} has no duration in its header: {converting(raw)}")
+        raise DataError(f"{name_of(raw)} has no duration in its header: {converting(raw)}")
     return float(file.frames / file.samplerate)
 
 
@@ -93,8 +93,8 @@ def blocks_of(raw: Recording, rate: int) -> Iterator[Floats]:
     Errors: ``DataError`` for a file that is missing, empty, cut off, no recording, or that
     contains values that are not numbers.
     """
-    with opened(raw) as file:
-        yield from resampled(_mean_of(called(raw), file), int(file.samplerate), rate)
+    with open_raw(raw) as file:
+        yield from resample(_mean_of(name_of(raw), file), int(file.samplerate), rate)
 
 
 def _mean_of(name: str, file: Any) -> Iterator[Floats]:
@@ -124,8 +124,8 @@ def _mean_of(name: str, file: Any) -> Iterator[Floats]:
 def _block(name: str, file: Any, count: int) -> Floats:
     """Return the next samples, (N, channels). Errors: ``DataError`` for undecodable data."""
     try:
-        found: Floats = file.read(count, dtype="float32", always_2d=True)
+        samples: Floats = file.read(count, dtype="float32", always_2d=True)
     except library().LibsndfileError as error:
-        told = error.error_string.rstrip(".")
-        raise DataError(f"{name} is damaged or cut off: {told}") from error
-    return found
+        reason = error.error_string.rstrip(".")
+        raise DataError(f"{name} is damaged or cut off: {reason}") from error
+    return samples

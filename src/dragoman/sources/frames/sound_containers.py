@@ -42,17 +42,17 @@ def check_length(file: IO[bytes], name: str, begin: int, size: int) -> None:
     header = file.read(_HEADER)
     at, before = begin + _HEADER, b""
     while block := file.read(_BLOCK):
-        if (found := _BEGIN.search(before + block)) is not None:
-            raise several(name, at - len(before) + found.start())
+        if (match := _BEGIN.search(before + block)) is not None:
+            raise several(name, at - len(before) + match.start())
         at, before = at + len(block), block[-7:]
-    told, samples = int.from_bytes(header[18:26]) & (1 << 36) - 1, int.from_bytes(header[8:10])
-    if not told:
+    length, samples = int.from_bytes(header[18:26]) & (1 << 36) - 1, int.from_bytes(header[8:10])
+    if not length:
         return
     file.seek(max(begin, size - _MOST - _TAG))
     tail = file.read()
     if tail[-_TAG:].startswith(b"TAG"):
         tail = tail[:-_TAG]
-    places = [found.start() for found in _FRAME.finditer(tail)]
+    places = [match.start() for match in _FRAME.finditer(tail)]
     ends = (
         (at, _end(tail[at : at + 16].ljust(16, b"\0"), samples))
         for at in places[: -_PLACES - 1 : -1]
@@ -61,9 +61,9 @@ def check_length(file: IO[bytes], name: str, begin: int, size: int) -> None:
     end = next((end for at, end in likely if not _remainder(tail[at:], 16)), None)
     if end is None:
         raise DataError(f"{name} is damaged or cut off: it does not end with a frame of FLAC")
-    if end != told:
+    if end != length:
         raise DataError(
-            f"{name} is damaged: its header says {told:,} samples, but its last frame ends with "
+            f"{name} is damaged: its header says {length:,} samples, but its last frame ends with "
             f"sample {end:,}"
         )
 

@@ -19,7 +19,7 @@ from dragoman.base.errors import DataError
 from dragoman.base.reading import csv_rows
 from dragoman.forms.form import Pair
 from dragoman.sources.frames.recording_file import ENDINGS, FOREIGN_ENDINGS, RECORDINGS
-from dragoman.sources.shared.files import checked, listed, reading, shown_in
+from dragoman.sources.shared.files import check_name, reading, visible_in, with_paths
 
 Layout = Literal["folder", "table", "lines", "kaldi"]
 Lines: TypeAlias = Callable[[Path], Iterator[str]]
@@ -54,7 +54,7 @@ def layout_of(root: Path) -> Layout | None:
         return "kaldi"
     if (listing := _listing(root)) != root:
         return layout_of(listing)
-    has_text = (file.with_suffix(".txt").is_file() for file in RECORDINGS.among(shown_in(root)))
+    has_text = (file.with_suffix(".txt").is_file() for file in RECORDINGS.among(visible_in(root)))
     return "folder" if any(has_text) else None
 
 
@@ -75,7 +75,7 @@ def _find_columns(listing: Path, lines: Lines) -> dict[str, str] | None:
         names = rows[0][1] if rows else []
         first = dict(zip(names, rows[1][1], strict=False)) if len(rows) > 1 else None
     file, text, speaker = (
-        next((name for one in usual for name in names if name.strip().lower() == one), None)
+        next((name for wanted in usual for name in names if name.strip().lower() == wanted), None)
         for usual in (_FILE_NAMES, _TEXT_NAMES, _SPEAKER_NAMES)
     )
     if first is None or file is None or text is None or not _is_sound(first[file], listing):
@@ -97,8 +97,8 @@ def places_of(root: Path, lines: Lines) -> dict[str, str] | None:
             return {"group_key": _SPEAKERS_OF_KALDI} if has_speakers else {}
         case _:
             listing = _listing(root)
-            found = _find_columns(listing, lines)
-            return {} if found is None and _is_numbered(listing, lines) else found
+            columns = _find_columns(listing, lines)
+            return {} if columns is None and _is_numbered(listing, lines) else columns
 
 
 def _is_numbered(listing: Path, lines: Lines) -> bool:
@@ -127,16 +127,16 @@ def read_spoken(
     match layout_of(root):
         case "kaldi":
             speakers = keys[2] if len(keys) > 2 else None
-            return listed(_kaldi(root, lines, speakers), root / "wav.scp", [RECORDINGS])
+            return with_paths(_kaldi(root, lines, speakers), root / "wav.scp", [RECORDINGS])
         case "folder":
             return _beside(root)
         case "table":
             listing = _listing(root)
             pairs = _of_table(listing, keys, columns, lines)
-            return listed(pairs, listing, [RECORDINGS])
+            return with_paths(pairs, listing, [RECORDINGS])
         case "lines":
             listing = _listing(root)
-            return listed(_of_lines(listing, keys, lines), listing, [RECORDINGS])
+            return with_paths(_of_lines(listing, keys, lines), listing, [RECORDINGS])
         case None:
             _refuse(root)
 
@@ -157,15 +157,15 @@ def _refuse(root: Path) -> NoReturn:
 
 def _beside(root: Path) -> Iterator[Pair]:
     texts: dict[Path, Path] = {}
-    shown = shown_in(root)
+    shown = visible_in(root)
     for number, file in enumerate(RECORDINGS.among(shown), start=1):
-        beside = checked(file).with_suffix(".txt")
+        beside = check_name(file).with_suffix(".txt")
         if beside in texts:
             raise DataError(
                 f"{file} and {texts[beside]} have the same transcript, {beside}. Keep one"
             )
         texts[beside] = file
-        yield Pair(number, str(file), _said(beside, file))
+        yield Pair(number, str(file), _transcript(beside, file))
     for beside in sorted(file for file in shown if file.suffix == ".txt"):
         if beside not in texts and not beside.name.lower().startswith(_ABOUT):
             raise DataError(
@@ -174,15 +174,15 @@ def _beside(root: Path) -> Iterator[Pair]:
             )
 
 
-def _said(beside: Path, file: Path) -> str:
+def _transcript(beside: Path, file: Path) -> str:
     """Return the transcript in a file, on one line."""
     with reading(beside):
         if not beside.exists():
             raise DataError(
                 f"{file} has no transcript. Write it into {beside.name}, or move the recording away"
             )
-        with beside.open("rb") as opened:
-            content = opened.read(_LONGEST_TEXT + 1)
+        with beside.open("rb") as stream:
+            content = stream.read(_LONGEST_TEXT + 1)
     if len(content) > _LONGEST_TEXT:
         raise DataError(f"{beside} has more than {_LONGEST_TEXT:,} bytes: it is not a transcript")
     text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
@@ -222,8 +222,8 @@ def _pair(line: int, listing: Path, values: Sequence[str]) -> Pair:
     """Return a pair of ``values``: the name of a file, its transcript and, if known, its
     speaker."""
     name, text, speaker = (*values, "")[:3]
-    found = str(_resolve(name.strip(), listing).absolute()) if name.strip() else ""
-    return Pair(line, found, " ".join(text.split()), group=speaker.strip())
+    path = str(_resolve(name.strip(), listing).absolute()) if name.strip() else ""
+    return Pair(line, path, " ".join(text.split()), group=speaker.strip())
 
 
 def _resolve(name: str, listing: Path) -> Path:
@@ -231,7 +231,7 @@ def _resolve(name: str, listing: Path) -> Path:
     name = name.strip()
     for folder in _SOUND_IN:
         place = listing.parent / folder / name
-        for path in (place, *(place.with_name(place.name + one) for one in sorted(ENDINGS))):
+        for path in (place, *(place.with_name(place.name + ending) for ending in sorted(ENDINGS))):
             try:
                 if path.is_file():
                     return path
@@ -247,7 +247,7 @@ def _rows(listing: Path, lines: Lines) -> Iterator[tuple[int, list[str]]]:
     first = next(read, "")
     tabbed = Path(listing.name.removesuffix(".gz")).suffix.lower() != ".csv"
     marks = "\t" if tabbed else _DELIMITERS
-    mark = max(marks, key=lambda one: (first.count(one), -marks.index(one)))
+    mark = max(marks, key=lambda sign: (first.count(sign), -marks.index(sign)))
     if mark in "\t|":
         for line, text in enumerate(chain([first], read), start=1):
             if text:
@@ -269,10 +269,10 @@ def _of_lines(listing: Path, keys: Sequence[str], lines: Lines) -> Iterator[Pair
 
 def _record(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        record = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 # --- Kaldi ----------------------------------------------------------------------------------------
@@ -307,15 +307,15 @@ def _kaldi(root: Path, lines: Lines, group_key: str | None) -> Iterator[Pair]:
 
 def _table_of(path: Path, lines: Lines) -> dict[str, tuple[int, str]]:
     """Return name -> (line, rest of the line). Errors: ``DataError`` for a repeated name."""
-    found: dict[str, tuple[int, str]] = {}
+    table: dict[str, tuple[int, str]] = {}
     for line, text in enumerate(lines(path), start=1):
         if not text.strip():
             continue
         name, *rest = text.split(maxsplit=1)
-        if name in found:
-            raise DataError(f"{path}, line {line}: {name} is already in line {found[name][0]}")
-        found[name] = line, " ".join(" ".join(rest).split())
-    return found
+        if name in table:
+            raise DataError(f"{path}, line {line}: {name} is already in line {table[name][0]}")
+        table[name] = line, " ".join(" ".join(rest).split())
+    return table
 
 
 def _from_above(path: str, root: Path) -> Path:

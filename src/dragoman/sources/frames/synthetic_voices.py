@@ -83,7 +83,7 @@ def voices(language: str) -> tuple[Speaker, ...]:
     Errors: ``DataError`` if there is none.
     """
     named, code = language.lower(), base(language)
-    found = [
+    speakers = [
         Speaker(f"{accent}+{variant}", "espeak-ng", ("-v", f"{accent}+{variant}"))
         for accent in _accents(named) or _accents(_CODES.get(code, code))
         for variant in VARIANTS
@@ -91,9 +91,9 @@ def voices(language: str) -> tuple[Speaker, ...]:
     if code == "en" and shutil.which("flite") is not None:
         # They sound more like people, so each is as frequent as an accent of espeak-ng.
         each = max(1, len(VARIANTS) // len(FLITE))
-        found += [Speaker(f"flite {name}", "flite", ("-voice", name)) for name in FLITE] * each
-    if found:
-        return tuple(found)
+        speakers += [Speaker(f"flite {name}", "flite", ("-voice", name)) for name in FLITE] * each
+    if speakers:
+        return tuple(speakers)
     if shutil.which("espeak-ng") is None:
         raise DataError(
             f"data.synthetic_voices needs {' or '.join(PROGRAMS)}, but neither is installed "
@@ -114,12 +114,12 @@ def missing_programs(language: str) -> list[str]:
 def fingerprint(language: str, times: int) -> str:
     """Return a hash of all that determines the sound of a text, besides the text."""
     who = voices(language)
-    programs = [_version(name) for name in sorted({one.program for one in who})]
-    names = " ".join(one.name for one in who)
+    programs = [_version(name) for name in sorted({speaker.program for speaker in who})]
+    names = " ".join(speaker.name for speaker in who)
     return hashlib.sha256(f"{_VERSION} {times} {programs} {names}".encode()).hexdigest()
 
 
-def spoken(texts: Iterable[str], times: int, language: str, folder: Path) -> Iterator[Pair]:
+def speak_all(texts: Iterable[str], times: int, language: str, folder: Path) -> Iterator[Pair]:
     """Yield each text ``times`` times, by different voices: the file of its sound in ``folder``,
     and the text. Texts without letters and digits, and silent results, are skipped. Errors:
     ``DataError`` for a program that fails."""
@@ -143,8 +143,8 @@ def spoken(texts: Iterable[str], times: int, language: str, folder: Path) -> Ite
 
 
 def _can_be_said(text: str) -> bool:
-    odd = any(unicodedata.category(one) in ("Cc", "Cs") for one in text)
-    return not odd and any(one.isalnum() for one in text)
+    odd = any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text)
+    return not odd and any(letter.isalnum() for letter in text)
 
 
 def _draw_voices(
@@ -211,8 +211,8 @@ def _input(text: str, speaker: Speaker) -> str:
         return text
     pattern = _SPELLED_ENGLISH if speaker.name.startswith("en-") else _SPELLED
     return pattern.sub(
-        lambda found: (
-            f'<say-as interpret-as="characters">{found.group().replace(" ", "")}</say-as>'
+        lambda match: (
+            f'<say-as interpret-as="characters">{match.group().replace(" ", "")}</say-as>'
         ),
         escape(text),
     )

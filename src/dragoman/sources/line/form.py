@@ -42,7 +42,7 @@ class LinesForm(PictureFilesForm):
         if not raw.startswith(DRAWN):
             return self._of_file(file_of(raw))
         text = raw.removeprefix(DRAWN)
-        return _columns(drawn(text, self.settings.height, self.settings.drawing))
+        return _columns(draw_text(text, self.settings.height, self.settings.drawing))
 
     def in_turns(self, file: File, most: int | None = None) -> Iterator[Rows | None]:
         yield self._of_file(file, most)
@@ -62,8 +62,8 @@ class LinesForm(PictureFilesForm):
 def _columns(pixels: Bytes) -> Bytes:
     """Turn (H, W) of light and dark into (W, H) of paper and ink."""
     is_dark = np.median(pixels) < _PAPER
-    found: Bytes = np.ascontiguousarray((pixels if is_dark else 255 - pixels).T)
-    return found
+    columns: Bytes = np.ascontiguousarray((pixels if is_dark else 255 - pixels).T)
+    return columns
 
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _NO_CHARACTER = "\uffff"
 _SHOWN = 60
 
 
-def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
+def draw_text(text: str, height: int, settings: DrawingSettings) -> Bytes:
     """Draw a text as (height, W) pixels, black on white.
 
     Errors: ``DataError`` for a text without a letter or with too many, for a missing font, and
@@ -131,8 +131,8 @@ def drawn(text: str, height: int, settings: DrawingSettings) -> Bytes:
 
 
 def _generator(text: str, seed: int) -> np.random.Generator:
-    told = f"{seed} {text}".encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(told, digest_size=16).digest()
+    key = f"{seed} {text}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(key, digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
@@ -143,17 +143,17 @@ def _font(name: str, size: int) -> FreeTypeFont:
     from PIL import ImageFont
 
     try:
-        found = ImageFont.truetype(name, size) if name else ImageFont.load_default(size)
+        font = ImageFont.truetype(name, size) if name else ImageFont.load_default(size)
     except OSError as error:
         raise DataError(
             f"there is no font {name} that can be read. Set a file (.ttf, .otf) in "
             "source.drawing.fonts"
         ) from error
-    if not isinstance(found, ImageFont.FreeTypeFont):
+    if not isinstance(font, ImageFont.FreeTypeFont):
         raise DataError(
             "this Pillow was built without FreeType and cannot draw text. Install a Pillow wheel"
         )
-    return found
+    return font
 
 
 def _check_letters(text: str, font: FreeTypeFont) -> None:

@@ -71,19 +71,19 @@ class PictureAugmentSettings(Settings):
         return any((self.shift, self.rotation, self.scale, self.shear, self.bend))
 
 
-def varied(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
+def vary(pixels: Bytes, settings: PictureAugmentSettings, seed: int) -> Bytes:
     """Return a copy of a picture (H, W, C), varied by ``seed``, from 0."""
     draw = np.random.default_rng(seed)
-    found = pixels
+    picture = pixels
     if settings.moves:
-        found = read_at(found, *_places(found.shape[:2], settings, draw))
+        picture = read_at(picture, *_places(picture.shape[:2], settings, draw))
     if settings.flip and draw.random() < 0.5:
-        found = found[:, ::-1]
+        picture = picture[:, ::-1]
     if settings.contrast or settings.brightness:
-        found = _lit(found, settings, draw)
+        picture = _lit(picture, settings, draw)
     if settings.erase and draw.random() < _ERASED:
-        found = _erase(found, settings.erase, draw)
-    return np.array(found)
+        picture = _erase(picture, settings.erase, draw)
+    return np.array(picture)
 
 
 def _places(
@@ -161,16 +161,16 @@ def _erase(pixels: Bytes, most: float, draw: np.random.Generator) -> Bytes:
     tall = min(height, round(height * np.sqrt(share * stretch)))
     wide = min(width, round(width * np.sqrt(share / stretch)))
     top, left = (int(draw.integers(0, room + 1)) for room in (height - tall, width - wide))
-    found = np.array(pixels)
-    part = found[top : top + tall, left : left + wide]
+    copy = np.array(pixels)
+    part = copy[top : top + tall, left : left + wide]
     part[:] = draw.integers(0, 256, part.shape, dtype=np.uint8)
-    return found
+    return copy
 
 
-def mixed(pixels: Bytes, others: Bytes, share: float) -> Bytes:
+def mix(pixels: Bytes, others: Bytes, share: float) -> Bytes:
     """Mix ``share`` of one picture with the rest of another of the same size."""
-    one, other = pixels.astype(np.float32), others.astype(np.float32)
-    return _in_bytes(other + np.float32(share) * (one - other))
+    first, second = pixels.astype(np.float32), others.astype(np.float32)
+    return _in_bytes(second + np.float32(share) * (first - second))
 
 
 def mixing(alpha: float, count: int, seed: int) -> tuple[float, int]:

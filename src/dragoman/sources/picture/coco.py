@@ -23,7 +23,7 @@ from dragoman.base.wording import plural, shortened
 from dragoman.forms.boxes import Box, Scene
 from dragoman.forms.form import Pair
 from dragoman.sources.picture.picture_file import picture_size
-from dragoman.sources.shared.files import checked, reading, unusable, version_of
+from dragoman.sources.shared.files import check_name, reading, unusable, version_of
 
 _EDGE = 1.0
 """A box may exceed its picture by this many pixels, because tools round differently."""
@@ -42,14 +42,14 @@ def annotations_in(path: Path) -> Path:
     """Return the JSON file, or the only one of a folder. Errors: ``DataError``."""
     if not path.is_dir():
         return path
-    found = _files_in(path)
-    if len(found) != 1:
-        names = ", ".join(str(one.relative_to(path)) for one in found[:4])
+    files = _files_in(path)
+    if len(files) != 1:
+        names = ", ".join(str(file.relative_to(path)) for file in files[:4])
         raise DataError(
-            f"{path} has {plural(len(found), 'JSON file')}{f' ({names})' if found else ''}. Give "
+            f"{path} has {plural(len(files), 'JSON file')}{f' ({names})' if files else ''}. Give "
             "the file with the boxes, in COCO's format"
         )
-    return found[0]
+    return files[0]
 
 
 def read_coco(path: Path) -> Iterator[Pair]:
@@ -68,22 +68,22 @@ def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
     needs its pairs several times, and reads each picture's header for them."""
     about = _read(file)
     labels = _labels(file, about["categories"])
-    images = [_image(file, number, one) for number, one in enumerate(about["images"], 1)]
+    images = [_image(file, number, entry) for number, entry in enumerate(about["images"], 1)]
     numbers = _numbers(file, images)
     boxes: list[list[Box]] = [[] for _ in images]
-    for place, one in enumerate(about["annotations"], 1):
+    for place, entry in enumerate(about["annotations"], 1):
         at = f"{file}, annotation {place}"
-        number = numbers.get(_key(one, "image_id", at))
+        number = numbers.get(_key(entry, "image_id", at))
         if number is None:
             raise DataError(
-                f"{at}: there is no image {one['image_id']!r}. Add it or remove the box"
+                f"{at}: there is no image {entry['image_id']!r}. Add it or remove the box"
             )
-        boxes[number].append(_box(one, at, labels, images[number]))
+        boxes[number].append(_box(entry, at, labels, images[number]))
     if not images:
         raise DataError(f"{file} lists no image")
     folders, seen = _folders(file), dict[str, int]()
     pairs = []
-    for number, (image, found) in enumerate(zip(images, boxes, strict=True), 1):
+    for number, (image, own_boxes) in enumerate(zip(images, boxes, strict=True), 1):
         at = f"{file}, image {number}"
         picture = _picture(at, image["file_name"], folders)
         name = os.path.abspath(picture)
@@ -97,16 +97,16 @@ def _pairs(file: Path, changed: int, size: int) -> list[Pair]:
                 f"but the file says {image['width']:g} x {image['height']:g}. Correct it, or "
                 "boxes will be misplaced"
             )
-        pairs.append(Pair(number, str(picture), str(Scene(width, height, tuple(found)))))
+        pairs.append(Pair(number, str(picture), str(Scene(width, height, tuple(own_boxes)))))
     return pairs
 
 
 def _files_in(folder: Path) -> list[Path]:
     return sorted(
-        one
+        path
         for inside in (folder, folder / "annotations")
-        for one in inside.glob("*.json")
-        if not one.name.startswith(".") and one.is_file()
+        for path in inside.glob("*.json")
+        if not path.name.startswith(".") and path.is_file()
     )
 
 
@@ -125,28 +125,28 @@ def _read(file: Path) -> dict[str, Any]:
             f"{file} is not in COCO's format: it has no list of {' and of '.join(missing)}. A "
             "file of boxes has lists of images, annotations and categories"
         )
-    found: dict[str, Any] = about
-    return found
+    sections: dict[str, Any] = about
+    return sections
 
 
 def _is_list(about: object, name: str) -> bool:
-    found = about.get(name) if isinstance(about, dict) else None
-    return isinstance(found, list) and all(isinstance(one, dict) for one in found)
+    entries = about.get(name) if isinstance(about, dict) else None
+    return isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
 
 
-def _key(one: dict[str, Any], name: str, at: str) -> Any:
-    found = one.get(name)
-    if not isinstance(found, int | str) or isinstance(found, bool):
-        told = shortened(json.dumps(found), 40)
-        raise DataError(f"{at}: {name} is {told}. Write a whole number")
-    return found
+def _key(entry: dict[str, Any], name: str, at: str) -> Any:
+    value = entry.get(name)
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        shown = shortened(json.dumps(value), 40)
+        raise DataError(f"{at}: {name} is {shown}. Write a whole number")
+    return value
 
 
 def _labels(file: Path, categories: list[dict[str, Any]]) -> dict[Any, str]:
     labels: dict[Any, str] = {}
-    for place, one in enumerate(categories, 1):
+    for place, category in enumerate(categories, 1):
         at = f"{file}, category {place}"
-        number, name = _key(one, "id", at), one.get("name")
+        number, name = _key(category, "id", at), category.get("name")
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"{at}: the entry has no name")
         if _CONTROL.search(name.strip()):
@@ -160,41 +160,41 @@ def _labels(file: Path, categories: list[dict[str, Any]]) -> dict[Any, str]:
     return labels
 
 
-def _image(file: Path, number: int, one: dict[str, Any]) -> dict[str, Any]:
+def _image(file: Path, number: int, image: dict[str, Any]) -> dict[str, Any]:
     at = f"{file}, image {number}"
-    _key(one, "id", at)
-    if not isinstance(one.get("file_name"), str) or not one["file_name"].strip():
+    _key(image, "id", at)
+    if not isinstance(image.get("file_name"), str) or not image["file_name"].strip():
         raise DataError(f"{at}: the entry has no file_name")
     for side in ("width", "height"):
-        if not _is_number(one.get(side)) or one[side] < 1:
-            raise DataError(f"{at} ({one['file_name']}): {side} is not a number of pixels")
-    return one
+        if not _is_number(image.get(side)) or image[side] < 1:
+            raise DataError(f"{at} ({image['file_name']}): {side} is not a number of pixels")
+    return image
 
 
 def _numbers(file: Path, images: list[dict[str, Any]]) -> dict[Any, int]:
     numbers: dict[Any, int] = {}
-    for number, one in enumerate(images):
-        if one["id"] in numbers:
+    for number, image in enumerate(images):
+        if image["id"] in numbers:
             raise DataError(
-                f"{file}, image {number + 1}: id {one['id']!r} is already used by image "
-                f"{numbers[one['id']] + 1}. Give each image its own id"
+                f"{file}, image {number + 1}: id {image['id']!r} is already used by image "
+                f"{numbers[image['id']] + 1}. Give each image its own id"
             )
-        numbers[one["id"]] = number
+        numbers[image["id"]] = number
     return numbers
 
 
-def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, Any]) -> Box:
+def _box(box: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, Any]) -> Box:
     at = f"{at} ({image['file_name']})"
-    label, bbox = labels.get(_key(one, "category_id", at)), one.get("bbox")
+    label, bbox = labels.get(_key(box, "category_id", at)), box.get("bbox")
     if label is None:
-        raise DataError(f"{at}: there is no category {one['category_id']!r}. Add it to categories")
+        raise DataError(f"{at}: there is no category {box['category_id']!r}. Add it to categories")
     if not isinstance(bbox, list) or len(bbox) != 4 or not all(map(_is_number, bbox)):
         raise DataError(f"{at}: bbox is not four numbers: left, top, width, height")
     left, top, width, height = map(float, bbox)
-    told = ", ".join(f"{number:g}" for number in bbox)
+    shown = ", ".join(f"{number:g}" for number in bbox)
     if min(round(width, 2), round(height, 2)) <= 0:  # as boxes are kept
         raise DataError(
-            f"{at}: the box [{told}] has no area: its third and fourth numbers, width and "
+            f"{at}: the box [{shown}] has no area: its third and fourth numbers, width and "
             "height, must be more than 0. Correct or remove it"
         )
     if (
@@ -203,16 +203,16 @@ def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
         or top + height > image["height"] + _EDGE
     ):
         raise DataError(
-            f"{at}: the box [{told}] extends beyond its picture of {image['width']:g} x "
+            f"{at}: the box [{shown}] extends beyond its picture of {image['width']:g} x "
             f"{image['height']:g} pixels. A box is left, top, width, height. Correct or remove it"
         )
-    crowd = one.get("iscrowd") or 0
+    crowd = box.get("iscrowd") or 0
     if crowd not in (0, 1):
         raise DataError(
             f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}. Use 0, or 1 for a region with "
             "several objects"
         )
-    area, product = one.get("area"), width * height
+    area, product = box.get("area"), width * height
     own = float(area) if _is_number(area) and area > 0 and area != product else 0.0
     return Box(label, left, top, width, height, own, bool(crowd))
 
@@ -231,7 +231,7 @@ def _folders(file: Path) -> list[Path]:
 
 def _picture(at: str, name: str, folders: list[Path]) -> Path:
     for folder in folders:
-        path = checked(folder / name, at)
+        path = check_name(folder / name, at)
         try:
             if path.is_file():
                 return path

@@ -66,13 +66,13 @@ class CodeSymbols(Symbols):
     def load(cls, path: Path) -> Self:
         """Read the symbols. Errors: ``RunError`` if the file is missing or damaged."""
         try:
-            found = _CodeFile.model_validate(read_json(path))
+            content = _CodeFile.model_validate(read_json(path))
             source = PictureSource.model_validate(
-                found.model_dump(include={"height", "width", "channels", "patch"})
+                content.model_dump(include={"height", "width", "channels", "patch"})
             )
         except ValidationError as error:
             raise RunError(f"{path} does not describe the codes of pictures") from error
-        return cls(tuple(found.levels), source, found.model, found.weights)
+        return cls(tuple(content.levels), source, content.model, content.weights)
 
     def with_weights(self, digest: str) -> CodeSymbols:
         """Return the symbols of an autoencoder whose weights have that hash."""
@@ -81,8 +81,8 @@ class CodeSymbols(Symbols):
     @property
     def _json(self) -> str:
         about = self.source.model_dump(include={"height", "width", "channels", "patch"})
-        told = {"format": 1, "levels": list(self.levels), **about}
-        return json.dumps({**told, "model": self.model, "weights": self.weights}, indent=1)
+        content = {"format": 1, "levels": list(self.levels), **about}
+        return json.dumps({**content, "model": self.model, "weights": self.weights}, indent=1)
 
     @property
     def places(self) -> int:
@@ -97,14 +97,14 @@ class CodesRules(Rules):
         self._symbols = symbols
         self.longest = symbols.places
 
-    def allowed(self, tokens: npt.NDArray[np.int32]) -> Booleans:
+    def allows(self, tokens: npt.NDArray[np.int32]) -> Booleans:
         symbols = self._symbols
-        found = np.zeros((len(tokens), symbols.size), np.bool_)
+        flags = np.zeros((len(tokens), symbols.size), np.bool_)
         if tokens.shape[1] >= symbols.places:
-            found[:, symbols.eos] = True
+            flags[:, symbols.eos] = True
         else:
-            found[:, symbols.first :] = True
-        return found
+            flags[:, symbols.first :] = True
+        return flags
 
 
 WEIGHTS = "codes.safetensors"
@@ -180,8 +180,8 @@ class CodesForm(WrittenForm):
             row[: len(some)] = some.clip(0, self.symbols.count - 1)
         patches = self.coder.pictures(codes) if len(codes) else np.zeros((0, places, 0), np.uint8)
         return [
-            pixels_from(one[: len(tokens)], source.height, source.width, source.patch)
-            for one, tokens in zip(patches, outputs, strict=True)
+            pixels_from(parts[: len(tokens)], source.height, source.width, source.patch)
+            for parts, tokens in zip(patches, outputs, strict=True)
         ]
 
     def picture_at(self, raw: str) -> Bytes:
@@ -191,7 +191,7 @@ class CodesForm(WrittenForm):
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return [" ".join(self._name(token) for token in tokens) for tokens in outputs]
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         """Return the name of each code, as a word of its own."""
         return [SPACE + self._name(token) for token in tokens]
 

@@ -31,11 +31,11 @@ class PatchCells(Cells):
         return min(self.count, self.read)
 
     def without(self, values: Rows, hidden: Sequence[int]) -> Rows:
-        found = values.copy()
+        copy = values.copy()
         by_channel = values.reshape(-1, self.channels).mean(axis=0).round()
         shown = [cell for cell in hidden if cell < self.read]
-        found[shown] = np.tile(by_channel, values.shape[1] // self.channels)
-        return found
+        copy[shown] = np.tile(by_channel, values.shape[1] // self.channels)
+        return copy
 
     def row_of(self, cell: int, rows: int) -> int:
         return cell
@@ -111,8 +111,8 @@ def patches_of(pixels: Bytes, patch: int) -> Bytes:
     """Cut (H, W, C) into (H / p x W / p, p x p x C)."""
     height, width, channels = pixels.shape
     grid = pixels.reshape(height // patch, patch, width // patch, patch, channels)
-    found: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
-    return found
+    patches: Bytes = np.ascontiguousarray(grid.swapaxes(1, 2)).reshape(-1, patch * patch * channels)
+    return patches
 
 
 def pixels_from(patches: Bytes, height: int, width: int, patch: int) -> Bytes:

@@ -86,8 +86,8 @@ def _array(path: Path, data: Bytes) -> Bytes:
             f"{wanted:,} bytes with the header, but the bytes of the file are "
             + (f"{len(data):,}" if is_cut else "more")
         )
-    found: Bytes = data[4 + 4 * len(sizes) :].reshape(sizes)
-    return found
+    array: Bytes = data[4 + 4 * len(sizes) :].reshape(sizes)
+    return array
 
 
 def _sizes(path: Path, head: bytes) -> list[int]:
@@ -150,16 +150,16 @@ def picture_at(raw: str) -> Bytes:
             f"{raw} does not name a picture. Write its number in the IDX file, from 0, as in "
             "t10k-images-idx3-ubyte.gz#17"
         )
-    found = read_idx(Path(path))
-    if found.ndim not in (3, 4):
+    pictures = read_idx(Path(path))
+    if pictures.ndim not in (3, 4):
         raise DataError(
-            f"{path} has {plural(found.ndim - 1, 'dimension')} per example; pictures have two"
+            f"{path} has {plural(pictures.ndim - 1, 'dimension')} per example; pictures have two"
         )
     number = number.lstrip("0") or "0"
-    if len(number) > _DIGITS or int(number) >= len(found):
+    if len(number) > _DIGITS or int(number) >= len(pictures):
         raise DataError(
-            f"{path} has {plural(len(found), 'picture')}, numbered from 0. There is no number "
+            f"{path} has {plural(len(pictures), 'picture')}, numbered from 0. There is no number "
             f"{shortened(number, _DIGITS)}"
         )
-    one: Bytes = found[int(number)]
-    return one[..., None] if one.ndim == 2 else one
+    picture: Bytes = pictures[int(number)]
+    return picture[..., None] if picture.ndim == 2 else picture

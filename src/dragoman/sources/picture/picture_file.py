@@ -78,10 +78,10 @@ def pixels_of(file: File, height: int, width: int, channels: int) -> Bytes:
     """
     from PIL import ImageOps
 
-    def fitted(whole: Image) -> Image:
+    def fit(whole: Image) -> Image:
         return ImageOps.fit(whole, (width, height), library().Resampling.BILINEAR)
 
-    pixels = _decode(file, "L" if channels == 1 else "RGB", fitted)
+    pixels = _decode(file, "L" if channels == 1 else "RGB", fit)
     return pixels.reshape(height, width, channels)
 
 
@@ -98,7 +98,7 @@ def line_of(file: File, height: int, most: int) -> Bytes:
     Errors: as ``pixels_of``, and ``DataError`` for a result wider than ``most``.
     """
 
-    def fitted(whole: Image) -> Image:
+    def fit(whole: Image) -> Image:
         width = max(1, round(whole.width * height / whole.height))
         if width > most:
             raise DataError(
@@ -107,16 +107,16 @@ def line_of(file: File, height: int, most: int) -> Bytes:
             )
         return whole.resize((width, height), library().Resampling.BOX)
 
-    return _decode(file, "L", fitted)
+    return _decode(file, "L", fit)
 
 
-def _decode(file: File, mode: str, fitted: Callable[[Image], Image]) -> Bytes:
+def _decode(file: File, mode: str, fit: Callable[[Image], Image]) -> Bytes:
     """Return a picture in grey (L) or colours (RGB), turned and then fitted. Errors: as
     ``pixels_of``."""
     with _open(file) as image:
         orientation = _orientation(image)
         try:
-            return np.asarray(fitted(_turn(_in_bytes(image, mode), orientation)), np.uint8)
+            return np.asarray(fit(_turn(_in_bytes(image, mode), orientation)), np.uint8)
         except (DataError, MemoryError):
             raise
         except Exception as error:  # decoders raise anything for damaged bytes
@@ -144,8 +144,8 @@ def _open(file: File) -> Image:
         if not isinstance(file, InMemory):
             if file.suffix.lower() in FOREIGN_ENDINGS:
                 raise foreign(file, file.suffix.removeprefix(".").upper()) from error
-            with file.open("rb") as found:
-                brand = found.read(12)[4:]
+            with file.open("rb") as stream:
+                brand = stream.read(12)[4:]
             if brand in _BRANDS:
                 raise foreign(file, _BRANDS[brand]) from error
         kinds = f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}"
@@ -236,7 +236,7 @@ PICTURES = FileKind(
 def pictures_in_zip(archive: Path) -> list[str]:
     """Return the places of all pictures of a ZIP file. Errors: ``DataError`` if there is none,
     or for a file that cannot be read."""
-    found = [f"{archive}#{name}" for name in names_in(archive) if PICTURES.reads(name)]
-    if not found:
+    places = [f"{archive}#{name}" for name in names_in(archive) if PICTURES.reads(name)]
+    if not places:
         raise DataError(f"{archive} has no picture ({PICTURES.formats})")
-    return found
+    return places

@@ -77,19 +77,19 @@ def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Yield the marker of each segment, the number of bytes before it that belong to none, and
     where its content begins and ends; the end of the picture comes last."""
     at = 2
-    while (found := _marker(data, at)) is not None and found[1][0] != _END:
-        begin, between = found.end() + 2, found.start() - at
-        at = found.end() + int.from_bytes(data[found.end() : begin])
-        yield found[1][0], between, begin, at
-    end = len(data) if found is None else found.start()
+    while (marker := _marker(data, at)) is not None and marker[1][0] != _END:
+        begin, between = marker.end() + 2, marker.start() - at
+        at = marker.end() + int.from_bytes(data[marker.end() : begin])
+        yield marker[1][0], between, begin, at
+    end = len(data) if marker is None else marker.start()
     yield _END, end - at, end, end
 
 
 def _marker(data: bytes, at: int) -> re.Match[bytes] | None:
     """Return the next marker from ``at`` on. Other threads can run between two windows."""
     while at < len(data):
-        if found := _JPEG_MARKER.search(data, at, at + _WINDOW):
-            return found
+        if marker := _JPEG_MARKER.search(data, at, at + _WINDOW):
+            return marker
         at += _WINDOW - 1  # a marker has two bytes
     return None
 

@@ -203,15 +203,15 @@ class FileKind:
         """The endings as text: ``.bmp, .gif, ...``"""
         return ", ".join(sorted(self.endings))
 
-    def among(self, found: Iterable[Path]) -> Iterator[Path]:
+    def among(self, files: Iterable[Path]) -> Iterator[Path]:
         """Yield the files of this kind that are read, sorted by name.
 
         Errors: ``DataError`` for a file of this kind in a format that is not read, unless there
         is one of the same name with an ending that is.
         """
-        found = sorted(found)
-        converted = {file.with_suffix("") for file in found if self.reads(file)}
-        for file in found:
+        files = sorted(files)
+        converted = {file.with_suffix("") for file in files if self.reads(file)}
+        for file in files:
             if (
                 file.suffix.lower() in self.foreign_endings
                 and file.with_suffix("") not in converted
@@ -221,17 +221,17 @@ class FileKind:
                 yield file
 
 
-def shown_in(root: Path) -> list[Path]:
+def visible_in(root: Path) -> list[Path]:
     """Return all visible files in a folder and its subfolders."""
 
     def refuse(error: OSError) -> None:
         raise unusable(error.filename, error) from error
 
-    found: list[Path] = []
+    files: list[Path] = []
     for folder, inside, names in os.walk(root, onerror=refuse):
         inside[:] = [name for name in inside if not name.startswith(".")]
-        found += (Path(folder, name) for name in names if not name.startswith("."))
-    return found
+        files += (Path(folder, name) for name in names if not name.startswith("."))
+    return files
 
 
 def _is_file(path: Path) -> bool:
@@ -239,7 +239,7 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
 
 
-def checked(path: Path, place: str = "") -> Path:
+def check_name(path: Path, place: str = "") -> Path:
     """Return the path. Errors: ``DataError`` for a name that would break a line in tables and
     messages."""
     if _CONTROL.search(str(path)):
@@ -250,7 +250,7 @@ def checked(path: Path, place: str = "") -> Path:
     return path
 
 
-def listed(pairs: Iterable[Pair], listing: Path, kinds: Collection[FileKind]) -> Iterator[Pair]:
+def with_paths(pairs: Iterable[Pair], listing: Path, kinds: Collection[FileKind]) -> Iterator[Pair]:
     """Yield pairs whose source is a file that ``listing`` names, with its path. ``kinds``: the
     kinds of files that it may name.
 
@@ -261,7 +261,7 @@ def listed(pairs: Iterable[Pair], listing: Path, kinds: Collection[FileKind]) ->
         name, place = pair.source.strip(), f"{listing}, line {pair.line}"
         if not name:
             raise DataError(f"{place}: the name of the file is empty")
-        path = checked(listing.parent / name, place)
+        path = check_name(listing.parent / name, place)
         try:
             kind = path.stat().st_mode
         except (OSError, ValueError) as error:

@@ -143,10 +143,8 @@ class RowsForm(Form):
     @property
     def fingerprint(self) -> str:
         """SHA-256, in hex, of the settings that rows depend on."""
-        told = (
-            f"{_VERSION} {self.settings.model_dump_json(exclude=set(self.settings.of_front_end))}"
-        )
-        return hashlib.sha256(told.encode()).hexdigest()
+        key = f"{_VERSION} {self.settings.model_dump_json(exclude=set(self.settings.of_front_end))}"
+        return hashlib.sha256(key.encode()).hexdigest()
 
     def save(self, path: Path) -> None:
         """The recipe contains everything, so nothing is saved."""
@@ -172,7 +170,7 @@ class RowsForm(Form):
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         raise NotImplementedError("rows are not written")
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         raise NotImplementedError("rows are not tokens")
 
 

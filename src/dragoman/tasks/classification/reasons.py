@@ -111,7 +111,7 @@ def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
     else:
         ((alone, numbers),) = form.tokens_of_words([text])
     if alone != tokens:  # Moses cuts single words differently: here a space begins a word
-        begins = [piece.startswith("\u2581") for piece in form.shown(tokens)]
+        begins = [piece.startswith("\u2581") for piece in form.names_of(tokens)]
         last = len(text.split()) - 1
         numbers = [min(max(0, sum(begins[: at + 1]) - 1), last) for at in range(len(tokens))]
     return tokens, numbers

@@ -28,7 +28,7 @@ from dragoman.sizing.builder import (
 )
 from dragoman.sizing.file_sources import source_of_files
 from dragoman.sizing.size import DEFAULT, Size
-from dragoman.sources.file_examples import check_undivided, passed_over
+from dragoman.sources.file_examples import check_undivided, left_out_warning
 from dragoman.sources.picture.idx import is_idx
 from dragoman.sources.shared.files import is_zip
 
@@ -108,7 +108,7 @@ class FilesBuilder(HeadBuilder):
             self.options.refuse({"keys": _NO_TEXT, "columns": _NO_TEXT})
         if len(self.options.inputs) == 1 and Path(self.options.first).is_dir():
             check_undivided(Path(self.options.first))
-            if other := passed_over(Path(self.options.first)):
+            if other := left_out_warning(Path(self.options.first)):
                 self.say(f"warning: {other}")
 
     def corpus(self) -> CorpusSettings:

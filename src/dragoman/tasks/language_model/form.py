@@ -41,5 +41,5 @@ class NoSource(Form):
         """Return ``longest``, because the input does not limit the output."""
         return self._longest
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
         return ["</s>" for _ in tokens]

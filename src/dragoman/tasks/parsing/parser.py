@@ -138,7 +138,7 @@ class Parser(SearchingPredictor[Parse, list[Parse]]):
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
         """All attention weights of a tree. Its symbols are shown with the words that they stand for
-        (``TreeForm.shown_for``)."""
+        (``TreeForm.names_beside``)."""
         record = super().look(source, target_ids, through)
-        shown = self.form.shown_for(source, [*target_ids, self.form.eos])
+        shown = self.form.names_beside(source, [*target_ids, self.form.eos])
         return replace(record, target=shown)

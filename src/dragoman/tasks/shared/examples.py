@@ -27,8 +27,8 @@ from dragoman.data.windows import TextPieces, Windows
 from dragoman.forms.form import Form
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.sources.frames.augment import masked
-from dragoman.sources.picture.augment import mixed, mixing, varied
+from dragoman.sources.frames.augment import mask
+from dragoman.sources.picture.augment import mix, mixing, vary
 from dragoman.sources.picture.form import patches_of, pixels_from
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.training.gradients import MakeBatch
@@ -122,10 +122,10 @@ def _reads(store: TokenStore, recipe: Recipe) -> Callable[[int, int], Values]:
         values = store.values("source", example)
         drawn = torch_seed(seed, 7, update, int(example))
         if hides:
-            return masked(values, hiding, drawn)
+            return mask(values, hiding, drawn)
         source = PictureSource.of(recipe.source)
         pixels = pixels_from(values, source.height, source.width, source.patch)
-        return patches_of(varied(pixels, varying, drawn), source.patch)
+        return patches_of(vary(pixels, varying, drawn), source.patch)
 
     return read
 
@@ -201,7 +201,7 @@ class LabelledTexts(Examples):
             for one in examples
         ]
         both = zip(pictures, drawn, strict=True)
-        found = [mixed(one, self._read(update, other), share) for one, (share, other) in both]
+        found = [mix(one, self._read(update, other), share) for one, (share, other) in both]
         whole = labelled_batch(found, self._labels(examples), self._reading, examples)
         others = torch.tensor(self._labels([other for _, other in drawn]), dtype=torch.int64)
         shares = torch.tensor([share for share, _ in drawn], dtype=torch.float32)

@@ -92,7 +92,7 @@ class Scorer:
         scored = self.engine.score_windows(written, *self._windows)
         for tokens, costs in zip(written, scored, strict=True):
             words = (*words_of(form, tokens, costs[:-1]), _word(END.encode(), costs[-1:]))
-            yield Surprisal((*form.shown(tokens), END), tuple(costs), words)
+            yield Surprisal((*form.names_of(tokens), END), tuple(costs), words)
 
 
 def words_of(
@@ -109,7 +109,7 @@ def words_of(
     """
     found: list[SurprisalWord] = []
     held, costs = b"", list[float]()
-    written = map(_bytes_of, form.shown(tokens))
+    written = map(_bytes_of, form.names_of(tokens))
     for part, cost in zip(written, log_probabilities, strict=True):
         if held.strip() and (part[:1].isspace() or not (form.spaced or _is_cut(held))):
             found.append(_word(held, costs))
@@ -128,7 +128,7 @@ def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int
     the space before it. Errors: ``IndexError`` if the text has fewer words."""
     words = words_of(form, tokens, [0.0] * len(tokens))
     first = sum(one.tokens for one in words[:word])
-    own = form.shown(tokens[first : first + words[word].tokens])
+    own = form.names_of(tokens[first : first + words[word].tokens])
     spaces = 0
     while spaces < len(own) - 1 and _bytes_of(own[spaces]).isspace():
         spaces += 1
@@ -178,7 +178,7 @@ class Length:
     @classmethod
     def of(cls, vocabulary: Text, text: str, tokens: Sequence[int] | Tokens) -> Self:
         """The length of one text. ``tokens`` have no special symbols."""
-        known = vocabulary.known_as(text)
+        known = vocabulary.text_as_read(text)
         length, unknown = _bytes(known), 0
         if vocabulary.unknown in tokens:
             rest = [int(token) for token in tokens if token != vocabulary.unknown]

@@ -147,8 +147,8 @@ class Tags(Form):
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return self.labels.raw(outputs)
 
-    def shown(self, tokens: Iterable[int]) -> list[str]:
-        return self.labels.shown(tokens)
+    def names_of(self, tokens: Iterable[int]) -> list[str]:
+        return self.labels.names_of(tokens)
 
     def longest_output(self, length: int, extra: int) -> int:
         return length

@@ -39,7 +39,7 @@ class TaggedSentences(Examples):
             pieces = self._cut(sentences)
         else:
             pieces = [
-                self._cut.sampled(words, torch_seed(self._seed, _STREAM, update, int(number)))
+                self._cut.sample(words, torch_seed(self._seed, _STREAM, update, int(number)))
                 for number, words in zip(examples, sentences, strict=True)
             ]
         tags = [self._store.tokens("target", number).tolist() for number in examples]

@@ -10,7 +10,7 @@ from itertools import islice
 
 from dragoman.base.errors import RecipeError
 from dragoman.data.files.annotated import CONLLU_COLUMNS, Layout, columns_of, is_conllu, layout_of
-from dragoman.data.files.columns import numbered
+from dragoman.data.files.columns import parse_columns
 from dragoman.data.files.corpora import files_of, read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.forms.form import Pair
@@ -89,7 +89,7 @@ def corpus_of_tags(
     if layout != "columns":
         return corpus
     if columns is not None:
-        word, tag = numbered(columns)
+        word, tag = parse_columns(columns)
     elif is_conllu(lines):
         word, tag = CONLLU_COLUMNS
     else:

@@ -217,7 +217,7 @@ _SURE = 0.5
 def view_of(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothesis) -> Heard:
     """Return what the model reads of a segment (``rows``), the times at which CTC is sure of a
     token, and the attention of each token of its hypothesis ``best``."""
-    names = as_text(transcriber.run.target).shown(best.tokens)
+    names = as_text(transcriber.run.target).names_of(best.tokens)
     shares = looked(transcriber.engine, rows, best.tokens)
     return Heard(
         **drawn(form, rows), grid=grid_of(form, len(rows)),
@@ -243,7 +243,7 @@ def _spikes(transcriber: Transcriber, form: RowsForm, rows: Rows) -> list[Spike]
         sure = float(known[place, token])
         if token == blank or sure <= _SURE:
             continue
-        (name,) = text.shown([token])
+        (name,) = text.names_of([token])
         spikes.append(
             Spike(text=name, second=round((place + 0.5) * seconds, 3), probability=round(sure, 4))
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.base.wording import plural
-from dragoman.data.files.columns import numbered
+from dragoman.data.files.columns import parse_columns
 from dragoman.data.files.corpora import read_lines
 from dragoman.data.files.corpus_settings import CorpusSettings
 from dragoman.sizing.builder import (
@@ -72,7 +72,7 @@ class SpokenBuilder(RecipeBuilder):
         if options.keys is not None:
             about |= dict(zip(("source_key", "target_key"), options.keys, strict=True))
         if options.columns is not None:
-            file, text = numbered(options.columns)
+            file, text = parse_columns(options.columns)
             about |= {"source_column": file, "target_column": text}
         if options.groups is not None:
             about.pop("group_key", None)

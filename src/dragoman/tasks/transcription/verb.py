@@ -95,7 +95,7 @@ def transcribe(args: TranscribeArguments) -> None:
     """
     from dragoman.base.atomic import write_text
     from dragoman.base.wording import plural
-    from dragoman.sources.frames.recording_file import called
+    from dragoman.sources.frames.recording_file import name_of
 
     log_to_stderr(args.quiet, args.verbose)
     from dragoman.tasks.catalogue import opened_run
@@ -117,7 +117,7 @@ def transcribe(args: TranscribeArguments) -> None:
     transcriber = _open(args, run)
     failures = Failures(len(recordings))
     for recording, target in zip(recordings, targets, strict=True):
-        name, begun = called(recording), time.monotonic()
+        name, begun = name_of(recording), time.monotonic()
         tell = progress_line(name, "s", quiet=args.quiet)
         heard = None
         with failures:

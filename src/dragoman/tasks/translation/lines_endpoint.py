@@ -123,7 +123,7 @@ class ServedLines(FileRun[Translator]):
     def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """Return the input of a line, and the attention of each token of its best hypothesis."""
         shares = looked(self.engine, rows, best.tokens)
-        tokens = looked_tokens(self.engine.target.shown(best.tokens), shares)
+        tokens = looked_tokens(self.engine.target.names_of(best.tokens), shares)
         return SeenLine(**drawn(self.form, rows), tokens=tokens)
 
     def told(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:

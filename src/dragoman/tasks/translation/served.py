@@ -269,7 +269,7 @@ class ServedTranslator(ServedRun):
         if target != self.target and target not in self._by_target:
             run = copy(self)
             run.target = target
-            run.engine = self.engine.between(self.run.forms.tagged(self._tags[target]))
+            run.engine = self.engine.between(self.run.forms.with_tag(self._tags[target]))
             run.proofs = self.proofs.over(run.engine, len(self.targets))
             if self._inspector is not None:
                 run._inspector = self._inspector.over(run.engine)

@@ -12,7 +12,7 @@ from itertools import islice
 
 from dragoman.base.errors import DataError
 from dragoman.data.files.columns import paired_corpus
-from dragoman.data.files.corpora import read_pairs, said_languages
+from dragoman.data.files.corpora import languages_of, read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings, format_by_name
 from dragoman.sizing.builder import CorpusSummary, RecipeBuilder, Sections
 from dragoman.sizing.languages import given_languages
@@ -72,7 +72,7 @@ class TranslationBuilder(RecipeBuilder):
         return size_in(self.minutes, self.say, self.task, family, rows, seen.length, tokens)
 
     def languages(self) -> dict[str, str]:
-        said = None if self.options.languages else said_languages(self.corpus())
+        said = None if self.options.languages else languages_of(self.corpus())
         codes = "-".join(said) if said else self.options.languages
         source, target = given_languages(codes, self.options.inputs)
         return {"source": source, "target": target}

@@ -251,7 +251,7 @@ class Translator(Predictor[Translation]):
         """Translate a document that has been read. Return the content of the new document, and the
         number of changed texts. Doubts are logged. Errors: ``BadDocument``, also for a document in
         other languages than the run's."""
-        from dragoman.documents.translation import translated
+        from dragoman.documents.translation import translate_units
         from dragoman.formats.files import fit_document
         from dragoman.formats.units.document import OutputOptions
 
@@ -265,7 +265,7 @@ class Translator(Predictor[Translation]):
             requests = self.engine.requests(passages, settings)
             return [found[0] for found in self.engine.search(requests)]
 
-        targets = translated(units, self.engine, best, lambda done: progress(done, len(units)))
+        targets = translate_units(units, self.engine, best, lambda done: progress(done, len(units)))
         check = self.plain_check()
         check.take_targets(units, targets)
         for found in check.found:
