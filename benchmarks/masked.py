@@ -22,7 +22,7 @@ from run_texts import held_out_texts, training_tokens
 
 from dragoman.data.masking import Masking
 from dragoman.runs.run import Run
-from dragoman.tasks.masked.evaluation import MaskedEvaluation, masked_pieces
+from dragoman.tasks.masked.evaluation import MaskedEvaluation, mask_pieces
 
 RESULTS = Path(__file__).resolve().parent / "results" / "masked.json"
 
@@ -35,7 +35,7 @@ def measured(run: Run) -> dict[str, Any]:
     most_frequent = int(counts(None, None).argmax())
     written = [np.array(one, np.int32) for one in form.tokens(held_out_texts(run))]
     nll, right, most, tokens = 0.0, 0, 0, 0
-    for piece, masked in masked_pieces(
+    for piece, masked in mask_pieces(
         written, run.recipe.plan.context, Masking(form.vocabulary, settings)
     ):
         asked = set(masked.places.tolist())

@@ -78,7 +78,7 @@ def measured(run: Run) -> list[dict[str, Any]]:
             corpus.pairs for side in ("train", "dev") for corpus in plain_corpora(run.recipe, side)
         )
     )
-    test = ClassificationEvaluation().known(EvaluationRequest(run)).pairs
+    test = ClassificationEvaluation().read_fitting(EvaluationRequest(run)).pairs
     report = ClassificationEvaluation()(run)
     right = round(report.scores["accuracy"] / 100 * len(test))
     found.append(_row(run, "dragoman", right, len(test), report.seconds))

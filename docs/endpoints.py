@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.server.app import create_app
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.catalogue import LanguageDetector
-from dragoman.tasks.program import served
+from dragoman.tasks.program import serving_tasks
 
 Json = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ def endpoints_page() -> str:
 
 def description_of_server() -> Json:
     """Return the OpenAPI description of a server, which does not depend on its runs."""
-    found: Json = create_app([], ServeSettings(), LanguageDetector(), served()).openapi()
+    found: Json = create_app([], ServeSettings(), LanguageDetector(), serving_tasks()).openapi()
     return found
 
 

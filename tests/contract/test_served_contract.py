@@ -28,7 +28,7 @@ pytestmark = pytest.mark.system
 
 NAME = "asked"
 SETTINGS = ServeSettings(precision="fp32")
-KINDS_OF_RUNS = program.served().runs
+KINDS_OF_RUNS = program.serving_tasks().runs
 PATHS = list(dict.fromkeys(kind.path for kind in KINDS_OF_RUNS))
 
 

@@ -118,7 +118,7 @@ def test_tasks_that_compare_refuses_are_named() -> None:
 
 
 def test_every_task_has_a_view_that_the_page_of_tasks_does_not_deny() -> None:
-    served = {kind.task for kind in program.served().runs}
+    served = {kind.task for kind in program.serving_tasks().runs}
     assert set(program.TRAINED_AS) - served == {"codes"}
     assert "only `codes` has none of them" in page("tasks.md")
     assert len(program.TRAINED_AS) == 9

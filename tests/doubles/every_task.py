@@ -13,7 +13,7 @@ from dragoman.tasks import program
 
 _OF_THE_SHELL = ("translation", "picture")
 """A task and a source that the server does not take together."""
-_SERVED = {kind.task for kind in program.served().runs}
+_SERVED = {kind.task for kind in program.serving_tasks().runs}
 _SHORT = ("training.updates=2", "training.validate_every=2", "training.schedule.warmup=1")
 CELLS = [
     (task, source, kind)

@@ -226,12 +226,12 @@ def create_app(
     runs: Sequence[ServedRun], settings: ServeSettings, detector: LanguageDetector
 ) -> FastAPI:
     """A server of these runs, and of every task."""
-    return application.create_app(runs, settings, detector, program.served())
+    return application.create_app(runs, settings, detector, program.serving_tasks())
 
 
 def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
     """A run that is served."""
-    return program.served().open(run, settings, name)
+    return program.serving_tasks().open(run, settings, name)
 
 
 @contextlib.asynccontextmanager

@@ -2,4 +2,4 @@
 
 from dragoman.tasks import program
 
-program.served()
+program.serving_tasks()

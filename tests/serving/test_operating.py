@@ -261,7 +261,7 @@ def test_a_run_is_taken_up_anew_and_the_old_one_finishes(
     async def check() -> None:
         async with client_of(old) as client:
             renewal = Renewal(
-                service_of(client), {"echo": touched(tmp_path / "run")}, program.served()
+                service_of(client), {"echo": touched(tmp_path / "run")}, program.serving_tasks()
             )
             await renewal.renew()
             assert service_of(client).catalogue.runs == [old], "it has not changed"
@@ -308,7 +308,7 @@ def test_a_request_keeps_the_run_that_it_chose(
         monkeypatch.setattr(old.queue, "search", late)
         async with client_of(old) as client:
             renewal = Renewal(
-                service_of(client), {"echo": touched(tmp_path / "run")}, program.served()
+                service_of(client), {"echo": touched(tmp_path / "run")}, program.serving_tasks()
             )
             before = asyncio.ensure_future(client.post("/translate", json=WISH))
             await chosen.wait()
@@ -331,7 +331,7 @@ def test_nothing_is_kept_of_an_old_run(tmp_path: Path, monkeypatch: pytest.Monke
         vars(old())["circle"] = old()  # as models have them
         async with app.router.lifespan_context(app):
             renewal = Renewal(
-                app.state.service, {"echo": touched(tmp_path / "run")}, program.served()
+                app.state.service, {"echo": touched(tmp_path / "run")}, program.serving_tasks()
             )
             touched(tmp_path / "run")
             await renewal.renew()
@@ -351,7 +351,7 @@ def test_what_cannot_be_taken_up_leaves_all_as_it_was(
     async def check() -> None:
         async with client_of(served, settings=settings) as client:
             service = service_of(client)
-            renewal = Renewal(service, {"echo": touched(tmp_path / "run")}, program.served())
+            renewal = Renewal(service, {"echo": touched(tmp_path / "run")}, program.serving_tasks())
             headers = {"authorization": f"Bearer {ADA}"}
             for key, broken in (("short", False), (ADA, True)):
                 path.write_text(key)
@@ -403,7 +403,7 @@ def test_a_key_that_is_taken_back_is_not_known_from_then_on(
     async def check() -> None:
         async with client_of(old, settings=settings) as client:
             service = service_of(client)
-            renewal = Renewal(service, {"echo": touched(tmp_path / "run")}, program.served())
+            renewal = Renewal(service, {"echo": touched(tmp_path / "run")}, program.serving_tasks())
             ada = {"authorization": f"Bearer {ADA}"}
             stranger = asyncio.ensure_future(client.post("/translate", content=half_sent()))
             under_way = asyncio.ensure_future(client.post("/translate", json=WISH, headers=ada))
@@ -438,7 +438,7 @@ def test_a_pipe_is_no_file_of_keys(
 
     async def check() -> None:
         async with client_of(settings=settings) as client:
-            renewal = Renewal(service_of(client), {}, program.served())
+            renewal = Renewal(service_of(client), {}, program.serving_tasks())
             path.unlink()
             if is_link:
                 path.symlink_to(pipe)

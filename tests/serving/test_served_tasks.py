@@ -18,7 +18,7 @@ from dragoman.tasks.catalogue import TASKS
 
 
 def test_every_task_is_served_and_asked_where_it_says() -> None:
-    kinds = program.served().runs
+    kinds = program.serving_tasks().runs
     served = list(dict.fromkeys(kind.task for kind in kinds))
     kept = set(TASKS) - {"codes"}
     of_translation = ["transcription", "picture-translation"]

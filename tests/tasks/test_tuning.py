@@ -21,7 +21,7 @@ from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import check_unchanged, prepare
 from dragoman.runs.run import RECIPE, TUNED, TUNING, WEIGHTS
 from dragoman.tasks.catalogue import Recipe, Run
-from dragoman.tasks.tuning import blend, blended
+from dragoman.tasks.tuning import blend, weights_between
 from dragoman.training.weights import load_weights, save_weights
 
 
@@ -113,9 +113,9 @@ def test_the_ends_of_a_blend_are_the_weights_themselves(base: Run, tuned: Run) -
     save_weights(other, tensors, {})
     for alpha, path in ((0.0, begun), (1.0, other)):
         expected = load_weights(path).tensors
-        for name, tensor in blended(begun, other, alpha).items():
+        for name, tensor in weights_between(begun, other, alpha).items():
             assert torch.equal(tensor.view(torch.int32), expected[name].view(torch.int32)), name
-    for name, tensor in blended(begun, other, 0.25).items():
+    for name, tensor in weights_between(begun, other, 0.25).items():
         mean = 0.75 * load_weights(begun).tensors[name] + 0.25 * tensors[name]
         assert torch.allclose(tensor, mean, atol=1e-6)
 

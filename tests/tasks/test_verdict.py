@@ -22,7 +22,7 @@ from dragoman.tasks.catalogue import TASKS, Recipe, Run
 from dragoman.tasks.report import write_report
 from dragoman.tasks.shared.progress_made import TrainingSummary
 from dragoman.tasks.training import train
-from dragoman.tasks.verdict import _alike, seen_little, verdict
+from dragoman.tasks.verdict import _alike, cautions, verdict
 from dragoman.training.fastest_way import Throughput
 
 SENTENCES = [
@@ -100,16 +100,16 @@ def held_out(folder: Path, **counts: int) -> Run:
 
 def test_how_little_was_seen_is_said_in_one_sentence(tmp_path: Path) -> None:
     few = held_out(tmp_path / "few", train=60, dev=3, test=1)
-    (said,) = seen_little(few, 0.7)
+    (said,) = cautions(few, 0.7)
     assert "it has learned from 70 % of its pairs, its weights were chosen by 3 pairs and" in said
     assert said.endswith("it was measured on 1 pair.")
-    (said,) = seen_little(few, 30.0)
+    (said,) = cautions(few, 30.0)
     assert "learned from" not in said and "chosen by 3 pairs and it was measured on 1 pair" in said
     many = held_out(tmp_path / "many", train=6_000, dev=20, test=400)
-    assert seen_little(many, 1.0) == [] == seen_little(few.open(many.folder), 7.5)
-    (said,) = seen_little(many, 0.004)
+    assert cautions(many, 1.0) == [] == cautions(few.open(many.folder), 7.5)
+    (said,) = cautions(many, 0.004)
     assert said.endswith("it has learned from 0.4 % of its pairs.")
-    assert seen_little(held_out(tmp_path / "none", train=30, dev=0, test=0), 3.0) == []
+    assert cautions(held_out(tmp_path / "none", train=30, dev=0, test=0), 3.0) == []
 
 
 @pytest.mark.parametrize(("task", "source"), [("classification", "text"), ("masked", "text")])

@@ -41,13 +41,13 @@ def export(args: ExportArguments) -> None:
       dragoman export runs/en-de --to argos package
     """
     from dragoman.interop.export import export_run
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
     if args.to is None:
         raise DragomanError("set the program: --to huggingface, --to ctranslate2 or --to argos")
     if args.folder.exists() and not (args.folder.is_dir() and not any(args.folder.iterdir())):
         raise DragomanError(f"{args.folder} already exists. Give a new folder")
-    made = export_run(opened_run(args.run), args.to, args.folder, args.license)
+    made = export_run(open_run(args.run), args.to, args.folder, args.license)
     if args.license is None:
         typer.echo("the card states no licence: to state one, use --license", err=True)
     typer.echo(f"{made} is written; {args.folder / 'README.md'} says how it is used")

@@ -161,7 +161,7 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
     translator = open_translator(run.tagged(args.tag), TranslatorSettings(precision="fp32"))
 
     def of_pairs(pairs: Iterable[tuple[str, str]]) -> Generator[str]:
-        for one in translator.scored(pairs):
+        for one in translator.score_each(pairs):
             yield line((*one.tokens, "</s>"), one.token_log_probabilities)
 
     return LineWork(translator, of_pairs, end=whole.tell)
@@ -181,13 +181,13 @@ def _show_words(run: Run, texts: Iterable[str]) -> None:
     from rich.console import Console
 
     from dragoman.engine.predictor import parts
-    from dragoman.tasks.shared.surprisal import LEGEND, coloured
+    from dragoman.tasks.shared.surprisal import LEGEND, colour_words
 
     scorer, console, whole = _scorer(run), Console(highlight=False), _Sum()
     plain = console.color_system is None
     for some in parts(texts, _BATCH_SIZE):
         for found in scorer(some):
             whole.add(found.log_probabilities)
-            console.print(coloured(found.words, plain=plain), soft_wrap=True)
+            console.print(colour_words(found.words, plain=plain), soft_wrap=True)
     typer.echo(LEGEND, err=True)
     whole.tell()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.base.errors import DragomanError
 from dragoman.console.options import Quiet, Verbose, argument, arguments, option, setting, values_of
 from dragoman.console.output import log_to_stderr
-from dragoman.tasks.program import served
+from dragoman.tasks.program import serving_tasks
 
 if TYPE_CHECKING:
     from dragoman.serving.operate.settings import ServeSettings
@@ -67,7 +67,7 @@ def serve(args: ServeArguments) -> None:
         try:
             from dragoman.server.server import serve as serve_runs
 
-            tasks = served()
+            tasks = serving_tasks()
         except ModuleNotFoundError as error:
             from dragoman.base.errors import install
 

@@ -249,7 +249,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     from dragoman.tasks import catalogue
     from dragoman.tasks.report import write_report
     from dragoman.tasks.tuning import measure_tuning
-    from dragoman.tasks.verdict import seen_little, verdict
+    from dragoman.tasks.verdict import cautions, verdict
 
     run = catalogue.Run.open(folder)
     runtime = catalogue.runtime_of(run.task)
@@ -266,8 +266,8 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
             + command("evaluate", folder, *files)
         )
     found = verdict(run)
-    page = write_report(run, found=found)
-    for sentence in (*found, *seen_little(run, outcome.epochs)):
+    page = write_report(run, sentences=found)
+    for sentence in (*found, *cautions(run, outcome.epochs)):
         say(f"\n{sentence}")
     longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
     steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]

@@ -35,7 +35,7 @@ from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import (
     TrainingSummary,
     chance_of_translations,
-    learned_answers,
+    training_answers,
 )
 from dragoman.tasks.verdict import hardly_learned
 
@@ -347,7 +347,7 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
     # The training of finished outputs is unknown: guessing then uses the references.
-    learned = learned_answers(runs[0].recipe) if runs else list(wanted[0])
+    learned = training_answers(runs[0].recipe) if runs else list(wanted[0])
     if runs and moses is not None:
         learned = list(map(moses, learned))
     if by_words:

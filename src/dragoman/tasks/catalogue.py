@@ -74,13 +74,13 @@ class Run(run.Run):
         return runtime_of(self.task).parts().predictor(self, settings)
 
 
-def opened_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
+def open_run(folder: Path, task: str | None = None, lacks: str = "") -> Run:
     """Open a run for use, and log one line if it has hardly learned its task. Errors: ``RunError``,
     also if the run has another task than ``task``; ``lacks`` completes that message, for example
     "which does not label"."""
     run = Run.open(folder)
-    if said := run.verdict():
-        logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(said))
+    if problems := run.verdict():
+        logging.getLogger("dragoman").warning("%s: %s", folder, " ".join(problems))
     if task is not None:
         run.require_task(task, lacks)
     return run

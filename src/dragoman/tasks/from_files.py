@@ -80,10 +80,10 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
     if options.blend:
         options = replace(options, set_=["training.blend=true", *options.set_])
     base: Recipe | None = catalogue.Recipe.load(options.recipe) if options.recipe else None
-    told = _given_task(options, base, run)
-    if options.task is None and told is None and len(names) == 1 and is_treebank(names[0]):
+    own_task = _task_of(options, base, run)
+    if options.task is None and own_task is None and len(names) == 1 and is_treebank(names[0]):
         options = replace(options, task="parsing")
-    task = options.task or told or "translation"
+    task = options.task or own_task or "translation"
     spec = catalogue.TASKS[task]
     take = part_named(options.init_part, run is not None)
     if run is not None and take is None:
@@ -93,7 +93,7 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
         kind(options, spec, catalogue.Recipe, base, learned, take, say)
         for kind in catalogue.runtime_of(spec).builders()
     )
-    builder = next((one for one in of_files if one.takes()), of_text)
+    builder = next((builder for builder in of_files if builder.takes()), of_text)
     if builder.takes():
         builder.check()
         recipe, epochs = builder.begun(*builder.recipe())
@@ -102,14 +102,14 @@ def recipe_of(options: TrainOptions, say: Say = print, *, learns: bool = True) -
     return _recipe_named(options, run, take, say)
 
 
-def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
+def _task_of(options: TrainOptions, base: Recipe | None, run: Run | None) -> str | None:
     """The task of the recipe or the run. None without either, or if only a part of the run is
     taken, which serves any task. Errors: ``RecipeError`` for an unknown task, or one that differs
     from that of the recipe or run; for ``--model`` if the recipe or the run already determines the
     model; for files that the task does not read."""
     task = options.task
     known = base or (run.recipe if run is not None else None)
-    told = known.task if known else None
+    own_task = known.task if known else None
     if task is not None and task not in catalogue.TASKS:
         if task.startswith(("transcri", "speech")):
             raise RecipeError(f"--task {task}: recordings with texts need no task. Leave it out")
@@ -118,7 +118,7 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
         raise RecipeError(
             f"--task {task}: there is no such task.{hint} Use one of {', '.join(catalogue.TASKS)}"
         )
-    named_task = task or told or "translation"
+    named_task = task or own_task or "translation"
     for path in options.inputs:
         listed = named_task == "classification" and listed_corpus(
             path, options.columns, options.keys
@@ -126,9 +126,9 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
         if not listed:
             check_is_read(Path(path), named_task)
     if options.model is not None and known is not None:
-        given = f"--recipe {options.recipe}" if base is not None else "--from"
+        flag = f"--recipe {options.recipe}" if base is not None else "--from"
         raise RecipeError(
-            f"--model {options.model} works only with files, because {given} already determines "
+            f"--model {options.model} works only with files, because {flag} already determines "
             "the model"
         )
     takes_part = options.init_part is not None or (
@@ -136,10 +136,10 @@ def _given_task(options: TrainOptions, base: Recipe | None, run: Run | None) -> 
     )
     if takes_part and base is None:
         return None
-    if task is not None and told not in (None, task):
+    if task is not None and own_task not in (None, task):
         whose = options.recipe or (run and run.folder)
-        raise RecipeError(f"--task {task} does not fit: {whose} belongs to the task {told}")
-    return told
+        raise RecipeError(f"--task {task} does not fit: {whose} belongs to the task {own_task}")
+    return own_task
 
 
 def _recipe_named(

@@ -126,14 +126,14 @@ class DataStatistics:
     def warnings(self) -> list[str]:
         """All warnings, as sentences for people."""
         dropped = self.report.read - self.report.kept
-        said = [str(doubt) for doubt in self.doubts]
+        warnings = [str(doubt) for doubt in self.doubts]
         if dropped > _MAX_DROPPED * self.report.read:
-            said.append(
+            warnings.append(
                 f"cleaning drops {dropped:,} of {self.report.read:,}. Check the file and the "
                 "columns; the table above shows which filters drop them"
             )
-        said += self.rare
-        return said
+        warnings += self.rare
+        return warnings
 
     def text(self) -> str:
         """Return the statistics as plain text."""
@@ -226,8 +226,8 @@ def _clean_pairs(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Itera
     try:
         yield from training_pairs(recipe, cleaner, doubts)
     except DataError as error:
-        found = [f"\nwarning: {doubt}" for doubt in doubts or doubts_of(recipe, ("train",))]
-        raise DataError("".join([str(error), *found])) from error
+        lines = [f"\nwarning: {doubt}" for doubt in doubts or doubts_of(recipe, ("train",))]
+        raise DataError("".join([str(error), *lines])) from error
 
 
 def _list_counts(name: str, labels: Counter[str]) -> list[str]:

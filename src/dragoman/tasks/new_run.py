@@ -117,10 +117,11 @@ def _check_same_rows(recipe: Recipe, start_from: Run) -> None:
     """Raise ``RunError`` if the encoder of ``start_from`` reads another kind of input."""
     own, source = recipe.source, start_from.recipe.source
     if own != source:
-        kinds = " and ".join(dict.fromkeys(f'source.kind = "{one.kind}"' for one in (source, own)))
+        kinds = dict.fromkeys((source.kind, own.kind))
+        named = " and ".join(f'source.kind = "{kind}"' for kind in kinds)
         raise RunError(
             f"--init-part encoder: {start_from.folder} was trained with another section source "
-            f"({kinds}), and an encoder needs the same input. Use the same section source"
+            f"({named}), and an encoder needs the same input. Use the same section source"
         )
 
 
@@ -222,17 +223,17 @@ def places(names: Iterable[str], part: ModelPart) -> dict[str, str]:
     """Map a canonical name of each weight of the model part ``part``, which is the same in every
     kind of model, to the name of this weight in ``names``. ``names``: all weights of one model."""
     every = {name.removeprefix(_BODY): name for name in names}
-    found: dict[str, str] = {}
+    mapped: dict[str, str] = {}
     for own, canonical in zip(_OWN[part], _ALONE, strict=True):
-        found |= _rename(every, own, canonical)
+        mapped |= _rename(every, own, canonical)
     if part == "encoder":
-        found |= _rename(every, "front_end.", "front_end.")
+        mapped |= _rename(every, "front_end.", "front_end.")
     if part == "decoder":
         for own in _ALONE:
-            found |= _rename(every, own, own)
-        if found and "embedding.weight" not in found:  # one matrix for both sides
-            found |= _rename(every, "source_embedding.", "embedding.")
-    return {place.replace(".self_attention", ".attention"): name for place, name in found.items()}
+            mapped |= _rename(every, own, own)
+        if mapped and "embedding.weight" not in mapped:  # one matrix for both sides
+            mapped |= _rename(every, "source_embedding.", "embedding.")
+    return {place.replace(".self_attention", ".attention"): name for place, name in mapped.items()}
 
 
 def _rename(names: Mapping[str, str], own: str, canonical: str) -> dict[str, str]:
@@ -300,8 +301,8 @@ def take_weights(start_from: Run, part: ModelPart, network: Network, path: Path,
             f"nothing from the {part} of {start_from.folder} fits into a model of kind "
             f"{network.settings.kind}: {fit.why or f'the new model has no {part}'}"
         )
-    for name, given in fit.taken.items():
-        own[name].copy_(old[given])  # in the network's own memory
+    for name, old_name in fit.taken.items():
+        own[name].copy_(old[old_name])  # in the network's own memory
     save_weights(path, own, {"weights": mark})
     return fit
 

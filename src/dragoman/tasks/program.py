@@ -119,7 +119,7 @@ def demos() -> dict[str, Demo]:
     }
 
 
-def served() -> ServedTasks:
+def serving_tasks() -> ServedTasks:
     """The classes of runs that a server can serve, and the endpoints of all tasks. This needs the
     extra ``serve``."""
     from dragoman.serving.service.endpoints import ServedTasks

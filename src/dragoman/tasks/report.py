@@ -41,19 +41,19 @@ def write_report(
     *,
     hops: Sequence[Hops] = (),
     attention: Sequence[AttentionRecord] | None = None,
-    found: Sequence[str] | None = None,
+    sentences: Sequence[str] | None = None,
 ) -> Path:
     """Write ``report.html``, ``card.md`` and ``verdict.json`` into the run's folder -> the page.
 
     ``hops`` and ``attention`` are figures that the report shows in addition to the contents of the
-    folder; without ``attention`` it shows that of some test sentences. ``found`` are the sentences
-    of ``verdict``, if the caller already has them.
+    folder; without ``attention`` it shows that of some test sentences. ``sentences`` are those of
+    ``verdict``, if the caller already has them.
     Errors: ``RunError`` for a damaged folder, ``FileError`` when the disk is full.
     """
     looks = look_at_samples(run) if attention is None else attention
-    found = verdict(run) if found is None else list(found)
-    summary = summarise(run, hops=hops, attention=looks, found=found)
-    write_text(run.folder / VERDICT, json.dumps({"said": found}, ensure_ascii=False) + "\n")
+    sentences = verdict(run) if sentences is None else list(sentences)
+    summary = summarise(run, hops=hops, attention=looks, sentences=sentences)
+    write_text(run.folder / VERDICT, json.dumps({"said": sentences}, ensure_ascii=False) + "\n")
     page = run.folder / "report.html"
     write_text(page, report_html(summary))
     write_text(run.folder / "card.md", card_markdown(summary))
@@ -73,10 +73,10 @@ def summarise(
     *,
     hops: Sequence[Hops] = (),
     attention: Sequence[AttentionRecord] = (),
-    found: Sequence[str] | None = None,
+    sentences: Sequence[str] | None = None,
 ) -> RunSummary:
     """Collect the contents of the report. The arguments are those of ``write_report``."""
-    found = verdict(run) if found is None else found
+    sentences = verdict(run) if sentences is None else sentences
     recipe = run.recipe
     scores, training = run.scores(), TrainingSummary.of(run)
     facts = [
@@ -119,15 +119,15 @@ def summarise(
     samples, undrawn = runtime_of(run.task).samples(
         run,
         [
-            ShownSample(one["source"], one["translation"], one["reference"])
-            for one in scores.get("samples", [])
+            ShownSample(sample["source"], sample["translation"], sample["reference"])
+            for sample in scores.get("samples", [])
         ],
     )
     return RunSummary(
         name=recipe.name,
         languages=run.languages,
         hub_tag=run.task.hub_tag,
-        notice=" ".join([*([NOTICE] if embedded else []), *found]),
+        notice=" ".join([*([NOTICE] if embedded else []), *sentences]),
         facts=facts,
         scores=named,
         samples=samples,
@@ -178,8 +178,8 @@ def _data_tables(run: Run) -> list[Table]:
         tables.append(Table(noun.capitalize(), ("part", noun), [*pairs.items()], note))
     doubts = notes.get("doubts", [])
     if doubts:
-        told = [(d["corpus"], d["words"], "; ".join(d["lines"])) for d in doubts]
-        tables.append(Table("What looks wrong", ("text", "what", "lines"), told))
+        listed = [(d["corpus"], d["words"], "; ".join(d["lines"])) for d in doubts]
+        tables.append(Table("What looks wrong", ("text", "what", "lines"), listed))
     corpora = notes.get("corpora", [])
     if corpora:
         rows = [(c["name"], c["weight"], c["sha256"][:16]) for c in corpora]

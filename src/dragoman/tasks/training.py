@@ -248,14 +248,14 @@ class _Training:
         holds = settings.way is not None and settings.way.machine == here
         if ranks.any(ranks.first and (holds or not measures())):
             return None
-        found = fastest_way(
+        measured = fastest_way(
             self._model, self._objective, settings, self._batches,
             ranks=ranks, remembered=cache_folder(), work=self._work(),
         )  # fmt: skip
-        self._say(f"computed by {found.summary(self.recipe.spec.counted)}")
-        training = settings.model_copy(update={"way": found.way})
+        self._say(f"computed by {measured.summary(self.recipe.spec.counted)}")
+        training = settings.model_copy(update={"way": measured.way})
         self.recipe = self.recipe.model_copy(update={"training": training})
-        return found
+        return measured
 
     def _work(self) -> str:
         """A key of everything that decides how long an update takes."""
@@ -320,7 +320,7 @@ class _Training:
 
         def work(examples: int) -> float:
             # Other examples only have their loss computed, about a quarter of the work.
-            searched = validation.searched(examples)
+            searched = validation.search_count(examples)
             return searched + (examples - searched) / 4
 
         return seconds / work(len(validation.pairs)) * work(len(pairs))
@@ -351,8 +351,8 @@ class _Training:
                 f"of {len(prepared.train):,} {task.noun}, {plural(cut, 'is', 'are')} longer than "
                 f"plan.context = {recipe.plan.context:,}; the rest of each is not used"
             )
-        if settings.ctc_weight and (told := without_room(prepared.train, model, recipe.source)):
-            self._say(told)
+        if settings.ctc_weight and (problem := without_room(prepared.train, model, recipe.source)):
+            self._say(problem)
         fills, every = seconds_to_fill(settings), settings.line_every_seconds
         trainer = Trainer(
             model,

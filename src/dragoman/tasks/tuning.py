@@ -54,27 +54,27 @@ def blend(
     if _ALPHA in metadata:
         return
     assert old is not None, "the recipe is checked"
-    dev_sets = [held_out(one, "dev") for one in (recipe, old)]
+    dev_sets = [held_out(text_recipe, "dev") for text_recipe in (recipe, old)]
     if not all(dev_sets):
         say("warning: the weights are not blended, because one of the dev sets is empty")
         return
     losses: dict[float, list[float]] = {}
     for alpha in ALPHAS:
-        model.load_state_dict(blended(folder / TUNED, path, alpha))
+        model.load_state_dict(weights_between(folder / TUNED, path, alpha))
         refresh(model)
         losses[alpha] = [loss_on(recipe, model, forms, pairs, device) for pairs in dev_sets]
     (of_tuned, _), (_, of_old) = losses[1.0], losses[0.0]
     best = min(ALPHAS, key=lambda alpha: losses[alpha][0] / of_tuned + losses[alpha][1] / of_old)
     # "updates" tells the trainer that these weights were not validated, if the run is resumed.
     blend = {"weights": f"blend {best:g}", _ALPHA: f"{best:g}", "updates": metadata["update"]}
-    save_weights(path, blended(folder / TUNED, path, best), blend)
+    save_weights(path, weights_between(folder / TUNED, path, best), blend)
     say(
         f"blended: {best:g} of the tuned weights and {1 - best:g} of the old ones (dev loss of the "
         f"new text {losses[best][0]:.3f}, of the old {losses[best][1]:.3f})"
     )
 
 
-def blended(old: Path, tuned: Path, alpha: float) -> dict[str, torch.Tensor]:
+def weights_between(old: Path, tuned: Path, alpha: float) -> dict[str, torch.Tensor]:
     """The weights (1 - α) · old + α · tuned of two files. Errors: ``RunError``."""
     return average_weights([old, tuned], [1 - alpha, alpha])
 
@@ -131,13 +131,12 @@ def _domain(name: str, before: Run, run: Run, after: SearchReport) -> dict[str, 
     began = _report(before, EvaluationSet(after.pairs, references, after.test))
     systems = {"before": [began.outputs()], "after": [after.outputs()]}
     language = run.recipe.languages.target
-    found = compare_systems(systems, references, language, metrics=["BLEU"])
-    (bleu,), forms = found.comparisons, load_forms(run.recipe, run.folder, prepared=True)
+    comparison = compare_systems(systems, references, language, metrics=["BLEU"])
+    (bleu,), forms = comparison.comparisons, load_forms(run.recipe, run.folder, prepared=True)
     prepare = moses_of(run.recipe) or (lambda pair: pair)
     pairs = list(map(prepare, after.pairs))
-    losses = [
-        loss_on(run.recipe, one.model(), forms, pairs, torch.device("cpu")) for one in (before, run)
-    ]
+    cpu = torch.device("cpu")
+    losses = [loss_on(run.recipe, side.model(), forms, pairs, cpu) for side in (before, run)]
     return {
         "name": name,
         "test": after.test,
@@ -145,7 +144,7 @@ def _domain(name: str, before: Run, run: Run, after: SearchReport) -> dict[str, 
         "loss": losses,
         "bleu": [score.value for score in bleu.scores],
         "p_value": bleu.scores[1].p_value,
-        "method": found.method,
+        "method": comparison.method,
         "signature": bleu.signature,
     }
 

@@ -43,14 +43,14 @@ _SHOWN = 60
 def verdict(run: Run) -> list[str]:
     """Return sentences that say if a run has hardly learned its task, or if its outputs do not
     follow its input; an empty list for any other run."""
-    said, training = [], TrainingSummary.of(run)
+    sentences, training = [], TrainingSummary.of(run)
     if why := hardly_learned(run, training):
         advice = _advice(run, training) if training.tokens else ""  # no training is recorded
-        said.append(f"This run {why}. {advice}".rstrip())
+        sentences.append(f"This run {why}. {advice}".rstrip())
     if alike := _same_words(run, training):
         such = shortened(alike, _SHOWN)
-        said.append(f"It writes much the same words whatever it reads, such as “{such}”.")
-    return said
+        sentences.append(f"It writes much the same words whatever it reads, such as “{such}”.")
+    return sentences
 
 
 def hardly_learned(run: Run, training: TrainingSummary) -> str:
@@ -59,22 +59,22 @@ def hardly_learned(run: Run, training: TrainingSummary) -> str:
     return f"has hardly learned to {run.task.verbs[0][0]}: {why}" if why else ""
 
 
-def seen_little(run: Run, epochs: float) -> list[str]:
+def cautions(run: Run, epochs: float) -> list[str]:
     """Say if a run was trained for less than one of its ``epochs``, or has held-out sets so small
     that their scores say little. The list is empty for any other run."""
-    said = []
+    reasons = []
     if epochs < _ONCE:
-        said.append(f"it has learned from {100 * epochs:.2g} % of its {run.task.noun}")
-    one = run.task.noun.removesuffix("s")
+        reasons.append(f"it has learned from {100 * epochs:.2g} % of its {run.task.noun}")
+    noun = run.task.noun.removesuffix("s")
     counts = run.notes().get("pairs", {})
     for part, what in (("dev", "its weights were chosen by"), ("test", "it was measured on")):
         if 0 < counts.get(part, 0) < _FEW:
-            said.append(f"{what} {plural(counts[part], one)}")
-    if not said:
+            reasons.append(f"{what} {plural(counts[part], noun)}")
+    if not reasons:
         return []
-    *first, last = said
-    told = f"{', '.join(first)} and {last}" if first else last
-    return [f"This run has seen little, so take its scores with care: {told}."]
+    *first, last = reasons
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return [f"This run has seen little, so take its scores with care: {listed}."]
 
 
 def _advice(run: Run, training: TrainingSummary) -> str:
@@ -115,11 +115,11 @@ def _same_words(run: Run, training: TrainingSummary) -> str | None:
     if not run.task.writes_text:
         return None
     samples = [*training.samples, *run.scores().get("samples", [])]
-    by_source = {one["source"]: one for one in samples if one["translation"].strip()}
+    by_source = {sample["source"]: sample for sample in samples if sample["translation"].strip()}
     if len(by_source) < _MIN_OUTPUTS:
         return None
     outputs, references = (
-        _alike(one[side] for one in by_source.values()) for side in ("translation", "reference")
+        _alike(row[side] for row in by_source.values()) for side in ("translation", "reference")
     )
     if outputs < max(_ALIKE, references + _MORE_ALIKE):
         return None
@@ -130,7 +130,7 @@ def _alike(texts: Iterable[str]) -> float:
     """The share of letter triples that two of the texts have in common, averaged over all pairs."""
     triples = [Counter(zip(text, text[1:], text[2:], strict=False)) for text in texts]
     shared = [
-        2 * (one & other).total() / max(1, one.total() + other.total())
-        for one, other in itertools.combinations(triples, 2)
+        2 * (first & second).total() / max(1, first.total() + second.total())
+        for first, second in itertools.combinations(triples, 2)
     ]
     return sum(shared) / len(shared)

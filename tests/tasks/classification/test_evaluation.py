@@ -27,7 +27,7 @@ from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 from dragoman.tasks.new_run import fitting, places
 from dragoman.tasks.report import write_report
-from dragoman.tasks.shared.label_report import drawn
+from dragoman.tasks.shared.label_report import draw_confusion
 from dragoman.tasks.training import train
 from dragoman.tasks.translation.translator import Translator
 
@@ -123,7 +123,7 @@ def test_what_it_measures_is_what_it_answers(
     table = found.table()
     assert "line 62: weather, taken for food" in table and "macro F1" in table
     assert "Label by row, chosen by column" in table
-    picture = drawn("confusions", found.labels, found.confusion)
+    picture = draw_confusion("confusions", found.labels, found.confusion)
     assert picture is not None
     assert picture.weights.sum(axis=1).tolist() == pytest.approx([1, 1, 1])
 

@@ -347,7 +347,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (Text, "encode_lists"), (Text, "decode_exact"), (Text, "pieces"),
         (BaseModel, "model_dump_json"), (Growth, "take"), (Growth, "next"), (Growth, "words"),
         (endpoint._Writing, "_text"), (endpoint._Writing, "_start"),
-        (ServedLanguageModel, "written"), (served_language_model, "words_of"),
+        (ServedLanguageModel, "describe"), (served_language_model, "words_of"),
         (ServedLanguageModel, "surprise"), (ServedLanguageModel, "place"),
         (ServedLanguageModel, "continuations"),
         (connection, "_parsed"), (InspectionSession, "inspect"), (inspector, "weights_message"),

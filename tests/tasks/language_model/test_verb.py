@@ -14,7 +14,7 @@ from dragoman.forms.subwords.vocabulary_learning import learn_vocabulary
 from dragoman.forms.text_form import TextForm
 from dragoman.runs.corpora import plain_pairs
 from dragoman.tasks.catalogue import Run
-from dragoman.tasks.shared.surprisal import Scorer, SurprisalWord, coloured, words_of
+from dragoman.tasks.shared.surprisal import Scorer, SurprisalWord, colour_words, words_of
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1", "plan.context=32")
 
@@ -81,9 +81,9 @@ def test_colours_add_nothing_to_the_text() -> None:
         SurprisalWord(" ", "cat", 7.0),
         SurprisalWord("\n", "flies", 15.0),
     ]
-    assert coloured(words, plain=False).plain == "The cat\nflies"
-    assert coloured(words, plain=True).plain == "The[0.0] cat[7.0]\nflies[15.0]"
-    assert len({str(span.style) for span in coloured(words, plain=False).spans}) == 2
+    assert colour_words(words, plain=False).plain == "The cat\nflies"
+    assert colour_words(words, plain=True).plain == "The[0.0] cat[7.0]\nflies[15.0]"
+    assert len({str(span.style) for span in colour_words(words, plain=False).spans}) == 2
 
 
 def test_writing_from_the_command_line(letters: Path, dragoman: Dragoman) -> None:

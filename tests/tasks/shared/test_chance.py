@@ -10,7 +10,7 @@ from recipe_of_files import recipe_of
 
 from dragoman.metrics.classification import Confusion
 from dragoman.tasks.classification.runtime import chance_of_labels
-from dragoman.tasks.shared.progress_made import MIN_BLEU, chance_of_translations, learned_answers
+from dragoman.tasks.shared.progress_made import MIN_BLEU, chance_of_translations, training_answers
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -44,8 +44,8 @@ def test_answers_of_training_are_spread_over_its_text(tmp_path: Path) -> None:
     path = tmp_path / "some.tsv"
     path.write_text("".join(f"a {n}\tein {n}\n" for n in range(4_500)), "utf-8")
     recipe, _ = recipe_of([str(path)])
-    found = learned_answers(recipe)
+    found = training_answers(recipe)
     assert 1_000 < len(found) <= 2_000 and len(set(found)) == len(found)
     assert int(found[-1].split()[1]) > 4_400
     path.unlink()
-    assert learned_answers(recipe) == []
+    assert training_answers(recipe) == []

@@ -138,7 +138,7 @@ def test_a_sentence_far_too_long_is_read_in_parts(words: Run) -> None:
 
 
 def test_validation_measures_what_the_predictor_says(words: Run) -> None:
-    pairs = TaggingEvaluation().known(EvaluationRequest(words)).pairs
+    pairs = TaggingEvaluation().read_fitting(EvaluationRequest(words)).pairs
     odd = [Pair(1, "they run", "PRP XX"), Pair(2, "", "")]
     validation = TaggedValidation(
         words.model(), words.recipe, words.forms, [*pairs, *odd], torch.device("cpu")
@@ -180,7 +180,7 @@ def test_what_it_measures_is_what_it_answers(words: Run, tmp_path: Path) -> None
     assert "1 word has a tag that no training text has" in table
     assert "line 1: NN, taken for VB" in table and "accuracy (unknown words)" in table
     assert "Always the most frequent tag of each word: accuracy" in table
-    known = TaggingEvaluation().known(EvaluationRequest(words, [path]))
+    known = TaggingEvaluation().read_fitting(EvaluationRequest(words, [path]))
     usual = usual_scores(Tagger(words).tags, known.pairs)
     assert usual == found.usual
 

@@ -11,7 +11,7 @@ from command_line import Dragoman
 
 from dragoman.formats.units.document import Code, Unit
 from dragoman.forms.lexicon import Lexicon
-from dragoman.tasks.translation.proofreading.plain import PlainCheck, lost
+from dragoman.tasks.translation.proofreading.plain import PlainCheck, find_lost
 
 KEPT = (
     "{name}", "{0}", "{}", "%s", "%(x)d", "%1$s", "${x}", "{{user}}", "https://example.org/a?b=c",
@@ -22,11 +22,11 @@ KEPT = (
 @pytest.mark.parametrize("kept", KEPT)
 def test_what_a_translation_has_lost(kept: str) -> None:
     source = f"Send it to {kept}, please, and again {kept}."
-    both = [(place, source[slice(*place)]) for place in lost(source, "Bitte senden.")]
+    both = [(place, source[slice(*place)]) for place in find_lost(source, "Bitte senden.")]
     assert [text for _, text in both] == [kept, kept]
     assert [place[0] for place, _ in both] == [11, source.rindex(kept)]
-    assert len(lost(source, f"Bitte an {kept} senden.")) == 1
-    assert lost(source, f"An {kept} und {kept}.") == []
+    assert len(find_lost(source, f"Bitte an {kept} senden.")) == 1
+    assert find_lost(source, f"An {kept} und {kept}.") == []
 
 
 def test_text_without_them_has_lost_nothing() -> None:
@@ -40,7 +40,7 @@ def test_text_without_them_has_lost_nothing() -> None:
         "5%부터10%까지",
         "https://",
     ):
-        assert lost(text, "") == [], text
+        assert find_lost(text, "") == [], text
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_text_without_them_has_lost_nothing() -> None:
     ],
 )  # fmt: skip
 def test_words_that_touch_what_is_kept_are_not_of_it(source: str, text: str) -> None:
-    assert lost(source, text) == []
-    assert len(lost(source, "no such thing")) == 1 + ("%5" in source)
+    assert find_lost(source, text) == []
+    assert len(find_lost(source, "no such thing")) == 1 + ("%5" in source)
 
 
 def test_all_that_is_kept_loses_nothing() -> None:
@@ -68,7 +68,7 @@ def test_all_that_is_kept_loses_nothing() -> None:
         pieces = [draw.choice([*KEPT, "the dog", "50 %", "(", "."]) for _ in range(6)]
         text = " ".join(pieces)
         draw.shuffle(pieces)
-        assert lost(text, " ".join(pieces)) == []
+        assert find_lost(text, " ".join(pieces)) == []
 
 
 ENGLISH = Lexicon.count(["the dog sleeps and the small bird sings in the green house"])
@@ -79,7 +79,7 @@ def found(*sources: str, lexicon: Lexicon | None = ENGLISH, language: str = "en"
     check = PlainCheck(language, lambda: lexicon)
     for one in sources:
         check.take(one, "")
-    return [one.code for one in check.found]
+    return [one.code for one in check.doubts]
 
 
 @pytest.mark.parametrize("lexicon", [ENGLISH, None])
@@ -102,7 +102,7 @@ def test_what_is_told() -> None:
     check.take(FRENCH, "…")
     # Of a document the placeholders of messages are codes, which are kept.
     check.take_targets([Unit("the dog", (Code(7, "{0}"),))], [["der Hund", 0]])
-    first, second = map(str, check.found)
+    first, second = map(str, check.doubts)
     assert first.startswith("1 of 4 texts") and "{name}" in first
     assert "1 of 4 texts reads as French" in second and "translates from English" in second
 

@@ -23,7 +23,7 @@ from dragoman.search.hypothesis import length_penalty
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.catalogue import Run
 from dragoman.tasks.shared.surprisal import Scorer
-from dragoman.tasks.translation.reranking import Reranker, choose_weight, doubts_of, reordered
+from dragoman.tasks.translation.reranking import Reranker, choose_weight, doubts_of, reorder
 from dragoman.tasks.translation.result import Translation
 
 ALPHA = 0.6
@@ -48,10 +48,8 @@ def texts(translation: Translation) -> list[str]:
 
 def test_the_order_is_that_of_the_sum() -> None:
     given = candidates(("a", [-1.0, -1.0]), ("b", [-1.0, -1.5]), ("c", [-3.0]))
-    assert (
-        texts(reordered(given, [-9.0, -2.0, -1.0], 0.0, SEARCH)) == texts(given) == ["a", "b", "c"]
-    )
-    found = reordered(given, [-9.0, -2.0, -1.0], 0.5, SEARCH)
+    assert texts(reorder(given, [-9.0, -2.0, -1.0], 0.0, SEARCH)) == texts(given) == ["a", "b", "c"]
+    found = reorder(given, [-9.0, -2.0, -1.0], 0.5, SEARCH)
     assert texts(found) == ["b", "c", "a"]
     assert found.score == pytest.approx((-2.5 + 0.5 * -2.0) / length_penalty(2, ALPHA))
     assert found.alternatives[0].score == pytest.approx(-3.0 + 0.5 * -1.0)
@@ -63,7 +61,7 @@ class Judge:
     def __init__(self, liked: Sequence[str]) -> None:
         self.liked = liked
 
-    def judged(self, translations: Sequence[Translation]) -> Any:
+    def judge(self, translations: Sequence[Translation]) -> Any:
         return [
             (one, [0.0 if t in self.liked else -9.0 for t in texts(one)]) for one in translations
         ]
@@ -192,7 +190,7 @@ def test_what_was_cut_stands_behind_what_was_ended() -> None:
     a, b = candidates(("a", [-2.0]), ("b", [-3.0])), candidates(("c", [-1.0]), ("d", [-1.5]))
     short = cut(candidates(("short", [-0.1])))
     first = replace(a, alternatives=(*a.alternatives, short))
-    assert texts(reordered(first, [-1.0, -1.0, -1.0], 0.5, SEARCH)) == ["a", "b", "short"]
+    assert texts(reorder(first, [-1.0, -1.0, -1.0], 0.5, SEARCH)) == ["a", "b", "short"]
     pieces = (Piece("x", " ", (1,)), Piece("x", "", (1,)))
     found = Translation.join("x x", Passage("", pieces), [first, b])
     every = [
@@ -208,8 +206,8 @@ def test_of_a_line_of_several_sentences_each_is_put_in_order() -> None:
     passage = Passage("", (Piece("x", " ", (1,)), Piece("y", "", (1,))))
     given = Translation.join("x y", passage, parts)
     costs = [-9.0, -1.0, -2.0, -2.5]
-    assert texts(reordered(given, costs, 0.0, SEARCH))[0] == "a c"
-    found = reordered(given, costs, 1.0, SEARCH)
+    assert texts(reorder(given, costs, 0.0, SEARCH))[0] == "a c"
+    found = reorder(given, costs, 1.0, SEARCH)
     assert texts(found) == ["b c", "b d"] and len(found.parts) == 2
 
 

@@ -357,4 +357,4 @@ def test_a_long_text_is_quoted_without_its_middle() -> None:
 
 def test_a_warning_knows_its_sentence() -> None:
     warning = ProofWarning.at("unknown", "source", "a cat", (2, 5))
-    assert warning.moved(10, 20, 2).sentence == 2 and warning.moved(10, 20).begin == 12
+    assert warning.move(10, 20, 2).sentence == 2 and warning.move(10, 20).begin == 12

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 LOOKED_AT_PICTURE = "looked-at.svg"
 
 
-def show_labels(run: Run, found: ClassificationReport, console: Console) -> str:
+def show_labels(run: Run, measured: ClassificationReport, console: Console) -> str:
     """Show which German pronoun an English "it" becomes, and which pronouns are confused."""
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
 
-    show_confusions(found, console, "sentences whose combinations", "Pronoun")
+    show_confusions(measured, console, "sentences whose combinations", "Pronoun")
     console.print("The same words but the last, which decides what “it” is:\n")
-    for one in Labeller(run)(
+    for answer in Labeller(run)(
         f"The animal didn't cross the street because it was too {last}."
         for last in ("tired", "wide")
     ):
-        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in one.ranked)
-        console.print(f"  {one.text}\n  [bold]{one.label}[/bold]  ({told})\n")
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in answer.ranked)
+        console.print(f"  {answer.text}\n  [bold]{answer.label}[/bold]  ({shares})\n")
     return f"The whole report: {write_report(run)}"
 
 
-def drawn_pictures() -> DemoFiles:
+def shape_pictures() -> DemoFiles:
     """Make the pictures that the demo learns from. Errors: ``DataError`` if the extra ``images`` is
     missing."""
     from dragoman.demo.shapes import DRAWN_NOTICE, drawn_demo, write_drawn
@@ -51,7 +51,7 @@ def drawn_pictures() -> DemoFiles:
     return DemoFiles(PICTURES, DRAWN_NOTICE, telling, drawn_demo, write)
 
 
-def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
+def show_shapes(run: Run, measured: ClassificationReport, console: Console) -> str:
     """Show how well shapes are recognised in combinations of pattern and colour that training did
     not have, and where the model looks."""
     from dragoman.base.atomic import write_text
@@ -61,12 +61,12 @@ def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
     from dragoman.tasks.shared.evaluation import EvaluationRequest
 
     of = "pictures whose combinations of shape, pattern and colour"
-    show_confusions(found, console, of, "Shape")
-    pairs = ClassificationEvaluation().known(EvaluationRequest(run)).pairs
-    chosen = [next(pair for pair in pairs if pair.target == name) for name in found.labels]
-    figure, said = rollout_sheet(run, chosen)
-    for pair, one in zip(chosen, said, strict=True):
-        console.print(f"  {Path(pair.source).name}: [bold]{one}[/bold]")
+    show_confusions(measured, console, of, "Shape")
+    pairs = ClassificationEvaluation().read_fitting(EvaluationRequest(run)).pairs
+    chosen = [next(pair for pair in pairs if pair.target == name) for name in measured.labels]
+    figure, captions = rollout_sheet(run, chosen)
+    for pair, caption in zip(chosen, captions, strict=True):
+        console.print(f"  {Path(pair.source).name}: [bold]{caption}[/bold]")
     path = run.folder / LOOKED_AT_PICTURE
     write_text(path, figure_svg(figure))
     return (
@@ -75,18 +75,18 @@ def show_shapes(run: Run, found: ClassificationReport, console: Console) -> str:
     )
 
 
-def show_confusions(found: ClassificationReport, console: Console, tested: str, label: str) -> None:
+def show_confusions(report: ClassificationReport, console: Console, what: str, label: str) -> None:
     """Show the scores of a run on its test set, and its confusions."""
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.shared.label_report import drawn
+    from dragoman.tasks.shared.label_report import draw_confusion
 
-    scores = found.scores
+    scores = report.scores
     console.print(
-        f"\nTest: {found.confusion.texts:,} {tested} were held out\n"
+        f"\nTest: {report.confusion.texts:,} {what} were held out\n"
         f"accuracy {scores['accuracy']:.1f} %, macro F1 {scores['macro_f1']:.1f} %\n"
     )
     title = f"{label} by row, chosen by column (percent of the row)"
-    picture = drawn(title, found.labels, found.confusion)
+    picture = draw_confusion(title, report.labels, report.confusion)
     assert picture is not None
     console.print(heatmap_text(picture, min(console.width, 100)))
 
@@ -103,17 +103,16 @@ def rollout_sheet(run: Run, pictures: Sequence[Pair]) -> tuple[Figure, list[str]
     labeller = subject.predictor
     assert isinstance(labeller, Labeller)
     panels: list[Panel] = []
-    said = []
+    captions = []
     chosen = labeller([pair.source for pair in pictures])
     for pair, label in zip(pictures, chosen, strict=True):
-        one = replace(subject, sentence=pair.source)
-        figure = make_figure("picture-rollout", one)
+        figure = make_figure("picture-rollout", replace(subject, sentence=pair.source))
         wrong = "" if label.label == pair.target else f", not {pair.target}"
-        said.append(f"{label.label} {100 * label.probability:.0f} %{wrong}")
-        first, *others = figure.panels
+        captions.append(f"{label.label} {100 * label.probability:.0f} %{wrong}")
+        first, *rest = figure.panels
         assert isinstance(first, MatrixPicture)
-        panels += [replace(first, title=said[-1]), *others]
-    return replace(figure, panels=panels), said
+        panels += [replace(first, title=captions[-1]), *rest]
+    return replace(figure, panels=panels), captions
 
 
 TEXTS_DEMO = Demo(
@@ -130,5 +129,5 @@ PICTURES_DEMO = Demo(
         "figure picture-rollout --run {to} --sentence {to}-pictures/test/0000*.png",
         "serve {to}            # drop a picture on the page",
         "train my-pictures/ --task classification  # a folder for each label",
-    ), drawn_pictures,
+    ), shape_pictures,
 )  # fmt: skip

@@ -76,15 +76,15 @@ class ServedFileClassifier(FileRun[Labeller]):
         if request.at is not None and not request.heads:
             raise invalid_request("at", "at needs heads. Set heads too")
         if request.reading and not self.form.settings.patches:
-            told = "it works only with pictures that are cut into patches"
-            raise invalid_request("reading", told)
+            problem = "it works only with pictures that are cut into patches"
+            raise invalid_request("reading", problem)
         hidden_cells(request.hidden)
         check_labels(count, self.reads, len(self.predictor.labels.names), request.top)
 
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
         """Refuse files that cost too much to read. A file is read several times if ``seen`` is set.
         Raises Refusal 400."""
-        count = sum(min(len(one), self.predictor.longest) for one in rows) * (
+        count = sum(min(len(file), self.predictor.longest) for file in rows) * (
             1 + SEEING * request.seen + request.heads + request.reading
         )
         noun = self.form.settings.noun_of_row
@@ -99,23 +99,23 @@ class ServedFileClassifier(FileRun[Labeller]):
         self, opened: Sequence[OpenedFile], rows: Sequence[Rows], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledFile]]:
         """Yield each file with its number, as it is labelled, one turn at a time."""
-        names = [one.file.called for one in opened]
+        names = [entry.file.called for entry in opened]
         cells = hidden_cells(request.hidden)
-        read = [without(self.form, one, cells, self.predictor.longest) for one in rows]
-        for number, found in self.predictor.parts(names, TOKENS_AT_ONCE, read):
+        read = [without(self.form, file, cells, self.predictor.longest) for file in rows]
+        for number, classified in self.predictor.parts(names, TOKENS_AT_ONCE, read):
             extent = opened[number].extent
-            told = LabelledFile(
-                name=found.text,
-                label=found.label,
-                probability=round(found.probability, 6),
-                labels=labels_told(found, request.top),
-                cut=found.cut,
+            labelled = LabelledFile(
+                name=classified.text,
+                label=classified.label,
+                probability=round(classified.probability, 6),
+                labels=labels_told(classified, request.top),
+                cut=classified.cut,
                 size=round(extent.seconds or extent.pixels, 3),
-                seen=self._seen(read[number], found, request) if request.seen else None,
+                seen=self._view(read[number], classified, request) if request.seen else None,
             )
-            yield number, told
+            yield number, labelled
 
-    def _seen(self, rows: Rows, found: ClassifiedText, asked: ClassifyRequest) -> Seen:
+    def _view(self, rows: Rows, label: ClassifiedText, request: ClassifyRequest) -> Seen:
         """The picture that the model reads, and what else was requested. Raises Refusal 400 for a
         cell that does not exist."""
         labeller, form = self.predictor, self.form
@@ -128,17 +128,17 @@ class ServedFileClassifier(FileRun[Labeller]):
             shape = cells.spread(places)
             shares = _digits(_pad(rollout(weights, places), shape))
             looked = Rollout(rows=shape[0], columns=shape[1], shares=shares)
-            if asked.heads:
+            if request.heads:
                 begin = weights.shape[-1] - places  # after the class token, if there is one
-                if asked.at is not None:
-                    given = weights[..., begin + row_of(cells, asked.at, places), :]
+                if request.at is not None:
+                    chosen = weights[..., begin + row_of(cells, request.at, places), :]
                 else:
-                    given = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
-                each = _pad(given[..., begin:], shape)
+                    chosen = weights[..., 0, :] if begin else weights.mean(axis=-2)  # (L, H, T)
+                each = _pad(chosen[..., begin:], shape)
                 of_heads = [[_digits(head) for head in layer] for layer in each]
-            if asked.reading and places <= _MOST_READ:  # only pictures, see check
+            if request.reading and places <= _MOST_READ:  # only pictures, see check
                 taken = labeller.reading.texts([read])
-                way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, found.ranked)
+                way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, label.ranked)
                 panels = [panel.to_dict() for panel in way]
         grid = grid_of(form, len(read))
         return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
@@ -183,11 +183,11 @@ async def classify(service: Service, request: ClassifyRequest, client: str) -> C
         files = [labelled[number] for number in range(len(opened))]
         return ClassifyAnswer(run=run.name, longest=run.predictor.longest, files=files)
     assert isinstance(run, ServedClassifier) and request.text is not None
-    given = service.check_texts(request.text, client)
-    run.check(given, request)
-    found = dict(await run.asking.all(client, run.label(given, request)))
-    service.meters.count_characters(run.name, client, sum(map(len, given)))
-    texts = [found[number] for number in range(len(given))]
+    inputs = service.check_texts(request.text, client)
+    run.check(inputs, request)
+    by_number = dict(await run.asking.all(client, run.label(inputs, request)))
+    service.meters.count_characters(run.name, client, sum(map(len, inputs)))
+    texts = [by_number[number] for number in range(len(inputs))]
     return ClassifyAnswer(run=run.name, longest=run.predictor.longest, texts=texts)
 
 
@@ -195,8 +195,8 @@ def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:
     """The named run, or the first one that reads such input. Raises Refusal 400 or 404."""
     has_files = bool(request.uploads)
     if request.text is not None and has_files:
-        told = "give either text or file, not both"
-        raise Refusal("bad_field", f"Invalid request: {told}", field="file", problem=told)
+        problem = "give either text or file, not both"
+        raise Refusal("bad_field", f"Invalid request: {problem}", field="file", problem=problem)
     catalogue, named = service.catalogue, request.run
     if named and (run := catalogue.named(named)) and run.task == ServedClassifier.task:
         if has_files != run.takes_files and (has_files or request.text is not None):

@@ -24,7 +24,7 @@ from dragoman.pictures.labels import plain_table
 from dragoman.runs.run import Run
 from dragoman.tasks.classification.labeller import ClassifiedText, Labeller
 from dragoman.tasks.classification.spec import CLASSIFICATION
-from dragoman.tasks.shared.evaluation import EvaluationRequest, scores_of, signed, timed
+from dragoman.tasks.shared.evaluation import EvaluationRequest, clock, scores_of, sign
 from dragoman.tasks.shared.evaluation_examples import ExampleSet
 from dragoman.tasks.shared.label_report import (
     LabelEvaluation,
@@ -60,10 +60,10 @@ class ClassificationValidation(Validation[Values]):
     def __call__(self, update: int) -> Evaluation:
         labeller = Labeller.over(self.reading_engine(), self.recipe, self.forms)
         names = [pair.source for pair in self.pairs]
-        found = dict(labeller.parts(names, TOKENS_AT_ONCE, self.batches))
-        labelled = [found[number] for number in range(len(names))]
+        by_number = dict(labeller.parts(names, TOKENS_AT_ONCE, self.batches))
+        labelled = [by_number[number] for number in range(len(names))]
         confusion, nll, _ = _judge(self.pairs, labelled, labeller.labels)
-        shown = [(self.pairs[one], labelled[one].label) for one in self.spread(_SAMPLES)]
+        shown = [(self.pairs[place], labelled[place].label) for place in self.spread(_SAMPLES)]
         samples = tuple(Sample(pair.source, plain(pair.target), label) for pair, label in shown)
         return Evaluation(confusion.scores | {"loss": nll / max(confusion.texts, 1)}, samples)
 
@@ -140,7 +140,7 @@ class ClassificationReport(LabelReport):
         )
         return {
             "sentences": texts,
-            "scores": signed(self.scores, signature),
+            "scores": sign(self.scores, signature),
             "labels": self.records(),
             **self.mistake_details(),
         }
@@ -169,29 +169,29 @@ class ClassificationEvaluation(LabelEvaluation[ClassificationReport]):
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> ClassificationReport:
         run, pairs = asked.run, examples.pairs
         labels, labeller = run.forms.labels, Labeller(run)
-        found, seconds = timed(lambda: labeller([pair.source for pair in pairs]))
+        labelled, seconds = clock(lambda: labeller([pair.source for pair in pairs]))
         return ClassificationReport(
             *asked.about(examples.name, seconds), labels.names,
-            *_judge(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
+            *_judge(pairs, labelled, labels), sum(text.cut for text in labelled), labeller.longest,
             examples.left_out, run.task.noun.removesuffix("s"), run.recipe.source.units,
         )  # fmt: skip
 
 
 def _judge(
-    pairs: Sequence[Pair], found: Sequence[ClassifiedText], labels: Labels
+    pairs: Sequence[Pair], labelled: Sequence[ClassifiedText], labels: Labels
 ) -> tuple[Confusion, float, tuple[Mistake, ...]]:
     """The confusions, the sum of -log P of the right labels in nats, and the mistakes with the
     highest probability."""
     true, chosen, mistakes, nll = list[int](), list[int](), list[Mistake](), 0.0
-    for pair, one in zip(pairs, found, strict=True):
+    for pair, text in zip(pairs, labelled, strict=True):
         right = labels.value(pair.target)
         assert right is not None
-        taken = int(one.probabilities.argmax())
-        nll -= float(one.log_probabilities[right])
+        taken = int(text.probabilities.argmax())
+        nll -= float(text.log_probabilities[right])
         true.append(right)
         chosen.append(taken)
         if taken != right:
-            sure, of_true = float(one.probabilities[taken]), float(one.probabilities[right])
+            sure, of_true = float(text.probabilities[taken]), float(text.probabilities[right])
             names = labels.names[right], labels.names[taken]
             mistakes.append(Mistake(pair.line, pair.source, *names, sure, of_true))
     return Confusion.of(true, chosen, labels.size), nll, surest(mistakes)
@@ -207,32 +207,32 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
             )
 
 
-def compared(
+def compare_labels(
     systems: Mapping[str, Sequence[Run]], source: Path | None, references: Sequence[Path]
 ) -> ComparedRuns:
     """Compare runs on the same texts by accuracy and macro F1. Systems may know different labels,
     as long as all know those of the texts.
 
     ``source``: labelled texts in the format of the first run's training files, or texts whose
-    labels are in ``references``. Errors: as ``LabelEvaluation.known``.
+    labels are in ``references``. Errors: as ``LabelEvaluation.read_fitting``.
     """
     (first, *_), *_ = systems.values()
     files = [*([source] if source else []), *references]
-    measured = ClassificationEvaluation().known(EvaluationRequest(first, files))
+    measured = ClassificationEvaluation().read_fitting(EvaluationRequest(first, files))
     texts = [pair.source for pair in measured.pairs]
     labellers = [[Labeller(run) for run in runs] for runs in systems.values()]
-    names = sorted({name for runs in labellers for one in runs for name in one.labels.names})
+    names = sorted({name for runs in labellers for reader in runs for name in reader.labels.names})
     value = {name: number for number, name in enumerate(names)}
     true = [value[plain(pair.target)] for pair in measured.pairs]
-    found = [[[one.label for one in labeller(texts)] for labeller in runs] for runs in labellers]
+    chosen = [[[text.label for text in labeller(texts)] for labeller in runs] for runs in labellers]
     statistics = [
         [statistics_of(true, [value[label] for label in labels], len(names)) for labels in runs]
-        for runs in found
+        for runs in chosen
     ]
     signature = f"texts:{{}}|labels:{len(names)}"
     by_score = {
         "accuracy": MeasuredSystem(statistics, accuracies, signature),
         "macro_f1": MeasuredSystem(statistics, macro_f1s, signature),
     }
-    outputs = [runs[0] for runs in found]
+    outputs = [runs[0] for runs in chosen]
     return ComparedRuns(measured.name, measured.pairs, by_score, outputs, tuple(by_score))

@@ -80,7 +80,7 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         symbol."""
         return self.reading.longest
 
-    def looked_at(self, text: str) -> str:
+    def beginning(self, text: str) -> str:
         """The beginning of a text, at least as long as what the model reads. Only this is
         tokenised."""
         return self.engine.source.beginning(text, self.longest)
@@ -90,8 +90,8 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         without tokens is read as an empty one. All texts are read before the first result. Errors:
         ``DataError`` for a file that cannot be used."""
         texts = list(given)
-        found = dict(self.parts(texts))
-        yield from (found[number] for number in range(len(texts)))
+        by_number = dict(self.parts(texts))
+        yield from (by_number[number] for number in range(len(texts)))
 
     def parts(
         self,
@@ -104,7 +104,7 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         texts, if they are known; ``given`` is then used only to name the texts."""
         tokens = values
         if tokens is None:
-            tokens = self.engine.source.encode([self.looked_at(text) for text in given])
+            tokens = self.engine.source.encode([self.beginning(text) for text in given])
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         sizes = [self.reading.size(len(tokens[number])) for number in order]
         for part in in_batches(sizes, together):
@@ -127,10 +127,10 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         """The label of a text, for figures. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("labels cannot have a prefix. Leave it out")
-        found = self(text)
-        value = int(found.log_probabilities.argmax())
-        told = f"{found.label}  {found.probability:.4f}"
-        return Shown(told, (value,), float(found.log_probabilities[value]))
+        answer = self(text)
+        value = int(answer.log_probabilities.argmax())
+        line = f"{answer.label}  {answer.probability:.4f}"
+        return Shown(line, (value,), float(answer.log_probabilities[value]))
 
     def source_ids(self, text: str) -> list[int]:
         """The ids that the model reads: the tokens of a text and one special symbol."""
@@ -138,25 +138,24 @@ class Labeller(ReadingPredictor[ClassifiedText]):
         return read
 
     def source_values(self, source: str) -> Values:
-        (values,) = self.engine.source.encode([self.looked_at(source)])
-        found: Values = self.reading.texts([values]).values.numpy()
-        return found
+        (values,) = self.engine.source.encode([self.beginning(source)])
+        read: Values = self.reading.texts([values]).values.numpy()
+        return read
 
     def given_ids(self, text: str) -> list[int]:
         """The ids of a whole text; of a very long one, those of its beginning."""
-        return self.engine.source.values([self.looked_at(text)])[0]
+        return self.engine.source.values([self.beginning(text)])[0]
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """log P of a label for each text. ``targets``: the ids of the labels, one for each text."""
-        found = self(sources)
         return [
-            hypothesis_of(target, [float(one.log_probabilities[target[0]])], finished=False)
-            for one, target in zip(found, targets, strict=True)
+            hypothesis_of(target, [float(answer.log_probabilities[target[0]])], finished=False)
+            for answer, target in zip(self(sources), targets, strict=True)
         ]
 
     @property
     def no_inside(self) -> str | None:
-        told = f"dragoman classify {self.run.folder} --explain shows the attention of each word"
-        return f"{NO_ENCODER}: {told}" if self.reading.before else None
+        hint = f"dragoman classify {self.run.folder} --explain shows the attention of each word"
+        return f"{NO_ENCODER}: {hint}" if self.reading.before else None

@@ -56,13 +56,13 @@ class Reasons:
     """The words that the model read, without special symbols."""
 
 
-def table(found: Reasons) -> str:
+def table(why: Reasons) -> str:
     """A table in plain text with a row for each word."""
-    has_attention = any(word.attention is not None for word in found.words)
+    has_attention = any(word.attention is not None for word in why.words)
     header = ["word", "gradient", *(["attention %"] if has_attention else [])]
-    digits = enough(max((abs(word.gradient) for word in found.words), default=0.0), 3)
+    digits = enough(max((abs(word.gradient) for word in why.words), default=0.0), 3)
     rows: list[list[str | int | float]] = []
-    for word in found.words:
+    for word in why.words:
         rows.append([word.text, f"{word.gradient:+z.{digits}f}"])
         if word.attention is not None:
             rows[-1].append(f"{100 * word.attention:.1f}")
@@ -72,7 +72,7 @@ def table(found: Reasons) -> str:
 def reasons(labeller: Labeller, text: str) -> Reasons:
     """Explain the most probable label of a text."""
     form, network = labeller.engine.source, labeller.network
-    text = labeller.looked_at(text)
+    text = labeller.beginning(text)
     tokens, numbers = _tokens_and_words(form, text)
     source = labeller.reading.texts([np.array(tokens, np.int32)])
     read = source.layout.total - 1  # without the special symbol
@@ -86,11 +86,11 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
     pull = (gradient.double() * leaf.rows.detach().double()).sum(dim=1)  # (P,)
     looked = _mean_attention(network, leaf)
     words = []
-    given = text.split()
+    plain_words = text.split()
     for number in dict.fromkeys(numbers[:read]):
         own = [begin + place for place, at in enumerate(numbers[:read]) if at == number]
         attention = None if looked is None else float(looked[own].sum())
-        words.append(ReasonWord(given[number], number, float(pull[own].sum()), attention))
+        words.append(ReasonWord(plain_words[number], number, float(pull[own].sum()), attention))
     return Reasons(labeller.labels.names[chosen], float(scores[chosen].exp()), tuple(words))
 
 
@@ -103,7 +103,7 @@ def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
     (tokens,) = form.tokens([text])
     vocabulary = form.vocabulary
     if vocabulary is not None and vocabulary.settings.lossless:
-        ends = [found.end() for found in re.finditer(r"\S+", text)]
+        ends = [match.end() for match in re.finditer(r"\S+", text)]
         ends[-1:] = [len(text)]
         parts = form.tokens([text[begin:end] for begin, end in pairwise([0, *ends])])
         alone = [token for part in parts for token in part]

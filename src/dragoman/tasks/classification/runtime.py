@@ -19,7 +19,7 @@ from dragoman.tasks.shared.progress_made import (
     MIN_ANSWERS,
     TrainingSummary,
     entropy,
-    learned_answers,
+    training_answers,
 )
 from dragoman.tasks.shared.runtime import Builders, Parts
 
@@ -40,7 +40,7 @@ class ClassificationRuntime(LabelRuntime):
         from dragoman.tasks.classification.evaluation import (
             ClassificationEvaluation,
             ClassificationValidation,
-            compared,
+            compare_labels,
         )
         from dragoman.tasks.classification.labeller import Labeller
         from dragoman.tasks.shared.examples import LabelledTexts
@@ -48,7 +48,7 @@ class ClassificationRuntime(LabelRuntime):
 
         return Parts(
             LabelledTexts, LabelObjective, ClassificationValidation,
-            ClassificationEvaluation(), Labeller, compared,
+            ClassificationEvaluation(), Labeller, compare_labels,
         )  # fmt: skip
 
     def count_target(self, counts: Counter[str], pair: Pair) -> None:
@@ -58,20 +58,20 @@ class ClassificationRuntime(LabelRuntime):
         return list(filter(None, [rare_labels(counts)]))
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
-        return chance_of_labels([plain(pair.target) for pair in pairs], learned_answers(recipe))
+        return chance_of_labels([plain(pair.target) for pair in pairs], training_answers(recipe))
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
         """A sentence that says that a run is no better than always choosing the most frequent
         label. None if it is better, or was measured on too few texts."""
         scores = run.scores()
         labels = scores.get("labels", [])
-        texts = sum(one["texts"] for one in labels)
+        texts = sum(label["texts"] for label in labels)
         if texts < MIN_ANSWERS:
             return None
-        accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
-        most = max(labels, key=lambda one: one["texts"])
-        present = [one for one in labels if one["texts"]]
-        f1 = sum(one["f1"] for one in present) / len(present)
+        accuracy = sum(label["texts"] * label["recall"] for label in labels) / texts
+        most = max(labels, key=lambda label: label["texts"])
+        present = [label for label in labels if label["texts"]]
+        f1 = sum(label["f1"] for label in present) / len(present)
         share = most["texts"] / texts
         guessed = f1_of(share, len(present))
         error = math.sqrt(share * (1 - share) / texts)
@@ -87,7 +87,7 @@ class ClassificationRuntime(LabelRuntime):
 
 def chance_of_labels(labels: Sequence[str], learned: Sequence[str]) -> dict[str, float]:
     """The scores of guessing the labels of some texts; empty if there are too few texts, if all
-    have one label, or if the training labels (``learned_answers``) are unknown."""
+    have one label, or if the training labels (``training_answers``) are unknown."""
     if len(labels) < MIN_ANSWERS or len(set(labels)) < 2 or not learned:
         return {}
     counts = Counter(labels)

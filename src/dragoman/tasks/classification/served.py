@@ -191,22 +191,22 @@ class ServedClassifier(AskedRun[Labeller]):
         self, texts: Sequence[str], request: ClassifyRequest
     ) -> Iterator[tuple[int, LabelledText]]:
         """Yield each text with its number, as it is labelled, one turn at a time."""
-        for number, found in self.predictor.parts(texts, TOKENS_AT_ONCE):
-            told = LabelledText(
-                label=found.label,
-                probability=round(found.probability, 6),
-                labels=labels_told(found, request.top),
-                cut=found.cut,
-                words=self._words(found.text) if request.why else None,
+        for number, classified in self.predictor.parts(texts, TOKENS_AT_ONCE):
+            labelled = LabelledText(
+                label=classified.label,
+                probability=round(classified.probability, 6),
+                labels=labels_told(classified, request.top),
+                cut=classified.cut,
+                words=self._words(classified.text) if request.why else None,
             )
-            yield number, told
+            yield number, labelled
 
     def _words(self, text: str) -> list[LabelledWord]:
         known = {}
         if text.split():
             known = {word.number: word for word in reasons(self.predictor, text).words}
         words, end = [], 0
-        for number, found in enumerate(_WORD.finditer(text)):
+        for number, match in enumerate(_WORD.finditer(text)):
             word = known.get(number)
             gradient = attention = None
             if word is not None:
@@ -214,13 +214,13 @@ class ServedClassifier(AskedRun[Labeller]):
                 gradient, attention = float(f"{word.gradient:.5g}"), word.attention
             words.append(
                 LabelledWord(
-                    before=text[end : found.start()],
-                    text=found[0],
+                    before=text[end : match.start()],
+                    text=match[0],
                     gradient=gradient,
                     attention=None if attention is None else round(attention, 5),
                 )
             )
-            end = found.end()
+            end = match.end()
         return words
 
 
@@ -236,9 +236,9 @@ def check_labels(count: int, noun: str, every: int, top: int | None) -> None:
     )
 
 
-def labels_told(found: ClassifiedText, top: int | None) -> list[Label]:
+def labels_told(classified: ClassifiedText, top: int | None) -> list[Label]:
     """The labels of a text or file in the form of the API."""
     return [
         Label(name=name, probability=round(probability, 6))
-        for name, probability in found.ranked[:top]
+        for name, probability in classified.ranked[:top]
     ]

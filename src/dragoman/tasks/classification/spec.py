@@ -47,14 +47,14 @@ class ClassificationSpec(WithHead):
 
     def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
         seen = _Contradictions(content_of if self.reads_files else str)
-        found, counts = Labels.learn(seen.take(pair).target for _, pair in _check_labels(examples))
-        found.save(folder / self.target_file)
-        has_lines = any(one.format != "folders" for one in recipe.data.train)
+        labels, counts = Labels.learn(seen.take(pair).target for _, pair in _check_labels(examples))
+        labels.save(folder / self.target_file)
+        has_lines = any(corpus.format != "folders" for corpus in recipe.data.train)
         few = rare_labels(counts, may_be_header=has_lines)
         return [
-            f"{found.size:,} labels: {found.summary()}",
+            f"{labels.size:,} labels: {labels.summary()}",
             *([f"warning: {few}"] if few else []),
-            *seen.told(),
+            *seen.warnings(),
         ]
 
     def check_target(self, recipe: Sections, examples: Examples, learned: Forms, run: Path) -> None:
@@ -65,7 +65,7 @@ class ClassificationSpec(WithHead):
     def check_held(
         self, recipe: Sections, held: Mapping[str, Sequence[Pair]], learned: Forms
     ) -> list[str]:
-        said = []
+        warnings = []
         for side, pairs in held.items():
             unknown = [pair for pair in pairs if learned.labels.value(pair.target) is None]
             if not unknown:
@@ -74,7 +74,7 @@ class ClassificationSpec(WithHead):
             label = repr(shortened(readable(plain(unknown[0].target)), 60))
             if len(unknown) < len(pairs):
                 if side == "test":  # the validation reports dev
-                    said.append(
+                    warnings.append(
                         f"warning: of {len(pairs):,} test {self.noun}, "
                         f"{plural(len(unknown), 'has', 'have')} a label that training does not "
                         f"have, {label} first: they are not scored"
@@ -91,7 +91,7 @@ class ClassificationSpec(WithHead):
                     f"first one has {label}), so nothing can be measured. Give more examples of "
                     "each label, or a test set (--test)"
                 )
-        return said
+        return warnings
 
     def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
         """The sentences of the demo; the label is the German pronoun of their "it"
@@ -142,7 +142,7 @@ class _Contradictions:
             self._first = self._first or (pair.source, before, label)
         return pair
 
-    def told(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """A warning about such examples, if there are any."""
         if self._first is None:
             return []

@@ -65,9 +65,9 @@ def classify(args: ClassifyArguments) -> None:
       dragoman classify runs/flowers garden.jpg photos/
     """
     log_to_stderr()
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "classification", "which does not label")
+    run = open_run(args.run, "classification", "which does not label")
     verb = LineVerb("classify", labelling, unfit=("text", "explain"))
     if not run.task.reads_files:
         do_lines(verb, args, run, run.recipe.languages.source)
@@ -102,27 +102,27 @@ def labelling(
     failures = Failures(1 if is_alone else None)
     cut = 0
 
-    def labelled(window: Sequence[str]) -> list[ClassifiedText]:
+    def label(window: Sequence[str]) -> list[ClassifiedText]:
         try:
             return labeller(window)
         except DragomanError:
             if not run.task.reads_files:
                 raise
-        found = []
+        answers = []
         for name in window:
             with failures:
-                found.append(labeller(name))
-        return found
+                answers.append(labeller(name))
+        return answers
 
     def outputs(given: Iterable[str]) -> Generator[str]:
         nonlocal cut
         for window in windows(given):
-            for one in labelled(window):
-                cut += one.cut
-                name = f"{readable(one.text)}\t" if run.task.reads_files else ""
-                yield name + _format(args, one)
-                if args.explain and one.text.strip():
-                    yield f"{table(reasons(labeller, one.text))}\n"
+            for answer in label(window):
+                cut += answer.cut
+                name = f"{readable(answer.text)}\t" if run.task.reads_files else ""
+                yield name + _format(args, answer)
+                if args.explain and answer.text.strip():
+                    yield f"{table(reasons(labeller, answer.text))}\n"
 
     def end() -> None:
         if args.explain:
@@ -139,6 +139,6 @@ def labelling(
     return LineWork(labeller, outputs, end=end)
 
 
-def _format(args: ClassifyArguments, found: ClassifiedText) -> str:
-    named = found.ranked if args.all_ else found.ranked[:1]
+def _format(args: ClassifyArguments, answer: ClassifiedText) -> str:
+    named = answer.ranked if args.all_ else answer.ranked[:1]
     return "\t".join(f"{name}\t{probability:.4f}" for name, probability in named)

@@ -30,7 +30,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.sources.picture.codes_form import CodesForm
 from dragoman.tasks.codes.spec import CODES_TASK
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
+from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.examples import Examples
 from dragoman.tasks.shared.validation import Validation
@@ -64,7 +64,7 @@ class Pictures(Examples):
         self.lengths = {"target": store.lengths["source"] - 1}
 
     def batch(self, update: int, examples: Sequence[int]) -> PictureBatch:
-        pictures = [self._store.values("source", one) for one in examples]
+        pictures = [self._store.values("source", example) for example in examples]
         return PictureBatch(with_symbol(pictures, None), tuple(map(int, examples)))
 
 
@@ -75,8 +75,8 @@ class SquaredError:
         """There are no labels to smooth."""
 
     def __call__(self, model: Network, batch: PictureBatch) -> Sums:
-        told = model.project(model.encode(batch.source).rows).float()
-        error = F.mse_loss(told, scaled(batch.source.values, told.dtype))
+        decoded = model.project(model.encode(batch.source).rows).float()
+        error = F.mse_loss(decoded, scaled(batch.source.values, decoded.dtype))
         loss = error * len(batch)
         return Sums(loss, loss.detach(), len(batch))
 
@@ -98,9 +98,9 @@ class CodesTally:
         self._seen = np.zeros(self.count, np.int64)
         self._squares, self._values = 0.0, 0
 
-    def add(self, patches: Bytes, told: Bytes, codes: npt.NDArray[np.int64]) -> None:
+    def add(self, patches: Bytes, decoded: Bytes, codes: npt.NDArray[np.int64]) -> None:
         """Add some pictures, the pictures decoded from their codes, and these codes."""
-        self._squares += float(np.square(patches.astype(np.float64) - told).sum())
+        self._squares += float(np.square(patches.astype(np.float64) - decoded).sum())
         self._values += patches.size
         self._seen += np.bincount(codes.ravel(), minlength=self.count)
 
@@ -128,8 +128,8 @@ def tally_of(
         for first in range(0, len(pictures), _TOGETHER):
             patches = torch.from_numpy(np.concatenate(pictures[first : first + _TOGETHER]))
             codes = network.codes(patches.to(device))
-            told = network.pictures(codes)
-            tally.add(patches.numpy(), told.cpu().numpy(), codes.cpu().numpy())
+            decoded = network.pictures(codes)
+            tally.add(patches.numpy(), decoded.cpu().numpy(), codes.cpu().numpy())
     return tally
 
 
@@ -164,18 +164,18 @@ class CodesReport(EvaluationReport):
         bits = self.scores["code_bits"] * self.places
         pictures, codes = plural(self.pictures, "picture"), plural(self.places, "code")
         amount = f"{pictures}, {codes} each, one of {self.codes:,}; {self.seconds:.1f} s"
-        told = (
+        note = (
             f"The mean of these pictures instead of each has RMSE {self.chance:.2f}. Codes by "
             f"their frequency take {bits:,.0f} bits a picture."
         )
         scores = scores_of(CODES_TASK, self.scores)
-        return self.lines(amount, scores, [told])
+        return self.lines(amount, scores, [note])
 
     def details(self) -> dict[str, Any]:
         return {
             "pictures": self.pictures,
             "codes": {"places": self.places, "count": self.codes},
-            "scores": signed(self.scores, SIGNATURE),
+            "scores": sign(self.scores, SIGNATURE),
             "chance": {"rmse": self.chance},
         }
 

@@ -56,11 +56,11 @@ class CodesRuntime(Runtime):
         return {"rmse": error_of_mean(np.stack(read))}
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:
-        found = training.scores.get("code_perplexity", on_test(run, "code_perplexity"))
-        if found is None or found >= BEGUN_CODES:
+        perplexity = training.scores.get("code_perplexity", on_test(run, "code_perplexity"))
+        if perplexity is None or perplexity >= BEGUN_CODES:
             return None
         return (
-            f"the codes of its pictures have a perplexity of {found:.1f}, so they hardly "
+            f"the codes of its pictures have a perplexity of {perplexity:.1f}, so they hardly "
             "distinguish pictures"
         )
 

@@ -81,15 +81,15 @@ class CodesBuilder(PicturesBuilder):
     files_kept = math.inf
 
     def look(self, corpus: CorpusSettings) -> CorpusSummary:
-        seen = super().look(corpus)
+        summary = super().look(corpus)
         with naming_lines(corpus):
-            found = source_of_files(corpus, seen.files)
-            if not found.patches:
-                told = "has recordings, but codes are learned from pictures"
-                raise DataError(f"{corpus.source} {told}")
-            read = PictureSource.of(found)
-        side = next(one for one in _SIDES if not read.height % one and not read.width % one)
-        return replace(seen, source=read.model_copy(update={"patch": side}))
+            source = source_of_files(corpus, summary.files)
+            if not source.patches:
+                problem = "has recordings, but codes are learned from pictures"
+                raise DataError(f"{corpus.source} {problem}")
+            read = PictureSource.of(source)
+        side = next(side for side in _SIDES if not read.height % side and not read.width % side)
+        return replace(summary, source=read.model_copy(update={"patch": side}))
 
     def model(self, row: Size) -> Sections:
         model = {"kind": "codes", "model_dim": row.model_dim, "blocks": row.layers}

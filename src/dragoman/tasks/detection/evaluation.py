@@ -26,16 +26,16 @@ from dragoman.tasks.detection.spec import DETECTION
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     SearchReport,
+    clock,
     scores_of,
-    signed,
-    timed,
+    sign,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.validation import (
     TOKENS_AT_ONCE,
     PairsValidation,
     samples_of,
-    summed_loss,
+    sum_loss,
 )
 from dragoman.training.records import Evaluation
 
@@ -69,7 +69,7 @@ class DetectionValidation(PairsValidation):
         return list(pairs), batches
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = summed_loss(self, objective_of)
+        total, tokens = sum_loss(self, objective_of)
         some = self.some()
         detector, settings = Detector.over(self.engine()), self.search_settings()
         pictures = list(detector.stream((pair.source for pair in some), settings))
@@ -128,7 +128,7 @@ class DetectionReport(SearchReport):
 
     def details(self) -> dict[str, Any]:
         return {
-            "scores": signed(self.scores, SIGNATURE),
+            "scores": sign(self.scores, SIGNATURE),
             "detection": self.precision.to_dict(),
         }
 
@@ -147,7 +147,7 @@ class DetectionEvaluation(PairsEvaluation[DetectionReport]):
         run, search, pairs = asked.run, asked.search, examples.pairs
         detector = Detector(run, asked.settings(), search)
         logger.info("%s looks at %s", run.folder, plural(len(pairs), "picture"))
-        pictures, seconds = timed(lambda: list(detector.stream(pair.source for pair in pairs)))
+        pictures, seconds = clock(lambda: list(detector.stream(pair.source for pair in pairs)))
         return DetectionReport(
             *asked.about(examples.name, seconds), f"beam {search.beam}", detector.description,
             pairs, list(map(scene_text, pictures)), score_all(pairs, pictures), pictures,

@@ -66,9 +66,9 @@ def detect(args: DetectArguments) -> None:
     log_to_stderr()
     if not 0 <= args.threshold <= 1:
         raise DragomanError(f"--threshold {args.threshold:g}: use a score between 0 and 1")
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "detection", "which finds no boxes")
+    run = open_run(args.run, "detection", "which finds no boxes")
     names = named_files(args.given, run.recipe.source.kind)
     _check_drawings(args, names)
     from dragoman.tasks.detection.detector import Detector

@@ -27,7 +27,7 @@ def show_texts(run: Run, measured: Any, console: Console) -> str:
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.language_model.writer import Writer
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.surprisal import LEGEND, Scorer, coloured, windows_of
+    from dragoman.tasks.shared.surprisal import LEGEND, Scorer, colour_words, windows_of
 
     console.print(f"\nTest: {measured.texts:,} sentences whose combinations were held out")
     scores = measured.scores
@@ -42,11 +42,11 @@ def show_texts(run: Run, measured: Any, console: Console) -> str:
         written = "".join(writer.stream(begin, SearchSettings(sampling=sampling), longest=120))
         console.print(Text.assemble("  ", (begin, "bold"), written), soft_wrap=True)
     console.print("\nWhat surprises it. Only one of these makes sense to a reader:\n")
-    found = list(Scorer(run, *windows_of(run))(_PAIR))
+    surprises = list(Scorer(run, *windows_of(run))(_PAIR))
     plain = console.color_system is None
-    for surprise in found:
-        console.print("  ", coloured(surprise.words[:-1], plain=plain), soft_wrap=True, sep="")
-    first, second = (sum(word.bits for word in one.words) for one in found)
+    for surprise in surprises:
+        console.print("  ", colour_words(surprise.words[:-1], plain=plain), soft_wrap=True, sep="")
+    first, second = (sum(word.bits for word in surprise.words) for surprise in surprises)
     console.print(f"\n  {first:.1f} and {second:.1f} bits in all; {LEGEND}\n", style="dim")
     return f"The whole report: {write_report(run)}"
 

@@ -62,14 +62,14 @@ def endpoints(service: Service) -> Endpoints:
         long text is read in overlapping windows."""
         texts = service.check_texts(request.text, client)
         run = service.catalogue.of(ServedLanguageModel, request.run)
-        found = []
+        answers = []
         for text in texts:
-            tokens = await service.texts.do(client, partial(run.tokens, text))
-            parts = await run.reading.all(client, run.parts(tokens))
+            ids = await service.texts.do(client, partial(run.tokens, text))
+            parts = await run.reading.all(client, run.parts(ids))
             costs = [cost for part in parts for cost in part]
-            found.append(await service.texts.do(client, partial(run.surprise, text, tokens, costs)))
+            answers.append(await service.texts.do(client, partial(run.surprise, text, ids, costs)))
         service.meters.count_characters(run.name, client, sum(map(len, texts)))
-        return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=found))
+        return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=answers))
 
     @routes.answers(
         "/continuations", ContinuationsRequest, ContinuationsAnswer, "List probable next words"
@@ -88,9 +88,9 @@ def endpoints(service: Service) -> Endpoints:
                 most=most,
             )
         place = await service.texts.do(client, partial(run.place, request))
-        (found,) = await run.queue.search([place.request], client)
+        (hypotheses,) = await run.queue.search([place.request], client)
         service.meters.count_characters(run.name, client, len(request.text))
-        return await service.written(client, partial(run.continuations, place, found))
+        return await service.written(client, partial(run.continuations, place, hypotheses))
 
     return routes
 
@@ -129,7 +129,7 @@ class _Writing:
 
         def answer() -> WriteAnswer:
             self.growth.rest()
-            return self.run.written(self.growth)
+            return self.run.describe(self.growth)
 
         return await self.service.written(self.client, answer)
 
@@ -138,8 +138,8 @@ class _Writing:
         frees its place in the queue."""
         growth, do = self.growth, partial(self.service.texts.do, self.client)
 
-        def taken(found: Hypothesis, is_last: bool) -> bytes:
-            text = growth.take(found, is_last)
+        def take(best: Hypothesis, is_last: bool) -> bytes:
+            text = growth.take(best, is_last)
             return tell(text) if text else b""
 
         while (request := await do(growth.next)) is not None:
@@ -147,8 +147,8 @@ class _Writing:
                 async for (news,) in watched:
                     is_last = isinstance(news, Answer)
                     if is_last or growth.grows:
-                        found = news.hypotheses[0] if isinstance(news, Answer) else news.hypothesis
-                        yield await do(partial(taken, found, is_last))
+                        best = news.hypotheses[0] if isinstance(news, Answer) else news.hypothesis
+                        yield await do(partial(take, best, is_last))
                     if growth.ending is not None:
                         break
 
@@ -158,7 +158,7 @@ class _Writing:
 
     def _start(self) -> bytes:
         shown = {"run", "begin", "given", "context"}
-        return event("start", self.run.written(self.growth).model_dump_json(include=shown))
+        return event("start", self.run.describe(self.growth).model_dump_json(include=shown))
 
     def _rest(self) -> bytes:
         """Make the event with the text that was held back to the end."""

@@ -24,10 +24,10 @@ from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.forms.form import Pair
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.language_model.spec import LANGUAGE_MODEL
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
+from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
 from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
 from dragoman.tasks.shared.surprisal import Length, windows_of
-from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, summed_loss
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, sum_loss
 from dragoman.training.records import Evaluation, Sample
 
 logger = logging.getLogger("dragoman")
@@ -63,11 +63,11 @@ class LanguageModelValidation(Validation[Batch]):
         ]
         return [pair for pair, _ in kept], batches
 
-    def searched(self, examples: int) -> int:
+    def search_count(self, examples: int) -> int:
         return min(_SAMPLES, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = summed_loss(self)
+        total, tokens = sum_loss(self)
         scores = {"loss": total / max(tokens, 1), **self._length.scores(total)}
         return Evaluation(scores, self._samples())
 
@@ -79,13 +79,13 @@ class LanguageModelValidation(Validation[Batch]):
         some = [tokens[:longest] for tokens in engine.target.tokens(texts)]
         begun = [tokens[: len(tokens) // 2] for tokens in some]
         nothing = engine.source.values([""] * len(some))
-        found = engine.search(
+        n_bests = engine.search(
             engine.request(source, SearchSettings(beam=1, max_length=len(whole)), begin)
             for source, whole, begin in zip(nothing, some, begun, strict=True)
         )
         goes_on, model = (
             [tokens[len(begin) :] for tokens, begin in zip(every, begun, strict=True)]
-            for every in (some, [best.tokens for best, *_ in found])
+            for every in (some, [best.tokens for best, *_ in n_bests])
         )
         three = [engine.target.raw(tokens) for tokens in (begun, goes_on, model)]
         return tuple(Sample(*texts) for texts in zip(*three, strict=True))
@@ -139,7 +139,7 @@ class LanguageModelReport(EvaluationReport):
         )
         return {
             "sentences": self.texts,
-            "scores": signed(self.scores, signature),
+            "scores": sign(self.scores, signature),
         }
 
 

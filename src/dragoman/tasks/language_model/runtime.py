@@ -46,5 +46,5 @@ class LanguageModelRuntime(Runtime):
         if not (costs := of_tokens(written)):
             return {}
         both = zip(texts, written, strict=True)
-        length = sum((Length.of(vocabulary, *one) for one in both), Length())
+        length = sum((Length.of(vocabulary, *pair) for pair in both), Length())
         return costs | length.scores(costs["loss"] * length.tokens)

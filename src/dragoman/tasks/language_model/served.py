@@ -245,7 +245,7 @@ class ServedLanguageModel(ServedRun):
             longest=request.longest,
         )
 
-    def written(self, growth: Growth) -> WriteAnswer:
+    def describe(self, growth: Growth) -> WriteAnswer:
         """Describe a text as far as it is written."""
         _, words = growth.words() if growth.ending else (0, [])
         return WriteAnswer(
@@ -315,23 +315,23 @@ class ServedLanguageModel(ServedRun):
             }
         )
         (nothing,) = self.engine.source.values([""])
-        asked = self.engine.request(nothing, chosen, kept)
-        return TextPlace(text_of(self.engine, tokens), tuple(kept), spaces, asked)
+        search = self.engine.request(nothing, chosen, kept)
+        return TextPlace(text_of(self.engine, tokens), tuple(kept), spaces, search)
 
-    def continuations(self, place: TextPlace, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
+    def continuations(self, place: TextPlace, n_best: Sequence[Hypothesis]) -> ContinuationsAnswer:
         """List the words with which the hypotheses continue, each once, the most probable first."""
         known: dict[str, Continuation] = {}
-        every = [self._continuation(place, one) for one in found]
-        for one in sorted(every, key=lambda one: -one.probability):
-            known.setdefault(one.before + one.text, one)
+        every = [self._continuation(place, hypothesis) for hypothesis in n_best]
+        for continuation in sorted(every, key=lambda continuation: -continuation.probability):
+            known.setdefault(continuation.before + continuation.text, continuation)
         some = list(known.values())
         return ContinuationsAnswer(run=self.name, begin=place.begin, continuations=some)
 
-    def _continuation(self, place: TextPlace, found: Hypothesis) -> Continuation:
+    def _continuation(self, place: TextPlace, hypothesis: Hypothesis) -> Continuation:
         first = len(place.kept)
-        tokens, costs = found.tokens[first:], found.token_log_probabilities[first:]
+        tokens, costs = hypothesis.tokens[first:], hypothesis.token_log_probabilities[first:]
         # The space is included, as in the bits of a word.
-        of_space = math.exp(sum(found.token_log_probabilities[first - place.spaces : first]))
+        of_space = math.exp(sum(hypothesis.token_log_probabilities[first - place.spaces : first]))
         begins = not place.begin
         words = words_of(self.engine.written, tokens, costs[: len(tokens)], begins=begins)
         if not words or not words[0].text:  # nothing but space, or not even that: here it ends
@@ -343,7 +343,7 @@ class ServedLanguageModel(ServedRun):
             before=word.before,
             text=word.text,
             probability=min(1.0, 2.0**-word.bits * of_space),
-            rest="".join(one.before + one.text for one in words[1:]),
+            rest="".join(later.before + later.text for later in words[1:]),
         )
 
 

@@ -73,9 +73,9 @@ def write(args: WriteArguments) -> None:
             "--likeliest does not sample. Leave out --temperature, --top-k, --top-p and --seed"
         )
     log_to_stderr()
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    opened = opened_run(args.run, "language-model", "not a language model")
+    opened = open_run(args.run, "language-model", "not a language model")
     from dragoman.engine.search_settings import parse_search
     from dragoman.tasks.language_model.writer import Writer
 
@@ -87,29 +87,29 @@ def write(args: WriteArguments) -> None:
     else:
         how += [f"sampling.{name}={value}" for name, value in drawn.items()]
     writer = Writer(opened, search_settings=parse_search(plain, how))
-    given = writer.tokens(args.begin)
-    if given >= writer.context:
+    count = writer.tokens(args.begin)
+    if count >= writer.context:
         typer.echo(
-            f"The beginning has {given:,} tokens, but the model reads {writer.context:,} at "
+            f"The beginning has {count:,} tokens, but the model reads {writer.context:,} at "
             "once. It continues from the last of them.",
             err=True,
         )
     if args.scores or (args.likeliest and args.number > 1):
-        if given >= writer.context:
+        if count >= writer.context:
             raise DragomanError(
                 "a beginning this long allows only one text at a time. Leave out --n-best or "
                 "--count"
             )
-        length = min(writer.context, given + args.longest)
+        length = min(writer.context, count + args.longest)
         whole = writer.engine.search_settings.model_copy(update={"max_length": length})
         for text in writer(args.begin, whole):
             typer.echo((f"{decimals(text.score, 4)}\t" if args.scores else "") + text.text)
         return
-    endings = [one.replace("\\n", "\n").replace("\\t", "\t") for one in args.stop]
-    for one in range(args.number):
+    endings = [stop.replace("\\n", "\n").replace("\\t", "\t") for stop in args.stop]
+    for number in range(args.number):
         settings = writer.engine.search_settings
         if settings.sampling is not None:
-            further = settings.sampling.model_copy(update={"seed": args.seed + one})
+            further = settings.sampling.model_copy(update={"seed": args.seed + number})
             settings = settings.model_copy(update={"sampling": further})
         typer.echo(args.begin, nl=False)
         for piece in writer.stream(args.begin, settings, stop=endings, longest=args.longest):

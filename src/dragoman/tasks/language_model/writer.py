@@ -39,6 +39,11 @@ class Written:
     ids: tuple[int, ...] = ()
     """The numbers of the tokens in the vocabulary."""
 
+    @classmethod
+    def of(cls, text: str, hypothesis: Hypothesis) -> Written:
+        """Make a ``Written`` of a text and the hypothesis that has its tokens."""
+        return cls(text, hypothesis.score, hypothesis.token_log_probabilities, hypothesis.tokens)
+
     def __str__(self) -> str:
         return self.text
 
@@ -74,8 +79,8 @@ class Writer(WritingPredictor[list[Written]]):
         chosen = settings or self.engine.search_settings
         growth = Growth(self.engine, self.context, begin, chosen, stop=stop, longest=longest)
         while (request := growth.next()) is not None:
-            for found, is_last in self._grow(request, growth.grows):
-                if text := growth.take(found, is_last):
+            for best, is_last in self._grow(request, growth.grows):
+                if text := growth.take(best, is_last):
                     yield text
                 if growth.ending is not None:
                     break
@@ -105,21 +110,16 @@ class Writer(WritingPredictor[list[Written]]):
             engine.request(source, settings, tokens)
             for source, tokens in zip(nothing, begun, strict=True)
         ]
-        for found in engine.search(requests):
-            yield [
-                Written(
-                    text_of(engine, one.tokens), one.score, one.token_log_probabilities, one.tokens
-                )
-                for one in found
-            ]
+        for n_best in engine.search(requests):
+            yield [Written.of(text_of(engine, best.tokens), best) for best in n_best]
 
     def shown(self, text: str, prefix: str = "") -> Written:
         """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("language models have no prefix. Put the beginning into the text")
         tokens = self.engine.target.tokens([text])
-        (found,) = self.score_ids([""], tokens)
-        return Written(text, found.score, found.token_log_probabilities, found.tokens)
+        (hypothesis,) = self.score_ids([""], tokens)
+        return Written.of(text, hypothesis)
 
 
 Ending = Literal["end", "stop", "longest"]
@@ -167,7 +167,7 @@ class Growth:
         self._turn = 0
         self._shown = self.begin
         self._held = _Held(stop)
-        self._told = _Told()
+        self._reported = _Reported()
 
     def next(self) -> Request | None:
         """Make the next search request; None once the text has ended."""
@@ -187,16 +187,16 @@ class Growth:
         (nothing,) = self._engine.source.values([""])
         return self._engine.request(nothing, settings, self.tokens[self._kept :])
 
-    def take(self, found: Hypothesis, is_last: bool) -> str:
+    def take(self, hypothesis: Hypothesis, is_last: bool) -> str:
         """Take in the tokens of the window -> the additional text that may be shown. With
         ``is_last``, the search of this window has ended."""
-        if not is_last and len(found.tokens) <= self._new - self._kept:
+        if not is_last and len(hypothesis.tokens) <= self._new - self._kept:
             return ""  # the beginning is still being read
         known = self._new if self._kept else 0
-        self.tokens[self._kept :] = found.tokens
-        costs = found.token_log_probabilities[: len(found.tokens)]
+        self.tokens[self._kept :] = hypothesis.tokens
+        costs = hypothesis.token_log_probabilities[: len(hypothesis.tokens)]
         self._costs[known:] = costs[known - self._kept :]
-        ends = is_last and found.finished
+        ends = is_last and hypothesis.finished
         text = self._text()
         more = self._held.take(text[len(self._shown) :])
         self._shown = text
@@ -216,18 +216,18 @@ class Growth:
     def words(self) -> tuple[int, list[SurprisalWord]]:
         """Return the words that are new or longer since the last call, and the number of the first.
         All words joined are ``text``; unknown bits are NaN."""
-        told = self._told
+        reported = self._reported
         tail = words_of(
             self._engine.written,
-            self.tokens[told.tokens :],
-            self._costs[told.tokens :],
-            begins=told.tokens == 0,
+            self.tokens[reported.tokens :],
+            self._costs[reported.tokens :],
+            begins=reported.tokens == 0,
         )
         hidden = len(self._text()) - len(self.text)
-        words, first = _without_end(tail, hidden), told.words
+        words, first = _without_end(tail, hidden), reported.words
         for word in words[:-1]:  # the last word may continue
-            told.words += 1
-            told.tokens += word.tokens
+            reported.words += 1
+            reported.tokens += word.tokens
         return first, words
 
     def _text(self) -> str:
@@ -240,7 +240,7 @@ def text_of(engine: Engine, tokens: Sequence[int]) -> str:
     return form.restore(form.vocabulary.decode_exact(tokens))
 
 
-class _Told:
+class _Reported:
     """The words that no longer change."""
 
     words = tokens = 0
@@ -250,20 +250,20 @@ class _Held:
     """Holds back text that may be the beginning of a stop string."""
 
     def __init__(self, stop: Sequence[str]) -> None:
-        self._stop = [one for one in stop if one]
+        self._stop = [end for end in stop if end]
         self._held = ""
         self.stopped = False
 
     def take(self, text: str) -> str:
         """Take in more text -> the text that may be shown."""
         held = self._held + text
-        places = [place for one in self._stop if (place := held.find(one)) >= 0]
+        places = [place for end in self._stop if (place := held.find(end)) >= 0]
         if places:
             self.stopped, held = True, held[: min(places)]
         keep = 0
         if not self.stopped:
             keep = max(
-                (n for one in self._stop for n in range(1, len(one)) if held.endswith(one[:n])),
+                (n for end in self._stop for n in range(1, len(end)) if held.endswith(end[:n])),
                 default=0,
             )
         self._held = held[len(held) - keep :]

@@ -32,10 +32,10 @@ def show_blanks(run: Run, measured: Any, console: Console) -> str:
     filler = Filler(run)
     console.print("What may fill a blank, given the text on both sides of it:\n")
     for text in _BLANKS:
-        found = filler(text)
-        console.print(f"  {text}\n  [bold]{found}[/bold]\n")
-        for candidates in found.blanks:
-            rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
+        filled = filler(text)
+        console.print(f"  {text}\n  [bold]{filled}[/bold]\n")
+        for candidates in filled.blanks:
+            rows = [(candidate.text, f"{candidate.probability:.3f}") for candidate in candidates]
             table = plain_table(("candidate", "probability"), rows)
             console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
     record = merged_to_words(filler.look(_BLANKS[0], ()))

@@ -139,9 +139,9 @@ class ServedFillMask(AskedRun[Filler]):
         """Fill a text in steps: yields None after each step, so that other clients take turns, and
         the filled text last. Raises Refusal 400 for a text that cannot be filled, or costs too
         much."""
-        asked = request.text, request.top, request.pieces
+        arguments = request.text, request.top, request.pieces
         try:
-            tokens = self.predictor.tokens_read(*asked)
+            tokens = self.predictor.tokens_read(*arguments)
             blanks, pieces = self.check_blanks(request.text), plural(request.pieces, "piece")
             self.check_cost(
                 tokens * READING,
@@ -149,7 +149,7 @@ class ServedFillMask(AskedRun[Filler]):
                 f"{plural(blanks, 'blank')} of {pieces} each; {tokens:,} tokens are read",
                 "Send fewer blanks at once, or ask for fewer pieces or candidates (top).",
             )
-            yield from self.predictor.parts(*asked)
+            yield from self.predictor.parts(*arguments)
         except TooLongError as error:
             raise too_long(error, f"{error}.") from None
         except NoTokenFitsError as error:
@@ -157,20 +157,20 @@ class ServedFillMask(AskedRun[Filler]):
         except DragomanError as error:
             raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
 
-    def answer(self, text: str, found: Filled) -> FillAnswer:
+    def answer(self, text: str, filled: Filled) -> FillAnswer:
         """Return the filled text as a message."""
-        blanks = zip(BLANK.finditer(text), found.blanks, found.chosen, strict=True)
+        blanks = zip(BLANK.finditer(text), filled.blanks, filled.chosen, strict=True)
         return FillAnswer(
             run=self.name,
-            text=found.text,
-            log_probability=round(found.score, 5),
+            text=filled.text,
+            log_probability=round(filled.score, 5),
             blanks=[
                 Blank(
                     begin=blank.start(),
                     end=blank.end(),
                     candidates=[
-                        Candidate(text=one.text, probability=round(one.probability, 6))
-                        for one in candidates
+                        Candidate(text=candidate.text, probability=round(candidate.probability, 6))
+                        for candidate in candidates
                     ],
                     chosen=chosen.text,
                 )
@@ -187,10 +187,10 @@ async def fill(service: Service, request: FillRequest, client: str) -> bytes:
     service.check_texts(request.text, client)
     run = service.catalogue.of(ServedFillMask, request.run)
     run.check(request)
-    *_, found = await run.asking.all(client, run.parts(request))
-    assert found is not None, "the filled text comes last"
+    *_, filled = await run.asking.all(client, run.parts(request))
+    assert filled is not None, "the filled text comes last"
     service.meters.count_characters(run.name, client, len(request.text))
-    return await service.written(client, partial(run.answer, request.text, found))
+    return await service.written(client, partial(run.answer, request.text, filled))
 
 
 def _around_blank(text: str) -> str:

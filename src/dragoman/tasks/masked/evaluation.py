@@ -29,7 +29,7 @@ from dragoman.forms.form import Pair
 from dragoman.forms.subwords.text import Text
 from dragoman.models.interface import Network
 from dragoman.tasks.masked.spec import MASKED
-from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, signed
+from dragoman.tasks.shared.evaluation import EvaluationReport, EvaluationRequest, scores_of, sign
 from dragoman.tasks.shared.evaluation_examples import TextsEvaluation, TextStream, no_texts
 from dragoman.tasks.shared.examples import in_batches
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
@@ -56,7 +56,7 @@ class MaskedValidation(Validation[MaskedBatch]):
         self._masking = Masking(form.vocabulary, self.recipe.masking)
         written = form.vocabulary.encode([pair.target for pair in pairs])
         kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
-        pieces = list(masked_pieces((tokens for _, tokens in kept), context, self._masking))
+        pieces = list(mask_pieces((tokens for _, tokens in kept), context, self._masking))
         pieces.sort(key=lambda piece: len(piece[0]))
         return [pair for pair, _ in kept], list(_batches(pieces, form.eos))
 
@@ -69,7 +69,7 @@ class MaskedValidation(Validation[MaskedBatch]):
         texts = [pair.target for pair in self.pairs[:_SAMPLES]]
         longest = self.recipe.plan.context - 1
         whole = [tokens[:longest] for tokens in vocabulary.encode(texts)]
-        pieces = list(masked_pieces(whole, self.recipe.plan.context, self._masking))
+        pieces = list(mask_pieces(whole, self.recipe.plan.context, self._masking))
         samples = []
         for tokens, masked in pieces:
             batch = masked_batch([(tokens, masked)], self.forms.written.eos).to(self.device)
@@ -174,7 +174,7 @@ class MaskedReport(EvaluationReport):
         alone = f"hidden alone:{self.alone.tokens}|context:{self.context}"
         return {
             "sentences": self.texts,
-            "scores": signed(self.masked.scores, masked) | signed(self._alone, alone),
+            "scores": sign(self.masked.scores, masked) | sign(self._alone, alone),
         }
 
 
@@ -189,8 +189,8 @@ class MaskedEvaluation(TextsEvaluation[MaskedReport]):
         began, count, tokens = time.perf_counter(), 0, 0
         masked, alone = MaskedSums(), _DrawnTokens()
         for part in examples.parts():
-            written = [np.array(one, np.int32) for one in form.tokens(part)]
-            pieces = list(masked_pieces(written, context, masking, count))
+            written = [np.array(text, np.int32) for text in form.tokens(part)]
+            pieces = list(mask_pieces(written, context, masking, count))
             for piece, _ in pieces:
                 alone.take(piece, form.vocabulary.ordinary)
                 tokens += len(piece)
@@ -233,15 +233,15 @@ class _DrawnTokens:
 
     def pieces(self, mask: int) -> list[tuple[Tokens, Masked]]:
         """Return each piece with its sampled token hidden, short ones first."""
-        found = []
+        hidden = []
         for _, _, piece, place in sorted(self._heap, key=lambda entry: (len(entry[2]), entry[1])):
             read = piece.copy()
             read[place] = mask
-            found.append((piece, Masked(read, np.array([place], np.int64))))
-        return found
+            hidden.append((piece, Masked(read, np.array([place], np.int64))))
+        return hidden
 
 
-def masked_pieces(
+def mask_pieces(
     texts: Iterable[Tokens], context: int, masking: Masking, first: int = 0
 ) -> Iterator[tuple[Tokens, Masked]]:
     """Split texts into pieces and mask them. The piece's number, from ``first`` on, is the seed."""

@@ -75,7 +75,7 @@ class Filled:
     @property
     def ids(self) -> tuple[int, ...]:
         """The tokens that fill all blanks."""
-        return tuple(token for one in self.chosen for token in one.ids)
+        return tuple(token for candidate in self.chosen for token in candidate.ids)
 
     def __str__(self) -> str:
         return self.text
@@ -106,8 +106,8 @@ class Filler(ReadingPredictor[Filled]):
     def prepare(self, recipe: Recipe, forms: Forms) -> None:
         vocabulary = forms.written.vocabulary
         if vocabulary.mask is None:
-            told = "its vocabulary has no <mask>, so it cannot fill blanks"
-            raise RunError(f"{self.run.folder}: {told}")
+            problem = "its vocabulary has no <mask>, so it cannot fill blanks"
+            raise RunError(f"{self.run.folder}: {problem}")
         self.context = recipe.plan.context
         """The number of tokens that the model reads at once, the end symbol included."""
         self._vocabulary, self._mask = vocabulary, vocabulary.mask
@@ -131,38 +131,38 @@ class Filler(ReadingPredictor[Filled]):
     def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
         """Fill the blanks of a text in steps: yields None after each step of the model, and the
         filled text last."""
-        given = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
+        layout = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
         shown = shortened(readable(text), _SHOWN)
-        if not given.blanks:
+        if not layout.blanks:
             raise DataError(f"{shown!r} has no blank. Write ___ where a word is missing")
-        values = list(given.values)
-        open_ones = dict(enumerate(given.blanks))
-        first = found = yield from self._candidates(values, open_ones, best)
+        values = list(layout.values)
+        open_ones = dict(enumerate(layout.blanks))
+        first = candidates = yield from self._candidates(values, open_ones, best)
         if not all(first.values()):
             raise NoTokenFitsError(f"{shown!r}: no token of the vocabulary fits a blank there")
         chosen: dict[int, BlankCandidate] = {}
         while open_ones:
-            sure = max(open_ones, key=lambda number: found[number][0].probability)
-            chosen[sure] = found[sure][0]
+            sure = max(open_ones, key=lambda number: candidates[number][0].probability)
+            chosen[sure] = candidates[sure][0]
             for place, token in zip(open_ones.pop(sure).places, chosen[sure].ids, strict=True):
                 values[place] = token
             if open_ones:
-                found = yield from self._candidates(values, open_ones, 1)
-        picked = tuple(chosen[number] for number in range(len(given.blanks)))
+                candidates = yield from self._candidates(values, open_ones, 1)
+        picked = tuple(chosen[number] for number in range(len(layout.blanks)))
         yield Filled(
-            _join(given, [one.text for one in picked]),
-            tuple(tuple(first[number]) for number in range(len(given.blanks))),
+            _join(layout, [candidate.text for candidate in picked]),
+            tuple(tuple(first[number]) for number in range(len(layout.blanks))),
             picked,
-            math.fsum(math.log(max(one.probability, 1e-300)) for one in picked),
+            math.fsum(math.log(max(candidate.probability, 1e-300)) for candidate in picked),
         )
 
     def tokens_read(self, text: str, best: int = BEST, pieces: int = 1) -> int:
         """Count the tokens that the model reads to fill a text, summed over all steps: it reads the
         text again for each open blank. Errors: ``DragomanError``."""
-        given = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
-        read, blanks = min(len(given.values), self.context), len(given.blanks)
+        layout = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
+        read, blanks = min(len(layout.values), self.context), len(layout.blanks)
         if pieces == 1:
-            together = len(given.values) <= self.context
+            together = len(layout.values) <= self.context
             return read * (blanks if together else blanks * (blanks + 1) // 2)
         first, later = (1 + (pieces - 1) * max(best, 2 * BEST) for best in (best, 1))
         return read * (blanks * first + blanks * (blanks - 1) // 2 * later)
@@ -184,14 +184,14 @@ class Filler(ReadingPredictor[Filled]):
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """Score given tokens in the blanks of texts, each while all other blanks are open."""
-        found = []
+        hypotheses = []
         for text, tokens in zip(sources, targets, strict=True):
-            given = self._tokenise(text, 1, self.context)
-            places = [place for blank in given.blanks for place in blank.places]
-            rows = self.engine.output_log_probabilities([given.values], [places])[0]
+            layout = self._tokenise(text, 1, self.context)
+            places = [place for blank in layout.blanks for place in blank.places]
+            rows = self.engine.output_log_probabilities([layout.values], [places])[0]
             scores = [float(row[token]) for row, token in zip(rows, tokens, strict=True)]
-            found.append(hypothesis_of(tokens, scores, finished=False))
-        return found
+            hypotheses.append(hypothesis_of(tokens, scores, finished=False))
+        return hypotheses
 
     # ---- inside
 
@@ -240,7 +240,7 @@ class Filler(ReadingPredictor[Filled]):
     ) -> Generator[None, None, dict[int, list[BlankCandidate]]]:
         """Find the candidates of open blanks, by their numbers. Yields after each step of the
         model."""
-        found = {}
+        candidates = {}
         if all(len(blank.places) == 1 for blank in blanks.values()):
             places = [blank.places[0] for blank in blanks.values()]
             if len(values) <= self.context:
@@ -251,11 +251,11 @@ class Filler(ReadingPredictor[Filled]):
             yield
             for row, (number, blank) in zip(rows, blanks.items(), strict=True):
                 grown = self._extend((), 0.0, self._mask_unfit(row, blank, 0), best)
-                found[number] = self._as_text(grown)
-            return found
+                candidates[number] = self._as_text(grown)
+            return candidates
         for number, blank in blanks.items():
-            found[number] = yield from self._beam(values, blank, best)
-        return found
+            candidates[number] = yield from self._beam(values, blank, best)
+        return candidates
 
     def _beam(
         self, values: Sequence[int], blank: _Blank, best: int
@@ -267,16 +267,16 @@ class Filler(ReadingPredictor[Filled]):
         for number, place in enumerate(places):
             tried = []
             for ids, _ in beam:
-                one = list(near)
+                filled = list(near)
                 for taken, token in zip(places, ids, strict=False):
-                    one[taken] = token
-                tried.append(one)
+                    filled[taken] = token
+                tried.append(filled)
             rows = self.engine.output_log_probabilities(tried, [[place]] * len(tried))
             yield
             grown = []
             for (ids, score), row in zip(beam, rows, strict=True):
                 grown += self._extend(ids, score, self._mask_unfit(row[0], blank, number), width)
-            beam = sorted(grown, key=lambda one: -one[1])[:width]
+            beam = sorted(grown, key=lambda scored: -scored[1])[:width]
         return self._as_text(beam)[:best]
 
     def _extend(self, ids: _Ids, score: float, scores: Scores, width: int) -> list[_Scored]:
@@ -293,7 +293,7 @@ class Filler(ReadingPredictor[Filled]):
             for ids, score in beam
         ]
         # A single byte may be no character, and then decodes to nothing.
-        return [one for one in every if one.text] or every
+        return [candidate for candidate in every if candidate.text] or every
 
     def _mask_unfit(self, scores: Scores, blank: _Blank, number: int) -> Scores:
         """Set tokens that do not fit to -inf: only token 0 of a blank may begin a word."""
@@ -313,8 +313,8 @@ def _too_long(length: int, unit: LengthUnit, longest: int) -> TooLongError:
     )
 
 
-def _join(given: _Text, filled: Sequence[str]) -> str:
-    parts = [given.around[0]]
-    for one, behind in zip(filled, given.around[1:], strict=True):
-        parts += [one, behind]
+def _join(layout: _Text, filled: Sequence[str]) -> str:
+    parts = [layout.around[0]]
+    for text, behind in zip(filled, layout.around[1:], strict=True):
+        parts += [text, behind]
     return "".join(parts)

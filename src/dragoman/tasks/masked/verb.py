@@ -70,9 +70,9 @@ def fill(args: FillArguments) -> None:
     log_to_stderr()
     if args.text and args.json:
         raise DragomanError("use only one of --text and --json")
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "masked", "which fills no blanks")
+    run = open_run(args.run, "masked", "which fills no blanks")
     if wants_parts(args) and not args.text and not args.json:
         raise DragomanError("--on and --part do not work with tables. Add --text or --json")
     verb = LineVerb("fill", filling, unfit=(), inputs=("texts",))
@@ -90,45 +90,45 @@ def filling(args: FillArguments, run: Run, precision: str) -> LineWork:
         for number, text in enumerate(lines, 1):
             if are_lines and not text.strip():
                 # An empty line stays empty, so that input and output lines correspond.
-                found = Filled(text, (), (), 0.0)
+                filled = Filled(text, (), (), 0.0)
             else:
                 try:
-                    found = filler(text, args.best, args.pieces)
+                    filled = filler(text, args.best, args.pieces)
                 except DragomanError as error:
                     if not are_lines:
                         raise
                     raise DragomanError(f"line {number}: {error}") from error
-            yield _format(args, found, number)
+            yield _format(args, filled, number)
 
     return LineWork(filler, outputs)
 
 
-def _format(args: FillArguments, found: Filled, number: int) -> str:
+def _format(args: FillArguments, filled: Filled, number: int) -> str:
     """Format the result of a text as one line, or as a table without ``--text`` and ``--json``."""
     if args.text:
-        return found.text
+        return filled.text
     if args.json:
-        return json.dumps(_plain(found), ensure_ascii=False)
-    return ("\n" if number > 1 else "") + _candidate_table(found)
+        return json.dumps(_plain(filled), ensure_ascii=False)
+    return ("\n" if number > 1 else "") + _candidate_table(filled)
 
 
-def _candidate_table(found: Filled) -> str:
+def _candidate_table(filled: Filled) -> str:
     from dragoman.pictures.labels import plain_table
 
     tables = []
-    for number, candidates in enumerate(found.blanks, 1):
-        rows = [(one.text, f"{one.probability:.4f}") for one in candidates]
-        name = "blank" if len(found.blanks) == 1 else f"blank {number}"
+    for number, candidates in enumerate(filled.blanks, 1):
+        rows = [(candidate.text, f"{candidate.probability:.4f}") for candidate in candidates]
+        name = "blank" if len(filled.blanks) == 1 else f"blank {number}"
         tables.append(plain_table((name, "probability"), rows))
-    return "\n\n".join([found.text, *tables])
+    return "\n\n".join([filled.text, *tables])
 
 
-def _plain(found: Filled) -> dict[str, object]:
+def _plain(filled: Filled) -> dict[str, object]:
     return {
-        "text": found.text,
-        "log_probability": found.score,
+        "text": filled.text,
+        "log_probability": filled.score,
         "blanks": [
-            [{"text": one.text, "probability": one.probability} for one in candidates]
-            for candidates in found.blanks
+            [{"text": choice.text, "probability": choice.probability} for choice in candidates]
+            for candidates in filled.blanks
         ],
     }

@@ -25,12 +25,12 @@ from dragoman.tasks.painting.spec import PAINTING, count_seen
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     SearchReport,
+    clock,
     scores_of,
-    signed,
-    timed,
+    sign,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
-from dragoman.tasks.shared.validation import PairsValidation, samples_of, summed_loss
+from dragoman.tasks.shared.validation import PairsValidation, samples_of, sum_loss
 from dragoman.training.records import Evaluation
 
 logger = logging.getLogger("dragoman")
@@ -53,7 +53,7 @@ class PaintingValidation(PairsValidation):
     without = "longer than plan.max_source or what the model has positions for"
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = summed_loss(self)
+        total, tokens = sum_loss(self)
         some = self.some()
         captions, painter = [pair.source for pair in some], Painter.over(self.engine())
         pictures = [best for best, *_ in painter.stream(captions, self.search_settings())]
@@ -107,7 +107,7 @@ class PaintingReport(SearchReport):
 
     def details(self) -> dict[str, Any]:
         return {
-            "scores": signed(self.scores, SIGNATURE),
+            "scores": sign(self.scores, SIGNATURE),
             "codes_learned_from": self.seen,
             **({"judge": self.judge, "best_of": self.best_of} if self.judge else {}),
         }
@@ -134,7 +134,7 @@ class PaintingEvaluation(PairsEvaluation[PaintingReport]):
             search = painting_settings(search, best_of, None, search.sampling)
         logger.info("%s paints %s", run.folder, plural(len(pairs), "caption"))
         captions, chooses = [pair.source for pair in pairs], judge if best_of > 1 else None
-        pictures, seconds = timed(
+        pictures, seconds = clock(
             lambda: [best for best, *_ in painter.stream(captions, search, chooses)]
         )
         true = form.tokens([pair.target for pair in pairs])

@@ -78,9 +78,9 @@ def paint(args: PaintArguments) -> None:
     from dragoman.data.files.lines import STANDARD_INPUT, decode_lines
 
     log_to_stderr()
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "painting", "which does not paint")
+    run = open_run(args.run, "painting", "which does not paint")
     drawn = values_of(args, sampling_settings)
     if not args.sample and drawn != sampling_settings()().model_dump():
         raise DragomanError(

@@ -44,9 +44,9 @@ from dragoman.tasks.parsing.spec import PARSING
 from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     SearchReport,
+    clock,
     scores_of,
-    signed,
-    timed,
+    sign,
 )
 from dragoman.tasks.shared.evaluation_examples import ExampleSet, PairsEvaluation
 from dragoman.tasks.shared.runtime import ComparedRuns
@@ -54,7 +54,7 @@ from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
     samples_of,
-    summed_loss,
+    sum_loss,
 )
 from dragoman.training.records import Evaluation
 
@@ -75,7 +75,7 @@ class ParsingValidation(PairsValidation):
     without = "longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*summed_loss(self))
+        losses = loss_scores(*sum_loss(self))
         some = self.some()
         parser, settings = Parser.over(self.engine()), self.search_settings()
         parses = list(parser.each([pair.source for pair in some], settings))
@@ -123,7 +123,7 @@ class ParsingReport(SearchReport):
     def details(self) -> dict[str, Any]:
         return {
             "sentences": len(self.pairs),
-            "scores": signed(self.scores, SIGNATURE),
+            "scores": sign(self.scores, SIGNATURE),
             "parseval": self.counts.to_dict(),
         }
 
@@ -141,7 +141,7 @@ class ParsingEvaluation(PairsEvaluation[ParsingReport]):
         run, search, pairs = asked.run, asked.search, examples.pairs
         parser = Parser(run, asked.settings(longest=_MAX_TOKENS), search)
         logger.info("%s parses %s", run.folder, plural(len(pairs), "sentence"))
-        parses, seconds = timed(lambda: parser(pair.source for pair in pairs))
+        parses, seconds = clock(lambda: parser(pair.source for pair in pairs))
         return ParsingReport(
             *asked.about(examples.name, seconds),
             f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,

@@ -17,7 +17,7 @@ from dragoman.runs.recipe.spec import Spec
 from dragoman.runs.run import Run
 from dragoman.tasks.parsing.metrics import Parseval, RightBranching, score_parse
 from dragoman.tasks.parsing.spec import PARSING
-from dragoman.tasks.shared.progress_made import MIN_ANSWERS, learned_answers, of_tokens
+from dragoman.tasks.shared.progress_made import MIN_ANSWERS, of_tokens, training_answers
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime
 
 BEGUN_F1 = 40.0
@@ -52,7 +52,7 @@ class ParsingRuntime(Runtime):
 
     def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
         trees = forms.target.encode([pair.target for pair in pairs])
-        return of_tokens(trees) | chance_of_trees(pairs, learned_answers(recipe))
+        return of_tokens(trees) | chance_of_trees(pairs, training_answers(recipe))
 
     def samples(self, run: Run, samples: list[ShownSample]) -> tuple[list[ShownSample], int]:
         """The samples as drawings, and the number of samples that were recorded only in part and
@@ -70,7 +70,7 @@ class ParsingRuntime(Runtime):
 
 def chance_of_trees(pairs: Sequence[Pair], learned: Sequence[str]) -> dict[str, float]:
     """The scores of right-branching trees on some sentences; empty if there are too few, or if the
-    training trees (``learned_answers``) are unknown."""
+    training trees (``training_answers``) are unknown."""
     if len(pairs) < MIN_ANSWERS or not learned:
         return {}
     trees = [tree_of(pair.target) for pair in pairs]

@@ -62,9 +62,9 @@ def parse(args: ParseArguments) -> None:
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
     log_to_stderr()
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "parsing", "which does not parse")
+    run = open_run(args.run, "parsing", "which does not parse")
     verb = LineVerb("parse", parsing, unfit=("text", "svg"), inputs=("sentence",))
     do_lines(verb, args, run, run.recipe.languages.source)
 

@@ -78,8 +78,8 @@ class EvaluationRequest:
     def about(self, test: str, seconds: float) -> tuple[str, str, str, float]:
         """The fields that every report begins with. ``test``: the name of the examples."""
         runs = (self.run, *self.ensemble)
-        weights = dict.fromkeys(one.weights_summary for one in runs)
-        return " + ".join(one.folder.name for one in runs), "; ".join(weights), test, seconds
+        weights = dict.fromkeys(run.weights_summary for run in runs)
+        return " + ".join(run.folder.name for run in runs), "; ".join(weights), test, seconds
 
 
 @dataclass(frozen=True)
@@ -208,15 +208,15 @@ class RunEvaluation(ABC, Generic[Examples, Report]):
         return asked.searches_as_usual
 
 
-def keep_scores(run: Run, found: Mapping[str, Any], *, own: bool) -> None:
-    """Write ``found``, the scores on the recipe's test set, to ``scores.json``. If they were
+def keep_scores(run: Run, scores: Mapping[str, Any], *, own: bool) -> None:
+    """Write ``scores``, the scores on the recipe's test set, to ``scores.json``. If they were
     computed with other settings than the recipe's (``own`` is false), they are not written, and a
     message says so."""
     path = run.folder / SCORES
     if not own:
         logger.info("%s is not changed: it holds the scores with the recipe's own settings", path)
         return
-    write_text(path, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
 
 
 def scores_of(task: Task, scores: Mapping[str, float]) -> str:
@@ -224,7 +224,7 @@ def scores_of(task: Task, scores: Mapping[str, float]) -> str:
     return score_table({name: (task.measure(name), value) for name, value in scores.items()})
 
 
-def signed(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, Any]]:
+def sign(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, Any]]:
     """Pair each score with its signature, which says how it was computed."""
     return {name: {"value": value, "signature": signature} for name, value in scores.items()}
 
@@ -247,8 +247,8 @@ def samples(run: Run, pairs: Sequence[Pair], hypotheses: Sequence[str]) -> dict[
 Found = TypeVar("Found")
 
 
-def timed(measure: Callable[[], Found]) -> tuple[Found, float]:
+def clock(measure: Callable[[], Found]) -> tuple[Found, float]:
     """Call ``measure`` -> its result, and the seconds that it took."""
     began = time.perf_counter()
-    found = measure()
-    return found, time.perf_counter() - began
+    result = measure()
+    return result, time.perf_counter() - began

@@ -54,8 +54,8 @@ def corpus_like(run: Run, files: Sequence[Path]) -> CorpusSettings:
     (learned, *_) = run.recipe.data.train
     wanted = 1 if learned.target is None else 2
     if len(files) != wanted:
-        one = "a folder" if learned.format == "folders" else "a list of files"
-        what = one if wanted == 1 else "two IDX files, of pictures and of their labels,"
+        single = "a folder" if learned.format == "folders" else "a list of files"
+        what = single if wanted == 1 else "two IDX files, of pictures and of their labels,"
         raise DragomanError(
             f"{run.folder} is measured on {what}, like in training, not on {len(files)}"
         )
@@ -76,7 +76,7 @@ class PairsEvaluation(RunEvaluation[ExampleSet, Report]):
         return corpus_like(run, files)
 
     def read(self, asked: EvaluationRequest) -> ExampleSet:
-        """Read all examples. Errors: those of ``known``."""
+        """Read all examples. Errors: those of ``read_fitting``."""
         run, files = asked.run, asked.files
         if self.one_of:
             require_one_file(run, files, self.one_of)
@@ -88,7 +88,7 @@ class PairsEvaluation(RunEvaluation[ExampleSet, Report]):
         """Select the examples that can be evaluated. Errors: ``DataError``."""
         return examples.pairs
 
-    def known(self, asked: EvaluationRequest) -> ExampleSet:
+    def read_fitting(self, asked: EvaluationRequest) -> ExampleSet:
         """Read the examples, without a warning about those that the run has learned from.
 
         Errors: ``DataError`` for unusable files; ``DragomanError`` for too many files, or if there
@@ -101,9 +101,9 @@ class PairsEvaluation(RunEvaluation[ExampleSet, Report]):
         return ExampleSet(pairs, every.name, len(every.pairs) - len(pairs))
 
     def examples(self, asked: EvaluationRequest) -> ExampleSet:
-        found = self.known(asked)
-        warn_of_learned(asked.run, found.pairs)
-        return found
+        examples = self.read_fitting(asked)
+        warn_of_learned(asked.run, examples.pairs)
+        return examples
 
 
 class TextStream(NamedTuple):
@@ -157,7 +157,7 @@ def _warn_of_other_text(run: Run, path: Path) -> None:
     code = base(run.recipe.languages.target)
     reads = identify(islice(read_like(run, first), _SAMPLE_SIZE))
     if can_identify(code) and reads and code not in reads:
-        names = " or ".join(sorted(name_of(one) for one in reads if one in NAMES))
+        names = " or ".join(sorted(name_of(language) for language in reads if language in NAMES))
         logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)
 
 

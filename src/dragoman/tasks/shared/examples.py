@@ -183,13 +183,13 @@ class LabelledTexts(Examples):
         self.lengths = {"target": read.astype(np.int32)}
 
     def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
-        texts = [self._read(update, one) for one in examples]
+        texts = [self._read(update, example) for example in examples]
         if self._mixup:
             return self._mix(update, examples, texts)
         return labelled_batch(texts, self._labels(examples), self._reading, examples)
 
     def _labels(self, examples: Sequence[int]) -> list[int]:
-        return [int(self._store.tokens("target", one)[0]) for one in examples]
+        return [int(self._store.tokens("target", example)[0]) for example in examples]
 
     def _mix(
         self, update: int, examples: Sequence[int], pictures: Sequence[Values]
@@ -197,12 +197,12 @@ class LabelledTexts(Examples):
         """Mix each picture with another training picture (``picture_augment.mixup``)."""
         count = len(self._store.lengths["target"])
         drawn = [
-            mixing(self._mixup, count, torch_seed(self._seed, 9, update, int(one)))
-            for one in examples
+            mixing(self._mixup, count, torch_seed(self._seed, 9, update, int(example)))
+            for example in examples
         ]
         both = zip(pictures, drawn, strict=True)
-        found = [mix(one, self._read(update, other), share) for one, (share, other) in both]
-        whole = labelled_batch(found, self._labels(examples), self._reading, examples)
+        mixtures = [mix(own, self._read(update, other), share) for own, (share, other) in both]
+        whole = labelled_batch(mixtures, self._labels(examples), self._reading, examples)
         others = torch.tensor(self._labels([other for _, other in drawn]), dtype=torch.int64)
         shares = torch.tensor([share for share, _ in drawn], dtype=torch.float32)
         return replace(whole, others=others, shares=shares)

@@ -62,7 +62,7 @@ class Mistake:
 
 def surest(mistakes: Sequence[Mistake]) -> tuple[Mistake, ...]:
     """The mistakes with the highest probability."""
-    return tuple(sorted(mistakes, key=lambda one: (-one.probability, one.line))[:_WORST])
+    return tuple(sorted(mistakes, key=lambda case: (-case.probability, case.line))[:_WORST])
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,11 @@ class LabelReport(EvaluationReport):
         """Format a table with a row for each label."""
         rows: list[list[str | int | float]] = [
             [
-                one["label"],
-                *(SHARE.number(one[name]) for name in ("precision", "recall", "f1")),
-                one["texts"],
+                record["label"],
+                *(SHARE.number(record[name]) for name in ("precision", "recall", "f1")),
+                record["texts"],
             ]
-            for one in records
+            for record in records
         ]
         header = (self.one_label, "precision, %", "recall, %", "F1, %", self.counted)
         return plain_table(header, rows)
@@ -134,7 +134,7 @@ MAX_DRAWN = 60
 """The most labels of a confusion matrix that is drawn."""
 
 
-def drawn(title: str, labels: Sequence[str], confusion: Confusion) -> Heatmap | None:
+def draw_confusion(title: str, labels: Sequence[str], confusion: Confusion) -> Heatmap | None:
     """Draw a confusion matrix, as shares of each label's texts; None if there are too many
     labels."""
     if len(labels) > MAX_DRAWN:
@@ -180,8 +180,8 @@ class LabelRuntime(Runtime):
         header = (self.one_label, "precision", "recall", "F1", self.spec.counted)
         shares = ("precision", "recall", "f1")
         rows = [
-            (one["label"], *(SHARE.written(one[name]) for name in shares), one["texts"])
-            for one in labels
+            (record["label"], *(SHARE.written(record[name]) for name in shares), record["texts"])
+            for record in labels
         ]
         return [Table(title, header, rows)]
 
@@ -191,21 +191,21 @@ class LabelRuntime(Runtime):
             return []
         about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
         rows = [
-            (one["line"], one["true"], one["chosen"], SHARE.written(one["probability"]),
-             SHARE.written(one["of_true"]), one["text"][: self.quoted_length])
-            for one in worst
+            (case["line"], case["true"], case["chosen"], SHARE.written(case["probability"]),
+             SHARE.written(case["of_true"]), case["text"][: self.quoted_length])
+            for case in worst
         ]  # fmt: skip
         return [Table("Surest mistakes", (*about, self.quoted), rows)]
 
     def heatmaps(self, scores: Mapping[str, Any]) -> list[Heatmap]:
         if not scores.get("confusion"):
             return []
-        names = [one["label"] for one in scores["labels"]]
+        names = [record["label"] for record in scores["labels"]]
         title = (
             f"{self.one_label} by row, chosen by column: shares of each {self.one_label}'s "
             f"{self.spec.counted} of {scores.get('test', '')}"
         )
-        picture = drawn(title, names, confusion_in(scores))
+        picture = draw_confusion(title, names, confusion_in(scores))
         return [] if picture is None else [picture]
 
 
@@ -268,7 +268,7 @@ class LabelEvaluation(PairsEvaluation[Report]):
                     f"training data {run.recipe.data.train[0].name}"
                 )
             if not is_tabbed(source):  # records are not read as columns
-                learned = [one for one in learned if not is_tabbed(one.source)]
+                learned = [corpus for corpus in learned if not is_tabbed(corpus.source)]
             like = learned[0] if learned else self.usual(source)
             corpus = like.model_copy(update={"source": source, "weight": 1.0, **_NO_GROUPS})
         return ExampleSet(list(read_pairs(corpus)), files[0].name)

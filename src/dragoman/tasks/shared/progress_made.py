@@ -7,7 +7,7 @@ to learn is a stricter criterion: the verdict at its end (``tasks/verdict.py``) 
 a working model back to training.
 
 A guess ignores the source and the words before. It knows the training answers
-(``learned_answers``), but never the test answers:
+(``training_answers``), but never the test answers:
 
 * a label: always the most frequent one;
 * a translation: always the one that is most similar to all others, by chrF; its BLEU counts as 1 if
@@ -121,8 +121,8 @@ def by_frequency(run: Run, training: TrainingSummary) -> str | None:
 
 def on_test(run: Run, name: str) -> float | None:
     """A score of the last evaluation; None if there was none."""
-    found = run.scores().get("scores", {}).get(name)
-    return None if found is None else float(found["value"])
+    score = run.scores().get("scores", {}).get(name)
+    return None if score is None else float(score["value"])
 
 
 def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequence[Tokens]) -> Any:
@@ -132,16 +132,16 @@ def text_notes(store: TokenStore, side: str, vocabulary: int | None, dev: Sequen
     tokens = store.total(side) + len(store)
     notes: dict[str, float] = {"tokens": tokens, "length": round(tokens / len(store), 2)}
     if vocabulary is not None and any(map(len, dev)):
-        counts, seen = np.ones(vocabulary), 0
+        counts, read = np.ones(vocabulary), 0
         for example in range(len(store)):
             some = store.tokens(side, example)
             counts += np.bincount(some, minlength=vocabulary)
-            seen += len(some)
-            if seen >= _COUNTED:
+            read += len(some)
+            if read >= _COUNTED:
                 break
         cost = -np.log(counts / counts.sum())
-        asked = np.concatenate(dev)
-        notes["by_frequency"] = round(float(cost[asked].mean()), 4)
+        dev_tokens = np.concatenate(dev)
+        notes["by_frequency"] = round(float(cost[dev_tokens].mean()), 4)
     return notes
 
 
@@ -153,15 +153,15 @@ _READ, _ANSWERS = 100_000, 2_000
 """The number of training examples that are read for a guess, and the number that it keeps."""
 
 
-def learned_answers(recipe: Recipe) -> list[str]:
+def training_answers(recipe: Recipe) -> list[str]:
     """Some targets of the training examples, spread over the first ``_READ``; empty if the text is
     no longer available."""
     try:
         pairs = chain.from_iterable(corpus.pairs for corpus in plain_corpora(recipe, "train"))
-        found = [pair.target for pair in islice(pairs, _READ)]
+        targets = [pair.target for pair in islice(pairs, _READ)]
     except DragomanError:
         return []
-    return found[:: -(-len(found) // _ANSWERS) or 1]
+    return targets[:: -(-len(targets) // _ANSWERS) or 1]
 
 
 def has_learned(
@@ -188,9 +188,9 @@ def of_tokens(texts: Iterable[Iterable[int]]) -> dict[str, float]:
 
 def entropy(counts: Iterable[int]) -> float:
     """The entropy of a distribution, in nats, from the count of each answer."""
-    found = [count for count in counts if count]
-    total = sum(found)
-    return -math.fsum(count / total * math.log(count / total) for count in found)
+    positive = [count for count in counts if count]
+    total = sum(positive)
+    return -math.fsum(count / total * math.log(count / total) for count in positive)
 
 
 MIN_BLEU = 1.0
@@ -207,7 +207,7 @@ def chance_of_translations(
     tokenizer: str | None = None,
 ) -> dict[str, float]:
     """The scores of a guess that always gives the most typical translation. ``references`` are
-    those of ``evaluate_translation``; ``learned`` are training targets (``learned_answers``)."""
+    those of ``evaluate_translation``; ``learned`` are training targets (``training_answers``)."""
     lines = references[0]
     if len(lines) < MIN_ANSWERS or not learned:
         return {"bleu": MIN_BLEU}

@@ -107,27 +107,27 @@ def words_of(
 
     ``begins``: the tokens are the first of the text.
     """
-    found: list[SurprisalWord] = []
+    words: list[SurprisalWord] = []
     held, costs = b"", list[float]()
     written = map(_bytes_of, form.names_of(tokens))
     for part, cost in zip(written, log_probabilities, strict=True):
         if held.strip() and (part[:1].isspace() or not (form.spaced or _is_cut(held))):
-            found.append(_word(held, costs))
+            words.append(_word(held, costs))
             held, costs = b"", []
         held += part
         costs.append(cost)
     if costs:
-        found.append(_word(held, costs))
-    if begins and found and not form.vocabulary.settings.lossless:
-        found[0] = found[0]._replace(before="")  # the first space is not in the text
-    return found
+        words.append(_word(held, costs))
+    if begins and words and not form.vocabulary.settings.lossless:
+        words[0] = words[0]._replace(before="")  # the first space is not in the text
+    return words
 
 
 def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int]:
     """Find the token with which a word of a text begins, and the first one that writes more than
     the space before it. Errors: ``IndexError`` if the text has fewer words."""
     words = words_of(form, tokens, [0.0] * len(tokens))
-    first = sum(one.tokens for one in words[:word])
+    first = sum(before.tokens for before in words[:word])
     own = form.names_of(tokens[first : first + words[word].tokens])
     spaces = 0
     while spaces < len(own) - 1 and _bytes_of(own[spaces]).isspace():
@@ -232,7 +232,7 @@ def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
     return window, evaluation.stride or max(1, window // 2)
 
 
-def coloured(words: Sequence[SurprisalWord], *, plain: bool) -> text.Text:
+def colour_words(words: Sequence[SurprisalWord], *, plain: bool) -> text.Text:
     """Return a text with each word in the colour of its surprisal; without colours, the bits
     follow the word: cat[7.3]."""
     from rich import text

@@ -72,14 +72,14 @@ class Validation(ABC, Generic[Measured]):
     def __call__(self, update: int) -> Evaluation:
         """Compute all scores, and some samples for people."""
 
-    def searched(self, examples: int) -> int:
+    def search_count(self, examples: int) -> int:
         """The number of ``examples`` to search for, which takes most of the time."""
         return 0
 
     def some(self) -> list[Pair]:
         """The pairs whose outputs are searched for at each validation: a sample spread over the
         whole set."""
-        return [self.pairs[place] for place in self.spread(self.searched(len(self.pairs)))]
+        return [self.pairs[place] for place in self.spread(self.search_count(len(self.pairs)))]
 
     def spread(self, wanted: int) -> list[int]:
         """Return the indices of at most ``wanted`` pairs, from the first to the last at equal
@@ -126,7 +126,7 @@ class PairsValidation(Validation[Batch]):
             batches.append(make_batch(read, written, target.bos, target.eos))
         return [pair for pair, _, _ in fitting], batches
 
-    def searched(self, examples: int) -> int:
+    def search_count(self, examples: int) -> int:
         return min(self.recipe.evaluation.dev_sentences, examples)
 
 
@@ -142,7 +142,7 @@ def loss_scores(total: float, tokens: int) -> dict[str, float]:
     return {"loss": loss, "perplexity": perplexity(loss)}
 
 
-def summed_loss(
+def sum_loss(
     validation: Validation[Batch], make: Callable[[Writing, float], Objective] = next_token
 ) -> tuple[float, int]:
     """Sum -log P of all that is to be predicted, in nats, and count it. ``make`` makes the
@@ -150,4 +150,4 @@ def summed_loss(
     model = writing(validation.model)
     objective = make(model, 0.0)
     sums = [objective(model, batch.to(validation.device)) for batch in validation.batches]
-    return sum(float(one.nll) for one in sums), sum(one.tokens for one in sums)
+    return sum(float(part.nll) for part in sums), sum(part.tokens for part in sums)

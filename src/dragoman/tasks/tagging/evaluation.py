@@ -22,7 +22,7 @@ from dragoman.metrics.significance import MeasuredSystem
 from dragoman.pictures.labels import plain_table
 from dragoman.runs.lineage import BASES
 from dragoman.runs.run import Run
-from dragoman.tasks.shared.evaluation import EvaluationRequest, samples, scores_of, signed, timed
+from dragoman.tasks.shared.evaluation import EvaluationRequest, clock, samples, scores_of, sign
 from dragoman.tasks.shared.evaluation_examples import ExampleSet
 from dragoman.tasks.shared.label_report import (
     SHARE,
@@ -125,7 +125,7 @@ class TaggingReport(LabelReport):
         spans = sorted((self.counts.spans or {}).items())
         return {
             "sentences": len(self.pairs),
-            "scores": signed(self.scores, signature),
+            "scores": sign(self.scores, signature),
             "usual": self.usual.figures(),
             "labels": self.records(),
             "spans": {kind: vars(matches) for kind, matches in spans},
@@ -151,7 +151,7 @@ class TaggingEvaluation(LabelEvaluation[TaggingReport]):
 
     def report(self, asked: EvaluationRequest, examples: ExampleSet) -> TaggingReport:
         run, pairs, tagger = asked.run, examples.pairs, Tagger(asked.run)
-        tagged, seconds = timed(lambda: tagger([pair.source for pair in pairs]))
+        tagged, seconds = clock(lambda: tagger([pair.source for pair in pairs]))
         tags = tagger.tags
         true = [pair.target.split() for pair in pairs]
         new = sorted({tag for own in true for tag in own} - tags.counts.keys())
@@ -283,11 +283,11 @@ def compare(
     """Compare taggers on the same sentences by accuracy, and by F1 of spans if the tags have spans.
 
     ``source``: tagged words in the format of the first run's training files, or sentences whose
-    tags are in ``references``. Errors: as ``LabelEvaluation.known``.
+    tags are in ``references``. Errors: as ``LabelEvaluation.read_fitting``.
     """
     (first, *_), *_ = systems.values()
     files = [*([source] if source else []), *references]
-    measured = TaggingEvaluation().known(EvaluationRequest(first, files))
+    measured = TaggingEvaluation().read_fitting(EvaluationRequest(first, files))
     pairs = measured.pairs
     taggers = [[Tagger(run) for run in runs] for runs in systems.values()]
     tags = taggers[0][0].tags

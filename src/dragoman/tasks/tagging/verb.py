@@ -57,9 +57,9 @@ def tag(args: TagArguments) -> None:
     if args.all_ and not args.json and args.format == "underscore":
         raise DragomanError("--all does not work with word_TAG. Add --format tsv or --json")
     log_to_stderr()
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "tagging", "which does not tag words")
+    run = open_run(args.run, "tagging", "which does not tag words")
     do_lines(LineVerb("tag", tagging), args, run, run.recipe.languages.source)
 
 

@@ -98,9 +98,9 @@ def transcribe(args: TranscribeArguments) -> None:
     from dragoman.sources.frames.recording_file import name_of
 
     log_to_stderr(args.quiet, args.verbose)
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run)
+    run = open_run(args.run)
     if wants_parts(args):
         _in_parts(args, run)
         return

@@ -109,13 +109,13 @@ def align(args: AlignArguments) -> None:
     if args.head is None and args.step is not None:
         raise DragomanError("--step needs a head. Set --head")
     pairs = _pairs(args.files)
-    links: list[Gold] = []
+    gold: list[Gold] = []
     if args.gold is not None:
-        links, listed = read_gold(args.gold, first=args.gold_base), list(pairs)
-        check_gold(links, [(len(s.split()), len(t.split())) for s, t in listed], str(args.gold))
-        if args.gold_dev is not None and args.gold_dev >= len(links):
+        gold, listed = read_gold(args.gold, first=args.gold_base), list(pairs)
+        check_gold(gold, [(len(s.split()), len(t.split())) for s, t in listed], str(args.gold))
+        if args.gold_dev is not None and args.gold_dev >= len(gold):
             raise DragomanError(
-                f"--gold-dev {args.gold_dev}: {args.gold} has {plural(len(links), 'line')}. "
+                f"--gold-dev {args.gold_dev}: {args.gold} has {plural(len(gold), 'line')}. "
                 "Leave some to measure on"
             )
     from dragoman.engine.alignment_head import AligningHead
@@ -137,17 +137,17 @@ def align(args: AlignArguments) -> None:
         aligner = by_head = Aligner.open(opened, named)
         if args.gold_dev is not None or args.oracle:
             by_head.head = None  # a run's own, if it was taught one, is not chosen
-        development = 0 if args.oracle else args.gold_dev or len(links) // 2
+        development = 0 if args.oracle else args.gold_dev or len(gold) // 2
         measure = partial(by_head.measure, development=development)
     with output_to(args.to, args.files) as out:
         if args.gold is not None:
-            measured = measure(listed, links)
-            out.writelines(f"{pharaoh(one)}\n" for one in measured.links)
+            measured = measure(listed, gold)
+            out.writelines(f"{pharaoh(links)}\n" for links in measured.links)
             typer.echo(str(measured), err=True)
             return
         tell(aligner.description)
         for window in windows(pairs, WINDOW):
-            out.writelines(f"{pharaoh(one)}\n" for one in aligner(window))
+            out.writelines(f"{pharaoh(links)}\n" for links in aligner(window))
             out.flush()
 
 
@@ -170,14 +170,14 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
         )
     if not files:
         return _split_lines(decode_lines(sys.stdin.buffer), "standard input")
-    found: Iterator[TextPair]
+    pairs: Iterator[TextPair]
     if len(files) == 2 or format_by_name(str(files[0])) not in (None, "tsv"):
         target = str(files[1]) if len(files) == 2 else None
         corpus = CorpusSettings(source=str(files[0]), target=target)
-        found = ((pair.source, pair.target) for pair in read_pairs(corpus))
+        pairs = ((pair.source, pair.target) for pair in read_pairs(corpus))
     else:
-        found = _split_lines(read_lines(files[0]), str(files[0]))
-    return chain(list(islice(found, 1)), found)
+        pairs = _split_lines(read_lines(files[0]), str(files[0]))
+    return chain(list(islice(pairs, 1)), pairs)
 
 
 def _split_lines(lines: Iterable[str], where: str) -> Iterator[TextPair]:

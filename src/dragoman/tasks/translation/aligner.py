@@ -95,7 +95,7 @@ class Aligner:
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Yield the links of each pair, in order."""
-        return (one.by(self.head or one.guess) for one in self.look(pairs))
+        return (links.by(self.head or links.guess) for links in self.look(pairs))
 
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
@@ -121,7 +121,7 @@ class Aligner:
                 f"{best}; chosen on the first {development} pairs, measured on the other "
                 f"{rest.sentences}. To use it: {best.option}"
             )
-        return MeasuredAligner([one.by(best) for one in looked], rest.quality(best), how)
+        return MeasuredAligner([links.by(best) for links in looked], rest.quality(best), how)
 
     def look(self, pairs: Sequence[TextPair]) -> Iterator[HeadLinks]:
         """Yield, for each pair and every head, the source word that each target word attends to
@@ -175,7 +175,7 @@ class TextAligner:
             self._aligner.save(path)
             # Reload it: a later call, which reads the file, then gives the same links.
             self._aligner = StatisticalAligner.load(path, *sizes)
-            tables = sorted(path.parent.glob("*.safetensors"), key=lambda one: one.stat().st_mtime)
+            tables = sorted(path.parent.glob("*.safetensors"), key=os.path.getmtime)
             for old in tables[:-MAX_KEPT]:
                 old.unlink(missing_ok=True)
         except (OSError, DragomanError) as error:
@@ -184,16 +184,16 @@ class TextAligner:
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Yield the links of each pair, in order. Words are linked if any of their tokens are."""
         sides = _tokenise(self._run.source, self._run.target, pairs, MAX_TOKENS)
-        found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
-        for links, (source, target) in zip(found, sides, strict=True):
+        token_links = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
+        for links, (source, target) in zip(token_links, sides, strict=True):
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
 
     def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
         """Yield the links of each pair from source to target alone, and those from target to source
         alone."""
         sides = _tokenise(self._run.source, self._run.target, pairs, MAX_TOKENS)
-        found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
-        for both, (source, target) in zip(found, sides, strict=True):
+        token_links = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
+        for both, (source, target) in zip(token_links, sides, strict=True):
             forward, backward = (
                 frozenset((source[1][s], target[1][t]) for s, t in links) for links in both
             )
@@ -264,7 +264,7 @@ def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner
     looked = list(by_head.look(pairs))
     scores = AlignmentScores.of(looked, [Gold(links, links) for links in statistics(pairs)])
     head = scores.best
-    of_head = agreement((one.by(head), one.back_by(head)) for one in looked)
+    of_head = agreement((links.by(head), links.back_by(head)) for links in looked)
     of_text = agreement(statistics.directions(pairs))
     say(
         f"aligned {plural(len(pairs), 'dev pair')} from source to target and back, to choose the "

@@ -116,12 +116,12 @@ class KeptDocuments:
         key = secrets.token_urlsafe(24)
         self._kept[key] = KeptDocument(client, name, media, data, self._clock() + SECONDS)
         held = Counter[str]()
-        for one in self._kept.values():
-            held[one.client] += len(one.data)
+        for document in self._kept.values():
+            held[document.client] += len(document.data)
         while held.total() > self._most_bytes:
-            others = (one for one in self._kept if one != key)
+            old_keys = (old for old in self._kept if old != key)
             # The first of equals, which is the oldest.
-            oldest = max(others, key=lambda one: held[self._kept[one].client])
+            oldest = max(old_keys, key=lambda old: held[self._kept[old].client])
             gone = self._kept.pop(oldest)
             held[gone.client] -= len(gone.data)
         return key
@@ -180,8 +180,8 @@ def endpoints(service: Service) -> Endpoints:
         number of translated texts (`done`) and the total (`of`), and at the end `done`, with the
         address."""
         if media_type(http) != PARTS:
-            told = "Send a document as multipart/form-data, in the field file"
-            raise Refusal("bad_form", f"{told}.", problem=told)
+            problem = "Send a document as multipart/form-data, in the field file"
+            raise Refusal("bad_form", f"{problem}.", problem=problem)
         async with AsyncExitStack() as held:
             received = service.receive(http, DocumentRequest)
             request, client = await held.enter_async_context(received)
@@ -193,8 +193,8 @@ def endpoints(service: Service) -> Endpoints:
             if request.stream:
                 events = work.events(document, request)
                 return EventStream(events, held.pop_all().aclose, seconds)
-            found = await service.finish(http, work.address(document, request), seconds)
-            return json_response(written(found))
+            answer = await service.finish(http, work.address(document, request), seconds)
+            return json_response(written(answer))
 
     @routes.get(
         DOWNLOADS + "{key}/{name}",
@@ -206,13 +206,13 @@ def endpoints(service: Service) -> Endpoints:
         """Returns a translated document. It is deleted after the download, after ten minutes, or
         earlier if there is no room left and the documents of this client need the most room."""
         service.count(http)
-        found = kept.get(key)
+        document = kept.get(key)
         headers = {
-            "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name)}",
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(document.name)}",
             "cache-control": "no-store",
         }
         gone = None if HEAD in http.scope else BackgroundTask(kept.forget, key)
-        return Response(found.data, media_type=found.media, headers=headers, background=gone)
+        return Response(document.data, media_type=document.media, headers=headers, background=gone)
 
     return routes
 
@@ -228,7 +228,7 @@ class _Work:
 
     async def address(self, document: InMemory, request: DocumentRequest) -> TranslatedFile:
         """Translate the document, and return the address of the translation."""
-        last = [one async for one in self._parts(document, request)][-1]
+        last = [part async for part in self._parts(document, request)][-1]
         assert isinstance(last, TranslatedFile), "it comes last"
         return last
 
@@ -237,12 +237,12 @@ class _Work:
     ) -> AsyncGenerator[bytes, None]:
         """Translate the document, and yield events that report the progress, and at the end the
         address."""
-        async with aclosing(self._parts(document, request)) as told:
-            async for one in told:
-                if isinstance(one, TranslatedFile):
-                    yield event_of("done", one.model_dump(exclude_defaults=True))
+        async with aclosing(self._parts(document, request)) as news:
+            async for part in news:
+                if isinstance(part, TranslatedFile):
+                    yield event_of("done", part.model_dump(exclude_defaults=True))
                 else:
-                    done, of = one
+                    done, of = part
                     yield event_of("progress", {"done": done, "of": of})
 
     async def _parts(
@@ -267,28 +267,28 @@ class _Work:
             running = steps(read.units(), run.engine)
             answer: Any = None
             while True:
-                asked = await service.documents.do(client, partial(_resume, running, answer))
+                step = await service.documents.do(client, partial(_resume, running, answer))
                 answer = None
-                if isinstance(asked, list):
+                if isinstance(step, list):
                     break
-                if isinstance(asked, ToSearch):
-                    answer = await self._search(run, asked)
-                elif isinstance(asked, ToAlign):
-                    answer = await run.align(asked.pairs, client)
+                if isinstance(step, ToSearch):
+                    answer = await self._search(run, step)
+                elif isinstance(step, ToAlign):
+                    answer = await run.align(step.pairs, client)
                 else:
-                    yield asked, read.count
+                    yield step, read.count
             most = service.settings.limits.files_kept
-            take = partial(check.take_targets, list(read.units()), asked)
+            take = partial(check.take_targets, list(read.units()), step)
             await service.documents.do(client, take)
-            doubts = [*read.doubts, *map(str, check.found)]
-            made = await service.document_workers.written(client, read, asked, run.target, most)
+            doubts = [*read.doubts, *map(str, check.doubts)]
+            made = await service.document_workers.written(client, read, step, run.target, most)
         except DragomanError as error:
             problem = str(error)
             raise Refusal("bad_document", problem, problem=problem) from None
         service.meters.count_characters(run.name, client, read.characters)
-        key = self.kept.keep(client, _translated_name(name, run.target), read.media, made)
+        key = self.kept.keep(client, _translation_name(name, run.target), read.media, made)
         asyncio.get_running_loop().call_later(610, self.kept.forget_old)
-        url = f"{self.base}{DOWNLOADS}{key}/{quote(_translated_name(name, run.target))}"
+        url = f"{self.base}{DOWNLOADS}{key}/{quote(_translation_name(name, run.target))}"
         yield TranslatedFile(translatedFileUrl=url, warnings=doubts or None)
 
     async def _check(self, read: ReadDocument) -> None:
@@ -301,19 +301,19 @@ class _Work:
                 characters=read.characters,
                 most=most,
             )
-        checked = map(check_marks, ([one] for one in read.texts()))
+        checked = map(check_marks, ([text] for text in read.texts()))
         await service.documents.all(self.client, checked)
 
-    async def _search(self, run: ServedTranslator, asked: ToSearch) -> list[Hypothesis]:
+    async def _search(self, run: ServedTranslator, step: ToSearch) -> list[Hypothesis]:
         """Search for the translation of each piece, in batches, because clients share the queue."""
         settings = run.engine.search_settings
         requests = await self.service.documents.do(
-            self.client, lambda: run.engine.requests(asked.passages, settings)
+            self.client, lambda: run.engine.requests(step.passages, settings)
         )
-        found: list[Hypothesis] = []
+        hypotheses: list[Hypothesis] = []
         for some in parts(requests, SENTENCES):
-            found += [best for best, *_ in await run.queue.search(some, self.client)]
-        return found
+            hypotheses += [best for best, *_ in await run.queue.search(some, self.client)]
+        return hypotheses
 
 
 def _resume(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Target]:
@@ -326,10 +326,10 @@ def _resume(running: Steps, answer: Any) -> ToSearch | ToAlign | int | list[Targ
         return targets
 
 
-def _translated_name(name: str, language: str) -> str:
+def _translation_name(name: str, language: str) -> str:
     stem, dot, ending = name.rpartition(".")
     return f"{stem}_{language}{dot}{ending}" if stem else f"{name}_{language}"
 
 
-SUPPORTED = sorted(ending for one in FORMATS.values() for ending in one.endings)
+SUPPORTED = sorted(ending for kind in FORMATS.values() for ending in kind.endings)
 """The file endings of the supported document formats."""

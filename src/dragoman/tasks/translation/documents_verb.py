@@ -32,11 +32,11 @@ def documents_among(given: Sequence[str], to: Path | None, *, asked: bool) -> li
     if len(given) == 1 and os.path.isdir(given[0]):
         is_run = os.path.isfile(os.path.join(given[0], "recipe.toml"))
         return [] if is_run else [Path(given[0])]
-    paths = [Path(one) for one in given]
+    paths = [Path(name) for name in given]
     are_files = bool(paths) and all(path.is_file() for path in paths)
     # Without --to, the lines of a table or of Markdown are translated as lines.
-    told = any(is_document(path, or_lines=to is None) for path in paths)
-    return paths if are_files and (asked or told) else []
+    any_document = any(is_document(path, or_lines=to is None) for path in paths)
+    return paths if are_files and (asked or any_document) else []
 
 
 def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, Path]]:
@@ -54,10 +54,10 @@ def check_targets(sources: Sequence[Path], to: Path | None) -> list[tuple[Path, 
             + (". To read it line by line: --plain" if first.is_file() else "")
         )
     if first.is_dir():
-        found = list(files_in(first, to))
-        if not found:
+        pairs = list(files_in(first, to))
+        if not pairs:
             raise DragomanError(f"{first} has no files to translate")
-        return found
+        return pairs
     if len(sources) > 1:
         if not to.is_dir():
             raise DragomanError(f"{len(sources)} documents need a folder, but {to} is not a folder")
@@ -139,9 +139,9 @@ def watch(
         say(f"watching {args.given[0]}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
             watched.run(lambda: interrupts.come)
-        said = plural(watched.count, "file was", "files were")
+        files = plural(watched.count, "file was", "files were")
         bad = f", and {watched.failed:,} set aside" if watched.failed else ""
-        say(f"stopped: {said} translated{bad}. Run the same command to continue")
+        say(f"stopped: {files} translated{bad}. Run the same command to continue")
 
 
 def _translate(
@@ -185,7 +185,7 @@ class _Interrupts:
     def breaking(self, do: Do) -> Do:
         """Wrap the function ``do`` so that the first interrupt ends it."""
 
-        def done(source: Path, output: Path) -> None:
+        def interruptible(source: Path, output: Path) -> None:
             self._breaks = True
             try:
                 if self.come:
@@ -194,7 +194,7 @@ class _Interrupts:
             finally:
                 self._breaks = False
 
-        return done
+        return interruptible
 
     def _take(self, number: int, frame: object) -> None:
         breaks, self._breaks = self._breaks or self.come, False

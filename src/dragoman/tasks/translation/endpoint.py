@@ -29,7 +29,7 @@ from dragoman.serving.look.outputs import (
 from dragoman.serving.queue.queued_request import Answer, Draft
 from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.service import Service
-from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
+from dragoman.tasks.translation.proofreading.plain import ProofWarning, warnings_of_lost
 from dragoman.tasks.translation.proofreading.proofreader import Proof
 from dragoman.tasks.translation.served import (
     Choice,
@@ -96,13 +96,13 @@ async def _answer(
     every = await search_texts(service, choices, texts, options, client)
     proofs: list[list[Proof] | None] = [None] * len(texts)
     if request.warnings:
-        for number, (passage, found) in enumerate(every):
-            best = [(piece, one) for piece, (one, *_) in zip(passage.pieces, found, strict=True)]
-            proofs[number] = await choices[number][0].proofs(best, client)
+        for number, (passage, lists) in enumerate(every):
+            pairs = [(piece, best) for piece, (best, *_) in zip(passage.pieces, lists, strict=True)]
+            proofs[number] = await choices[number][0].proofs(pairs, client)
 
     translations = (
-        translation_message(run.head(passage, detected), run.engine.target, passage, found, proof)
-        for (run, detected), (passage, found), proof in zip(choices, every, proofs, strict=True)
+        translation_message(run.head(passage, detected), run.engine.target, passage, n_bests, proof)
+        for (run, detected), (passage, n_bests), proof in zip(choices, every, proofs, strict=True)
     )
     answer = TranslateAnswer(translations=[])
     parts = json_in_parts(answer, "translations", translations)
@@ -124,16 +124,16 @@ async def _events(
         (passage,), requests = await service.texts.do(client, partial(run.plan, [text], options))
         yield await service.texts.do(client, partial(_start, run, detected, passage))
         async with aclosing(run.queue.watch(requests, client)) as watched:
-            async for news in watched:
-                told = (_event(run, passage.pieces[one.number], one) for one in news)
-                yield b"".join(await service.texts.all(client, told))
+            async for batch in watched:
+                events = (_event(run, passage.pieces[news.number], news) for news in batch)
+                yield b"".join(await service.texts.all(client, events))
                 if options.warnings:
                     reading += [
                         asyncio.create_task(
-                            _proof(service, run, passage.pieces[one.number], one, client)
+                            _proof(service, run, passage.pieces[news.number], news, client)
                         )
-                        for one in news
-                        if isinstance(one, Answer)
+                        for news in batch
+                        if isinstance(news, Answer)
                     ]
                 while reading and reading[0].done():
                     yield await reading.pop(0)
@@ -162,7 +162,7 @@ def _event(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
         (text,) = texts_of(target, [news.hypothesis])
         return event_of("draft", {"sentence": news.number, "text": text})
     n_best = _n_best(target, piece, news.hypotheses, texts_of(target, news.hypotheses))
-    dumped = [one.model_dump(mode="json", exclude_none=True) for one in n_best]
+    dumped = [hypothesis.model_dump(mode="json", exclude_none=True) for hypothesis in n_best]
     return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})
 
 
@@ -173,14 +173,14 @@ async def _proof(
     best = answer.hypotheses[0]
     (proof,) = await run.proofs([(piece, best)], client)
 
-    def told() -> bytes:
+    def make_event() -> bytes:
         target = run.engine.target
         (text,) = texts_of(target, [best])
-        (found,) = _n_best(target, piece, [best], [text], proof)
-        shown = found.model_dump(mode="json", include={"warnings", "words"})
+        (message,) = _n_best(target, piece, [best], [text], proof)
+        shown = message.model_dump(mode="json", include={"warnings", "words"})
         return event_of("warnings", {"sentence": answer.number, **shown})
 
-    return await service.texts.do(client, told)
+    return await service.texts.do(client, make_event)
 
 
 # ---- results of a text, as the API presents them
@@ -196,39 +196,39 @@ def _n_best(
     """Describe the hypotheses of a sentence with their ``texts``. ``proof`` adds warnings and word
     sources to the best; without it, the best is checked for lost placeholders and addresses."""
     for rank, (hypothesis, text) in enumerate(zip(hypotheses, texts, strict=True)):
-        told = hypothesis_message(target, hypothesis, text)
+        message = hypothesis_message(target, hypothesis, text)
         if rank == 0 and proof is None:
-            told.warnings = list(map(_warning, lost_warnings(piece.text, text))) or None
+            message.warnings = list(map(_warning, warnings_of_lost(piece.text, text))) or None
         elif rank == 0 and proof is not None:
-            told.warnings = list(map(_warning, proof.warnings))
-            for word, places in zip(told.words, sources_of(told.words, proof), strict=True):
+            message.warnings = list(map(_warning, proof.warnings))
+            for word, places in zip(message.words, sources_of(message.words, proof), strict=True):
                 word.source = places
-        yield told
+        yield message
 
 
 def translation_message(
     head: Translation,
     target: Form,
     passage: Passage,
-    found: Sequence[Sequence[Hypothesis]],
+    n_bests: Sequence[Sequence[Hypothesis]],
     proofs: Sequence[Proof] | None = None,
 ) -> Iterator[bytes]:
     """Yield a text and its translation as JSON, part by part. ``head``: the message without text
-    and sentences; ``found``: the hypotheses of each sentence; ``proofs``: those of each sentence's
-    best hypothesis."""
+    and sentences; ``n_bests``: the hypotheses of each sentence; ``proofs``: those of each
+    sentence's best hypothesis."""
     texts = []
-    for hypotheses in found:
+    for hypotheses in n_bests:
         texts.append(texts_of(target, hypotheses))
         yield b""
     text = passage.join([best for best, *_ in texts])
-    of_best: Sequence[Proof | None] = proofs or [None] * len(found)
+    of_best: Sequence[Proof | None] = proofs or [None] * len(n_bests)
     sentences = (
         json_in_parts(
             Sentence(source=own[0].text, behind=own[0].behind, hypotheses=[]),
             "hypotheses",
-            ([written(one)] for one in _n_best(target, *own)),
+            ([written(hypothesis)] for hypothesis in _n_best(target, *own)),
         )
-        for own in zip(passage.pieces, found, texts, of_best, strict=True)
+        for own in zip(passage.pieces, n_bests, texts, of_best, strict=True)
     )
     yield from json_in_parts(head.model_copy(update={"text": text}), "sentences", sentences)
 
@@ -244,14 +244,14 @@ highest attention to any word."""
 def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
     """Return, for each word of a translation, the source words that it comes from, in source order.
     The list is empty for a word that attends to no word in particular."""
-    found = []
+    spans = []
     for word in words:
         looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)
         least = max(_LOOKED_AT, _AS_MUCH * looks.max(initial=0.0))
-        found.append([place for place, got in zip(proof.words, looks, strict=True) if got >= least])
-    return found
+        spans.append([place for place, got in zip(proof.words, looks, strict=True) if got >= least])
+    return spans
 
 
-def _warning(found: ProofWarning) -> TranslationWarning:
-    told = {name: getattr(found, name) for name in vars(found).keys() - {"sentence"}}
-    return TranslationWarning(**told, message=str(found))
+def _warning(warning: ProofWarning) -> TranslationWarning:
+    fields = {name: getattr(warning, name) for name in vars(warning).keys() - {"sentence"}}
+    return TranslationWarning(**fields, message=str(warning))

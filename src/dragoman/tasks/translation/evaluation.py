@@ -26,8 +26,8 @@ from dragoman.tasks.shared.evaluation import (
     EvaluationRequest,
     RunEvaluation,
     SearchReport,
-    signed,
-    timed,
+    clock,
+    sign,
 )
 from dragoman.tasks.translation.markup import Markup, count_intact
 
@@ -82,7 +82,7 @@ class TranslationReport(SearchReport):
         values = self.scores.to_dict()
         if self.heard is not None:
             rates = {"WER": self.heard.words.rate, "CER": self.heard.characters.rate}
-            values["scores"] = signed(rates, self.heard.signature) | values["scores"]
+            values["scores"] = sign(rates, self.heard.signature) | values["scores"]
             values["errors"] = self.heard.to_dict([pair.source for pair in self.pairs], self.noun)
         if self.prepared is not None:
             values["prepared_bleu"] = {
@@ -101,9 +101,9 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
     """
 
     def examples(self, asked: EvaluationRequest) -> EvaluationSet:
-        found = EvaluationSet.of(asked.run, asked.files, asked.columns, asked.keys)
-        warn_of_learned(asked.run, found.pairs)
-        return found
+        examples = EvaluationSet.of(asked.run, asked.files, asked.columns, asked.keys)
+        warn_of_learned(asked.run, examples.pairs)
+        return examples
 
     def report(self, asked: EvaluationRequest, examples: EvaluationSet) -> TranslationReport:
         # Imported here because it may import torch: mistakes above are reported first.
@@ -117,8 +117,8 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
         translator = Translator(run, settings, search, asked.ensemble)
         noun = run.task.noun.removesuffix("s") if run.task.reads_files else "sentence"
         logger.info("translating %s", plural(len(pairs), noun))
-        found, seconds = timed(lambda: list(translator.stream(pair.source for pair in pairs)))
-        hypotheses = [translation.text for translation in found]
+        outputs, seconds = clock(lambda: list(translator.stream(pair.source for pair in pairs)))
+        hypotheses = [translation.text for translation in outputs]
         heard = markup = None
         if writes_what_it_reads(run.recipe):
             heard = WordErrors.of(examples.references[0], hypotheses)
@@ -129,24 +129,24 @@ class TranslationEvaluation(RunEvaluation[EvaluationSet, TranslationReport]):
             *asked.about(examples.name, seconds),
             _describe(translator, asked), translator.description, pairs, hypotheses,
             evaluate_translation(hypotheses, examples.references, run.recipe.languages.target),
-            _moses_bleu(run, found, examples), markup, heard, noun,
+            _moses_bleu(run, outputs, examples), markup, heard, noun,
         )  # fmt: skip
 
 
-def _moses_bleu(run: Run, found: Sequence[Translation], examples: EvaluationSet) -> Score | None:
+def _moses_bleu(run: Run, outputs: Sequence[Translation], examples: EvaluationSet) -> Score | None:
     """Compute BLEU over Moses tokens; None if the recipe does not say so, or if the language has no
     tokeniser."""
     if run.recipe.data.moses:
         # The model writes Moses tokens, which this protocol scores directly.
         prepare = run.forms.written.prepare
-        hypotheses = [translation.prepared for translation in found]
+        hypotheses = [translation.prepared for translation in outputs]
     elif run.recipe.evaluation.tokenised:
         try:
             prepare = MosesText(run.recipe.languages.target).prepare
         except DataError as error:
             logger.info("%s (for BLEU over tokenised text)", error)
             return None
-        hypotheses = [prepare(translation.text) for translation in found]
+        hypotheses = [prepare(translation.text) for translation in outputs]
     else:
         return None
     return tokenised_bleu(hypotheses, [list(map(prepare, lines)) for lines in examples.references])

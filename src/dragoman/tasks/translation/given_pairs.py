@@ -39,9 +39,9 @@ def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Tr
     it have been scored.
     """
     for window in parts(_tokenise(engine, pairs), _BATCH_SIZE):
-        scored = engine.score([one.values for one in window], [one.tokens for one in window])
-        for one, hypothesis in zip(window, scored, strict=True):
-            yield Translation.of(one.source, [hypothesis], engine.written, one.target)
+        scored = engine.score([pair.values for pair in window], [pair.tokens for pair in window])
+        for pair, hypothesis in zip(window, scored, strict=True):
+            yield Translation.of(pair.source, [hypothesis], engine.written, pair.target)
 
 
 def _tokenise(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:

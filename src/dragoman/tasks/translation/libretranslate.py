@@ -178,8 +178,8 @@ def endpoints(service: Service) -> Endpoints:
             raise missing_field("q")
         rank = partial(service.catalogue.detector.rank, request.q)
         ranked = (await service.texts.do(client, rank))[:DETECTED]
-        told = [detected(*guess) for guess in ranked]
-        return TypeAdapter(list[DetectedLanguage]).dump_json(told)
+        answer = [detected(*guess) for guess in ranked]
+        return TypeAdapter(list[DetectedLanguage]).dump_json(answer)
 
     @routes.get(
         "/frontend/settings",
@@ -190,9 +190,9 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the limits of a request, whether it needs an API key, and the default
         languages."""
         service.count(http)
-        return await service.rendered(http, lambda: written(told()))
+        return await service.rendered(http, lambda: written(client_settings()))
 
-    def told() -> FrontendSettings:
+    def client_settings() -> FrontendSettings:
         first, *_ = service.catalogue.translating or service.catalogue.runs
         return FrontendSettings(
             apiKeys=service.keys.required,
@@ -225,11 +225,11 @@ async def _translate(service: Service, request: LibreTranslateRequest, client: s
     if request.format == "html":
         versions = await _translate_html(service, documents, choices, options, ranks, client)
         return await service.written(client, lambda: _answer(request, choices, versions))
-    found = await search_texts(service, choices, texts, options, client)
+    results = await search_texts(service, choices, texts, options, client)
 
-    def answered() -> Iterator[bytes]:
+    def answer_in_turns() -> Iterator[bytes]:
         every: list[list[str]] = []
-        for (run, _), (passage, hypotheses) in zip(choices, found, strict=True):
+        for (run, _), (passage, hypotheses) in zip(choices, results, strict=True):
             every.append([])
             for rank in ranks:
                 texts = texts_of(run.engine.target, _of_rank(hypotheses, rank))
@@ -237,7 +237,7 @@ async def _translate(service: Service, request: LibreTranslateRequest, client: s
                 yield b""
         yield written(_answer(request, choices, every))
 
-    return b"".join(await service.texts.all(client, answered()))
+    return b"".join(await service.texts.all(client, answer_in_turns()))
 
 
 async def _translate_html(
@@ -253,11 +253,11 @@ async def _translate_html(
     wanted, of which 0 is the translation itself."""
     every = [(m, running) for m, document in enumerate(documents) for running in document.texts]
     of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
-    found = await search_texts(service, of_texts, texts, options_of, client)
+    results = await search_texts(service, of_texts, texts, options_of, client)
     versions: list[list[str]] = [[] for _ in documents]
     for rank in ranks:
         translated: list[list[Translated]] = [[] for _ in documents]
-        for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
+        for (m, running), (passage, hypotheses) in zip(every, results, strict=True):
             best, source = _of_rank(hypotheses, rank), choices[m][0].engine.source
             translated[m].append(Translated(running, passage, best, source))
         for m, document in enumerate(documents):
@@ -278,30 +278,29 @@ def _languages(runs: Sequence[ServedRun]) -> bytes:
         for code in run.targets:
             targets.setdefault(code, [])
     return TypeAdapter(list[Language]).dump_json(
-        [Language(code=code, name=name_of(code), targets=found) for code, found in targets.items()]
+        [Language(code=code, name=name_of(code), targets=own) for code, own in targets.items()]
     )
 
 
-def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
+def _of_rank(n_bests: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
     """Return, for each sentence, the hypothesis at place ``rank`` of its n-best list, or the best
     if the list is shorter."""
-    return [n_best[rank if rank < len(n_best) else 0] for n_best in found]
+    return [n_best[rank if rank < len(n_best) else 0] for n_best in n_bests]
 
 
 def _answer(
     request: LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
 ) -> LibreTranslateAnswer:
     texts = [version[0] for version in versions]
-    others = [
-        [other for other in dict.fromkeys(version[1:]) if other != version[0]]
-        for version in versions
+    further = [
+        [text for text in dict.fromkeys(version[1:]) if text != version[0]] for version in versions
     ]
     languages = [detected for _, detected in choices if detected is not None]
     is_list = isinstance(request.q, list)
     return LibreTranslateAnswer(
         translatedText=texts if is_list else texts[0],
         detectedLanguage=(languages if is_list else languages[0]) if languages else None,
-        alternatives=(others if is_list else others[0]) if request.alternatives else None,
+        alternatives=(further if is_list else further[0]) if request.alternatives else None,
     )
 
 
@@ -310,8 +309,8 @@ async def with_tags(
 ) -> list[Target]:
     """Put the HTML tags of each text back into its translation. Return the translations with
     tags."""
-    pairs = await texts.all(client, (one.pairs for one in translated))
-    found = iter(await run.align([pair for some in pairs for pair in some], client))
-    alignments = [[next(found) for _ in some] for some in pairs]
+    pairs = await texts.all(client, (translation.pairs for translation in translated))
+    links = iter(await run.align([pair for some in pairs for pair in some], client))
+    alignments = [[next(links) for _ in some] for some in pairs]
     answers = (place_codes(run.engine, *both) for both in zip(translated, alignments, strict=True))
     return await texts.all(client, answers)

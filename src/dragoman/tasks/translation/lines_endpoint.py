@@ -112,21 +112,21 @@ class ServedLines(FileRun[Translator]):
         places = self.engine.places
         return most if places is None else min(most, places * self.form.settings.shortens)
 
-    async def ranked(
-        self, rows: Sequence[Rows], found: Sequence[Sequence[Hypothesis]], client: str
+    async def choose_best(
+        self, rows: Sequence[Rows], n_bests: Sequence[Sequence[Hypothesis]], client: str
     ) -> list[Hypothesis]:
         """Return the best hypothesis of each line. ``rows``: what the model reads of each line;
-        ``found``: its hypotheses."""
-        both = zip(rows, found, strict=True)
-        return await self.asking.all(client, (self.predictor.ctc(*one)[0] for one in both))
+        ``n_bests``: its hypotheses."""
+        both = zip(rows, n_bests, strict=True)
+        return await self.asking.all(client, (self.predictor.ctc(*line)[0] for line in both))
 
-    def seen(self, rows: Rows, best: Hypothesis) -> SeenLine:
+    def view(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """Return the input of a line, and the attention of each token of its best hypothesis."""
         shares = looked(self.engine, rows, best.tokens)
         tokens = looked_tokens(self.engine.target.names_of(best.tokens), shares)
         return SeenLine(**drawn(self.form, rows), tokens=tokens)
 
-    def told(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
+    def message(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
         """Return the text that was read in a picture as a message of the API."""
         (text,) = texts_of(self.engine.target, [best])
         each = best.token_log_probabilities
@@ -147,9 +147,9 @@ async def translate_pictures(service: Service, request: LinesRequest, client: st
     trained to read. Crop the pictures close to the line. Send them as `file`, in a form or in
     base64."""
     run = service.catalogue.of(ServedLines, request.run)
-    pictures, rows, found = await run.searched(request, client, run.most_columns)
-    best = await run.ranked(rows, found, client)
-    lines = [run.told(*one) for one in zip(pictures, best, strict=True)]
+    pictures, rows, n_bests = await run.searched(request, client, run.most_columns)
+    best = await run.choose_best(rows, n_bests, client)
+    lines = [run.message(*both) for both in zip(pictures, best, strict=True)]
     if request.seen:
-        lines[0].seen = await run.looking.do(client, partial(run.seen, rows[0], best[0]))
+        lines[0].seen = await run.looking.do(client, partial(run.view, rows[0], best[0]))
     return LinesAnswer(run=run.name, source=run.source, target=run.target, files=lines)

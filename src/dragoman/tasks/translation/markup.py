@@ -48,18 +48,18 @@ class Markup:
 
 def marks(text: str) -> Counter[tuple[str, str]]:
     """Count the inline marks of a line, by kind and by the content that must be kept."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for match in _MARK.finditer(text):
         kind = match.lastgroup or ""
         if kind in ("strong", "emphasis"):
-            found[kind, ""] += 1
+            counts[kind, ""] += 1
         elif kind == "literal":
-            found[kind, match["literal"]] += 1
+            counts[kind, match["literal"]] += 1
         else:
             content = match[kind]
             target = _TARGET.search(content)
-            found[match["role"] or kind, target[1] if target else content] += 1
-    return found
+            counts[match["role"] or kind, target[1] if target else content] += 1
+    return counts
 
 
 def count_intact(

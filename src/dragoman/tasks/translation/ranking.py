@@ -38,7 +38,7 @@ def expected_chrf(
     probabilities."""
     weights = np.ones(len(texts))
     if not sampled:
-        known = np.array([one.log_probability for one in hypotheses])
+        known = np.array([hypothesis.log_probability for hypothesis in hypotheses])
         weights = np.exp(known - known.max(initial=-np.inf))
     different = list(dict.fromkeys(texts))
     place = [different.index(text) for text in texts]

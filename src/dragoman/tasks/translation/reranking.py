@@ -57,16 +57,16 @@ class Reranker:
             for text, tokens in zip(texts, form.tokens(texts), strict=True)
         ]
         return [
-            found.log_probability - _NATS_OF_A_BYTE * count
-            for found, count in zip(self._scorer(texts), unknown, strict=True)
+            hypothesis.log_probability - _NATS_OF_A_BYTE * count
+            for hypothesis, count in zip(self._scorer(texts), unknown, strict=True)
         ]
 
-    def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
+    def judge(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
         """Return each translation with log P_LM of its text and its alternatives, in this order.
         For a line that was split into sentences, these are log P_LM of the sentences and their
         alternatives."""
-        groups = [_candidates(one) for one in translations]
-        costs = iter(self.log_probabilities([one.text for group in groups for one in group]))
+        groups = [_candidates(translation) for translation in translations]
+        costs = iter(self.log_probabilities([choice.text for group in groups for choice in group]))
         judged = [[next(costs) for _ in group] for group in groups]
         return list(zip(translations, judged, strict=True))
 
@@ -74,33 +74,33 @@ class Reranker:
 def _candidates(translation: Translation) -> list[Translation]:
     """Return the candidates of a translation: the n best of each sentence."""
     return [
-        one for part in translation.parts or (translation,) for one in (part, *part.alternatives)
+        best for part in translation.parts or (translation,) for best in (part, *part.alternatives)
     ]
 
 
-def reordered(
+def reorder(
     translation: Translation, costs: Sequence[float], weight: float, search: SearchSettings
 ) -> Translation:
     """Sort a translation and its alternatives by joint score. ``costs``: log P_LM of each, from
-    ``Reranker.judged``; ``weight``: λ. The n best of each sentence of a line are sorted
+    ``Reranker.judge``; ``weight``: λ. The n best of each sentence of a line are sorted
     separately."""
     if translation.passage is not None and translation.parts:
         left = iter(costs)
         parts = [
-            reordered(part, list(islice(left, 1 + len(part.alternatives))), weight, search)
+            reorder(part, list(islice(left, 1 + len(part.alternatives))), weight, search)
             for part in translation.parts
         ]
         return Translation.join(translation.source, translation.passage, parts)
     scored = []
-    for one, cost in zip((translation, *translation.alternatives), costs, strict=True):
-        log_probability = math.fsum(one.token_log_probabilities)
-        length = max(1, len(one.token_log_probabilities))
+    for choice, cost in zip((translation, *translation.alternatives), costs, strict=True):
+        log_probability = math.fsum(choice.token_log_probabilities)
+        length = max(1, len(choice.token_log_probabilities))
         score = (log_probability + weight * cost) / length_penalty(
             length, search.length_penalty, search.penalty
         )
-        scored.append(replace(one, score=score, alternatives=()))
-    best, *others = sorted(scored, key=lambda one: rank(one.finished, one.score))
-    return replace(best, alternatives=tuple(others))
+        scored.append(replace(choice, score=score, alternatives=()))
+    best, *rest = sorted(scored, key=lambda choice: rank(choice.finished, choice.score))
+    return replace(best, alternatives=tuple(rest))
 
 
 def rerank_by(
@@ -127,18 +127,18 @@ def rerank_by(
                 f"{translator.run.folder} has no dev pairs to choose a weight with. Set "
                 "--rerank-weight"
             )
-        weight, found = choose_weight(translator, reranker, pairs, search)
+        weight, bleu = choose_weight(translator, reranker, pairs, search)
         say(
-            f"--rerank-weight {weight:g}: BLEU {found[weight]:.2f} on {len(pairs):,} dev pairs, "
-            f"{found[0.0]:.2f} without the language model"
+            f"--rerank-weight {weight:g}: BLEU {bleu[weight]:.2f} on {len(pairs):,} dev pairs, "
+            f"{bleu[0.0]:.2f} without the language model"
         )
     chosen = weight
 
     def in_order(translations: Iterable[Translation]) -> Iterator[Translation]:
         waiting = iter(translations)
         while some := list(islice(waiting, _BATCH_SIZE)):
-            for one, costs in reranker.judged(some):
-                yield reordered(one, costs, chosen, search)
+            for translation, costs in reranker.judge(some):
+                yield reorder(translation, costs, chosen, search)
 
     return in_order
 
@@ -146,21 +146,21 @@ def rerank_by(
 def doubts_of(translating: Run, judging: Run) -> list[str]:
     """Return warnings, one line each, about the language model ``judging`` that reranks the
     translator ``translating``."""
-    found = []
+    doubts = []
     language, written = translating.recipe.languages.target, judging.recipe.languages.target
     if "und" in (language, written):
         unknown = judging.folder if written == "und" else translating.folder
-        found.append(
+        doubts.append(
             f"warning: the language that {unknown} writes is not known. --rerank needs a model "
             "of the target language"
         )
     own, other = judging.target, translating.target
     if own.fingerprint != other.fingerprint:
-        found.append(
+        doubts.append(
             f"{judging.folder} has its own vocabulary ({own.size:,} tokens, {translating.folder} "
             f"{other.size:,}). It scores whole texts, so the scores are comparable"
         )
-    return found
+    return doubts
 
 
 def choose_weight(
@@ -171,12 +171,12 @@ def choose_weight(
 
     ``translator`` must produce its candidates in the same way as later, when it is used.
     """
-    judged = reranker.judged(translator.batch([pair.source for pair in pairs]))
+    judged = reranker.judge(translator.batch([pair.source for pair in pairs]))
     references = [[pair.target for pair in pairs]]
     language = translator.run.recipe.languages.target
-    found = {}
+    bleu = {}
     for weight in WEIGHTS:
-        texts = [reordered(one, costs, weight, search).text for one, costs in judged]
+        texts = [reorder(translation, costs, weight, search).text for translation, costs in judged]
         scores = evaluate_translation(texts, references, language, metrics=("BLEU",))
-        found[weight] = scores["BLEU"]
-    return max(found, key=lambda weight: (found[weight], -weight)), found
+        bleu[weight] = scores["BLEU"]
+    return max(bleu, key=lambda weight: (bleu[weight], -weight)), bleu

@@ -149,10 +149,10 @@ def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
     wanted = max(map(len, choices), default=1)
     first = (0,) * len(parts)
-    waiting, seen, found = [((0, 0.0), first)], {first}, list[list[Translation]]()
-    while waiting and len(found) < wanted:
+    waiting, seen, combinations = [((0, 0.0), first)], {first}, list[list[Translation]]()
+    while waiting and len(combinations) < wanted:
         (cut, loss), ranks = heappop(waiting)
-        found.append([of[rank] for of, rank in zip(choices, ranks, strict=True)])
+        combinations.append([of[rank] for of, rank in zip(choices, ranks, strict=True)])
         for place, rank in enumerate(ranks):
             after = (*ranks[:place], rank + 1, *ranks[place + 1 :])
             if rank + 1 < len(choices[place]) and after not in seen:
@@ -160,10 +160,10 @@ def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
                 here, there = choices[place][rank], choices[place][rank + 1]
                 cost = cut + there.is_behind - here.is_behind, loss + here.worth - there.worth
                 heappush(waiting, (cost, after))
-    return found
+    return combinations
 
 
 def _samples(parts: Sequence[Translation]) -> list[list[Translation]]:
     """Combine the first samples of all parts, then the second samples, and so on."""
     choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
-    return [list(one) for one in zip(*choices, strict=False)] or [[]]
+    return [list(sample) for sample in zip(*choices, strict=False)] or [[]]

@@ -16,9 +16,9 @@ from dragoman.tasks.shared.progress_made import (
     TrainingSummary,
     below,
     chance_of_translations,
-    learned_answers,
     of_tokens,
     on_test,
+    training_answers,
 )
 from dragoman.tasks.shared.runtime import Builders, Parts, Runtime, tokens_in
 from dragoman.tasks.translation.spec import TRANSLATION
@@ -89,7 +89,7 @@ class TranslationRuntime(Runtime):
         references = [pair.target for pair in pairs]
         tokenizer = "none" if recipe.data.moses else None
         return of_tokens(forms.target.encode(references)) | chance_of_translations(
-            [references], learned_answers(recipe), recipe.languages.target, tokenizer
+            [references], training_answers(recipe), recipe.languages.target, tokenizer
         )
 
     def hardly_learned(self, run: Run, training: TrainingSummary) -> str | None:

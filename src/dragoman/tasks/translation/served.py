@@ -153,17 +153,17 @@ class Proofs:
     def over(self, engine: Engine, parts: int) -> Proofs:
         """Return the proofs of another engine of the same run. They may keep 1 / ``parts`` of the
         bytes."""
-        found = Proofs(engine, self._proofreader.over(engine), self._turns)
-        found._parts = parts
-        return found
+        proofs = Proofs(engine, self._proofreader.over(engine), self._turns)
+        proofs._parts = parts
+        return proofs
 
     def lexicon(self) -> Lexicon | None:
         """The lexicon of the run's training text."""
         return self._proofreader.lexicon
 
-    async def __call__(self, found: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
+    async def __call__(self, pairs: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
         """Proofread each sentence and its translation."""
-        keys: list[ProofKey] = [(piece.text, one.tokens, one.finished) for piece, one in found]
+        keys: list[ProofKey] = [(piece.text, best.tokens, best.finished) for piece, best in pairs]
         known = {key: self._kept[key] for key in keys if key in self._kept}
         new = [key for key in dict.fromkeys(keys) if key not in known]
         read = chain.from_iterable(
@@ -176,11 +176,11 @@ class Proofs:
 
     def _proofread(self, keys: Sequence[ProofKey]) -> list[Proof]:
         texts = self._engine.target.raw([tokens for _, tokens, _ in keys])
-        asked = [
+        pairs = [
             ToProofread(source, text, tokens, finished)
             for (source, tokens, finished), text in zip(keys, texts, strict=True)
         ]
-        return list(chain.from_iterable(self._proofreader(asked)))
+        return list(chain.from_iterable(self._proofreader(pairs)))
 
     def _keep(self, key: ProofKey, proof: Proof) -> None:
         if self._kept.pop(key, None) is not None:
@@ -257,13 +257,13 @@ class ServedTranslator(ServedRun):
             proofreader = Proofreader.of(run, engine)
         except RunError as error:  # damaged notes must not prevent translation
             logger.warning("%s", error)
-        found = cls(name, engine, settings, run, proofreader)
+        served = cls(name, engine, settings, run, proofreader)
         for tag in sorted(run.forms.tags, key=lambda tag: tag != run.recipe.languages.tag):
             code = shortest_code(tag)
-            found._tags[tag if code in found._tags else code] = tag
-        found.targets = list(found._tags) or found.targets
-        found.usual_targets = found.targets if is_open else [found.target]
-        return found
+            served._tags[tag if code in served._tags else code] = tag
+        served.targets = list(served._tags) or served.targets
+        served.usual_targets = served.targets if is_open else [served.target]
+        return served
 
     def into(self, target: str) -> ServedTranslator:
         if target != self.target and target not in self._by_target:
@@ -282,11 +282,11 @@ class ServedTranslator(ServedRun):
 
     def options(self, request: TranslateRequest) -> TranslationOptions:
         """Read the options of a ``/v1/translate`` request."""
-        asked = request.model_dump(
+        changes = request.model_dump(
             include=set(SearchSettings.model_fields) & set(TranslateRequest.model_fields),
             exclude_none=True,
         )
-        values = self.engine.search_settings.model_dump() | {"sampling": None} | asked
+        values = self.engine.search_settings.model_dump() | {"sampling": None} | changes
         if request.sampling is None and not request.alternatives and request.beam is None:
             values["beam"] = max(values["beam"], request.n_best)
         try:
@@ -380,13 +380,13 @@ async def search_texts(
 
     async def by(run: ServedTranslator) -> None:
         numbers = [number for number, (own, _) in enumerate(choices) if own is run]
-        given = [texts[number] for number in numbers]
-        plan = service.texts.do(client, lambda: run.plan(given, options_of(run)))
+        own_texts = [texts[number] for number in numbers]
+        plan = service.texts.do(client, lambda: run.plan(own_texts, options_of(run)))
         passages, requests = await plan
-        found = iter(await run.queue.search(requests, client))
-        service.meters.count_characters(run.name, client, sum(map(len, given)))
+        n_bests = iter(await run.queue.search(requests, client))
+        service.meters.count_characters(run.name, client, sum(map(len, own_texts)))
         for number, passage in zip(numbers, passages, strict=True):
-            results[number] = passage, [next(found) for _ in passage.pieces]
+            results[number] = passage, [next(n_bests) for _ in passage.pieces]
 
     tasks = [asyncio.ensure_future(by(run)) for run in dict.fromkeys(run for run, _ in choices)]
     try:

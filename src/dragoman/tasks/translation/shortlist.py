@@ -77,21 +77,21 @@ def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> Lear
             target.size,
             len(texts),
             allowed / max(1, len(texts)),
-            _unchanged_share(run, texts) if texts else None,
+            _share_unchanged(run, texts) if texts else None,
         )
 
 
-def _unchanged_share(run: Run, texts: list[str]) -> float | None:
+def _share_unchanged(run: Run, texts: list[str]) -> float | None:
     """Return the share of greedy translations of ``texts`` that a shortlist does not change; None
     without int8 kernels."""
     greedy = SearchSettings(beam=1)
-    found = []
+    outputs = []
     for shortlist in (False, True):
         translator = Translator(
             run, TranslatorSettings(precision="int8", shortlist=shortlist), greedy
         )
         if not translator.engine.path.whole_steps:
             return None
-        found.append([translation.text for translation in translator.batch(texts)])
-    full, short = found
+        outputs.append([translation.text for translation in translator.batch(texts)])
+    full, short = outputs
     return sum(a == b for a, b in zip(full, short, strict=True)) / len(texts)

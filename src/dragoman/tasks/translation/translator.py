@@ -110,11 +110,11 @@ class Translator(Predictor[Translation]):
         whole = attention or self.settings.whole
         for window in parts(given):
             begun = [prefix] * len(window) if prefix else None
-            found = self._translate(window, chosen, begun, whole=whole)
-            if attention:
-                both = zip(window, found, strict=True)
-                found = (replace(one, attention=self.look(text, one.ids)) for text, one in both)
-            yield from found
+            translations = self._translate(window, chosen, begun, whole=whole)
+            for text, translation in zip(window, translations, strict=True):
+                if attention:
+                    translation = replace(translation, attention=self.look(text, translation.ids))
+                yield translation
 
     def batch(
         self,
@@ -168,23 +168,23 @@ class Translator(Predictor[Translation]):
         """Translate each text piece by piece. ``passages``: the pieces of each text; ``begun``: for
         each text, the tokens with which the translation of its first piece begins."""
         risk = self.settings.mbr
-        asked = candidates_of(settings, risk) if risk else self.ctc.asked(settings)
-        requests = self.engine.requests(passages, asked, begun)
-        pieces = [piece for one in passages for piece in one.pieces]
+        search = candidates_of(settings, risk) if risk else self.ctc.asked(settings)
+        requests = self.engine.requests(passages, search, begun)
+        pieces = [piece for passage in passages for piece in passage.pieces]
         spoken = [piece.text for piece in pieces]
 
-        def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
+        def translation_of(n: int, hypotheses: list[Hypothesis]) -> Translation:
             if risk:
-                return self._agreed(spoken[n], hypotheses, settings)
-            if asked.sampling is None:
+                return self._consensus(spoken[n], hypotheses, settings)
+            if search.sampling is None:
                 ranked = self.ctc(np.asarray(pieces[n].values), hypotheses)
                 hypotheses = ranked[: settings.n_best]
             return Translation.of(spoken[n], hypotheses, self.engine.written)
 
-        found = self.engine.searcher.each(requests, made)
+        translations = self.engine.searcher.each(requests, translation_of)
         drawn = settings.sampling is not None and not risk
         for text, passage in zip(texts, passages, strict=True):
-            parts = list(islice(found, len(passage.pieces)))
+            parts = list(islice(translations, len(passage.pieces)))
             yield Translation.join(text, passage, parts, drawn=drawn)
 
     def stream(
@@ -235,7 +235,7 @@ class Translator(Predictor[Translation]):
                 check_is_another(Path(source), Path(to))
             document = open_document(Path(source))
         if columns:
-            document = document.in_columns([str(one) for one in columns])
+            document = document.in_columns([str(column) for column in columns])
         data, _ = self.document_of(document, final=final, progress=progress)
         if to is not None:
             write_document(Path(to), data)
@@ -263,15 +263,15 @@ class Translator(Predictor[Translation]):
 
         def best(passages: Sequence[Passage]) -> list[Hypothesis]:
             requests = self.engine.requests(passages, settings)
-            return [found[0] for found in self.engine.search(requests)]
+            return [n_best[0] for n_best in self.engine.search(requests)]
 
         targets = translate_units(units, self.engine, best, lambda done: progress(done, len(units)))
         check = self.plain_check()
         check.take_targets(units, targets)
-        for found in check.found:
-            logger.warning("%s", found)
+        for warning in check.doubts:
+            logger.warning("%s", warning)
         data = document.join(targets, OutputOptions(target, final=final))
-        changed = sum(one != unit.as_it_is for unit, one in zip(units, targets, strict=True))
+        changed = sum(output != unit.as_it_is for unit, output in zip(units, targets, strict=True))
         return data, changed
 
     # ---- measuring and looking
@@ -296,25 +296,25 @@ class Translator(Predictor[Translation]):
         from dragoman.tasks.translation.proofreading.proofreader import ToProofread
 
         sentences = [
-            (number, one, place if len(whole.parts) > 1 else None)
+            (number, part, place if len(whole.parts) > 1 else None)
             for number, whole in enumerate(translations)
-            for place, one in enumerate(whole.parts or (whole,), 1)
+            for place, part in enumerate(whole.parts or (whole,), 1)
         ]
-        asked = [
-            ToProofread(one.source, one.text, one.ids, one.finished) for _, one, _ in sentences
+        pairs = [
+            ToProofread(part.source, part.text, part.ids, part.finished) for _, part, _ in sentences
         ]
-        proofs = chain.from_iterable(self._proofreader(asked))
-        found: list[list[ProofWarning]] = [[] for _ in translations]
+        proofs = chain.from_iterable(self._proofreader(pairs))
+        warnings: list[list[ProofWarning]] = [[] for _ in translations]
         number, source, target = -1, 0, 0  # where the sentence before ended
-        for (of, one, place), proof in zip(sentences, proofs, strict=True):
+        for (of, part, place), proof in zip(sentences, proofs, strict=True):
             if of != number:
                 number, source, target = of, 0, 0
             whole = translations[of]
-            source = max(source, whole.source.find(one.source, source))
-            target = max(target, whole.text.find(one.text, target))
-            found[of] += [warning.moved(source, target, place) for warning in proof.warnings]
-            source, target = source + len(one.source), target + len(one.text)
-        return [tuple(warnings) for warnings in found]
+            source = max(source, whole.source.find(part.source, source))
+            target = max(target, whole.text.find(part.text, target))
+            warnings[of] += [warning.move(source, target, place) for warning in proof.warnings]
+            source, target = source + len(part.source), target + len(part.text)
+        return [tuple(own) for own in warnings]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
         """Score given translations (forced decoding); ``text`` is the given target.
@@ -322,9 +322,9 @@ class Translator(Predictor[Translation]):
         For any number of pairs, use ``scored``.
         Errors: ``DataError`` with the line (from 1) of a pair with a side that is too long.
         """
-        return list(self.scored(pairs))
+        return list(self.score_each(pairs))
 
-    def scored(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
+    def score_each(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
         """Score given translations one by one, in constant memory; see ``score``."""
         return score_pairs(self.engine, pairs)
 
@@ -356,19 +356,19 @@ class Translator(Predictor[Translation]):
 
         return Proofreader.of(self.run, self.engine)
 
-    def _agreed(
+    def _consensus(
         self, source: str, candidates: Sequence[Hypothesis], settings: SearchSettings
     ) -> Translation:
         """Return the candidate that agrees most with the others, and as its alternatives the next
         best with different texts, as many as ``settings`` request."""
-        every = [Translation.of(source, [one], self.engine.written) for one in candidates]
+        every = [Translation.of(source, [choice], self.engine.written) for choice in candidates]
         sampled = settings.sampling is not None
-        expected = expected_chrf([one.text for one in every], candidates, sampled=sampled)
+        expected = expected_chrf([choice.text for choice in every], candidates, sampled=sampled)
         best: dict[str, Translation] = {}
-        for value, one in sorted(zip(expected, every, strict=True), key=lambda pair: -pair[0]):
-            best.setdefault(one.text, replace(one, expected_chrf=value))
-        first, *others = list(best.values())[: settings.n_best]
-        return replace(first, alternatives=tuple(others))
+        for value, choice in sorted(zip(expected, every, strict=True), key=lambda pair: -pair[0]):
+            best.setdefault(choice.text, replace(choice, expected_chrf=value))
+        first, *rest = list(best.values())[: settings.n_best]
+        return replace(first, alternatives=tuple(rest))
 
 
 def _several(texts: Iterable[str], method: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dragoman.tasks.shared.validation import (
     PairsValidation,
     loss_scores,
     samples_of,
-    summed_loss,
+    sum_loss,
 )
 from dragoman.training.records import Evaluation
 
@@ -21,11 +21,11 @@ class TranslationValidation(PairsValidation):
     without = "empty or longer than plan.max_source, plan.max_target or the positions of the model"
 
     def __call__(self, update: int) -> Evaluation:
-        losses = loss_scores(*summed_loss(self))
+        losses = loss_scores(*sum_loss(self))
         engine, some, settings = self.engine(), self.some(), self.search_settings()
         values = engine.source.read([pair.source for pair in some])
-        found = engine.search(engine.request(one, settings) for one in values)
-        hypotheses = engine.target.raw([best.tokens for best, *_ in found])
+        n_bests = engine.search(engine.request(source, settings) for source in values)
+        hypotheses = engine.target.raw([best.tokens for best, *_ in n_bests])
         scores = evaluate_translation(
             hypotheses,
             [[pair.target for pair in some]],

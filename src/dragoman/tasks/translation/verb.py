@@ -141,9 +141,9 @@ def translate(args: TranslateArguments) -> None:
     """
     log_to_stderr(args.quiet, args.verbose)
     _check_options(args)
-    from dragoman.tasks.catalogue import opened_run
+    from dragoman.tasks.catalogue import open_run
 
-    run = opened_run(args.run, "translation", "which does not translate")
+    run = open_run(args.run, "translation", "which does not translate")
     if args.watch:
         _translate_watched(args, run)
         return
@@ -219,8 +219,8 @@ def _translate_lines(args: TranslateArguments, run: Run) -> None:
         lines = lines_given(files, args.given, language, plain=args.plain)
     _check_is_new(args)
     translator, in_order = _open(args, run)
-    told = WarningsTold(held=bool(files)) if args.warn else None
-    outputs = _lines_of(args, translator, in_order, told)
+    reporter = WarningsTold(held=bool(files)) if args.warn else None
+    outputs = _lines_of(args, translator, in_order, reporter)
     write_lines(LineWork(translator, outputs), lines, args.to, files)
 
 
@@ -302,28 +302,28 @@ def _lines_of(
     args: TranslateArguments,
     translator: Translator,
     in_order: InOrder,
-    told: WarningsTold | None = None,
+    reporter: WarningsTold | None = None,
 ) -> Callable[[Iterable[str]], Generator[str]]:
     """Return the function that translates lines or files, and reports doubts at the end. If
-    ``told`` is given, it reports all warnings instead."""
+    ``reporter`` is given, it reports all warnings instead."""
     from dragoman.engine.streaming import windows
 
     of_files = translator.run.task.reads_files
 
     def outputs(lines: Iterable[str]) -> Generator[str]:
         check = translator.plain_check()
-        with told or _report_doubts(check):
+        with reporter or _report_doubts(check):
             for window in windows(lines):
                 doubtful = []
-                for one in in_order(translator.each(window, prefix=args.prefix)):
-                    if told is not None:
-                        doubtful.append(one)
+                for translation in in_order(translator.each(window, prefix=args.prefix)):
+                    if reporter is not None:
+                        doubtful.append(translation)
                     elif not of_files:
-                        check.take(one.source, one.text)
-                    yield _format(args, one)
-                if told is not None:
+                        check.take(translation.source, translation.text)
+                    yield _format(args, translation)
+                if reporter is not None:
                     for warnings in translator.proofread(doubtful):
-                        told.take(warnings)
+                        reporter.take(warnings)
 
     return outputs
 
@@ -334,7 +334,7 @@ def _report_doubts(check: PlainCheck) -> Iterator[PlainCheck]:
     try:
         yield check
     finally:
-        for doubt in check.found:
+        for doubt in check.doubts:
             sys.stderr.write(f"{doubt}\n")
 
 
@@ -347,7 +347,7 @@ def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
 
     language_model = None if args.rerank is None else catalogue.Run.open(args.rerank)
     run = run.tagged(args.tag)
-    others = [catalogue.Run.open(one).tagged(args.tag) for one in args.ensemble]
+    ensemble = [catalogue.Run.open(folder).tagged(args.tag) for folder in args.ensemble]
     changes = list(args.set_)
     if args.temperature is not None:
         changes.append(f"sampling.temperature={args.temperature}")
@@ -358,7 +358,7 @@ def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
         beam = candidates = max(candidates or 0, beam or 0, CANDIDATES)
     search = with_beams(search_of(run.recipe, changes), beam, candidates)
     settings = TranslatorSettings.check(**values_of(args, translator_settings))
-    translator = Translator(run, settings, search, others)
+    translator = Translator(run, settings, search, ensemble)
     if language_model is None:
         return translator, iter
     from dragoman.tasks.translation.reranking import rerank_by
@@ -370,16 +370,16 @@ def translating(args: TranslateArguments, run: Run, precision: str) -> LineWork:
     translator, in_order = _open(replace(args, precision=precision or args.precision), run)
 
     def outputs(lines: Sequence[str]) -> Generator[str]:
-        for one in in_order(translator.each(lines, prefix=args.prefix)):
-            yield _format(args, one)
+        for translation in in_order(translator.each(lines, prefix=args.prefix)):
+            yield _format(args, translation)
 
-    def seen(rows: Sequence[tuple[str, ...]], written: Sequence[str]) -> Any:
+    def count_doubts(rows: Sequence[tuple[str, ...]], written: Sequence[str]) -> Any:
         check = translator.plain_check()
         for (text,), output in zip(rows, written, strict=True):
             check.take(text, output.partition("\n")[0])
         return check.counted
 
-    return LineWork(translator, outputs, seen)
+    return LineWork(translator, outputs, count_doubts)
 
 
 def _format(args: TranslateArguments, translation: Translation) -> str:
@@ -437,6 +437,6 @@ class WarningsTold:
         lines = plural(self._lines, "line")
         if not self._doubted:
             return f"no warnings about {lines}"
-        told = plural(self._doubted, f"of {lines} has warnings", f"of {lines} have warnings")
+        total = plural(self._doubted, f"of {lines} has warnings", f"of {lines} have warnings")
         kinds = ", ".join(f"{c.replace('_', ' ')} {n:,}" for c, n in self._codes.most_common())
-        return f"{told}: {kinds}"
+        return f"{total}: {kinds}"

@@ -58,7 +58,7 @@ class Suspect:
     count as left out if the translation becomes more probable by this much without them. None for a
     group of adjacent words, which is judged together with the groups around it."""
 
-    def left_out(self, with_them: float, without: float) -> bool:
+    def is_left_out(self, with_them: float, without: float) -> bool:
         """Decide if the words are left out, by log P of the translation ``with_them`` in the source
         and ``without`` them."""
         if self.least is None:
@@ -106,7 +106,7 @@ def suspects_of(source: ReadSource, alignment: Alignment, lexicon: Lexicon | Non
     return suspects
 
 
-def omitted(
+def omissions(
     engine: Engine,
     sources: Sequence[ReadSource],
     translations: Sequence[Sequence[int]],
@@ -117,40 +117,40 @@ def omitted(
     texts, outputs = [], []
     for source, tokens, some in zip(sources, translations, suspects, strict=True):
         if some:
-            texts += [source.text, *(source.without(one.place) for one in some)]
+            texts += [source.text, *(source.without(suspect.place) for suspect in some)]
             outputs += [tokens] * (len(some) + 1)
     if not texts:
         return [Omissions([], 1.0) for _ in sources]
     scored = engine.score(engine.source.values(texts), outputs)
-    log_probabilities = iter([one.log_probability for one in scored])
-    found = []
+    log_probabilities = iter([hypothesis.log_probability for hypothesis in scored])
+    by_source = []
     for source, some in zip(sources, suspects, strict=True):
         whole = next(log_probabilities) if some else 0.0
         without = [next(log_probabilities) for _ in some]
         both = list(zip(some, without, strict=True))
-        places = [one.place for one, value in both if one.left_out(whole, value)]
-        few = [(one.place, value - whole) for one, value in both if one.least is None]
+        places = [suspect.place for suspect, value in both if suspect.is_left_out(whole, value)]
+        few = [(suspect.place, value - whole) for suspect, value in both if suspect.least is None]
         places += _clauses(few)
         missed = [place for place, gain in few if gain >= _HARDLY_MISSED]
-        found.append(
-            Omissions(_together(source.text, places), _covered_share(source, [*places, *missed]))
+        by_source.append(
+            Omissions(_together(source.text, places), _share_covered(source, [*places, *missed]))
         )
-    return found
+    return by_source
 
 
 def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
     """Return stretches of the source that the translation hardly needs: every group of adjacent
     words in them can be removed at almost no loss. ``few``: all groups in order, each with the
     change of log P of the translation when the group is removed."""
-    found = []
-    for hardly_missed, group in groupby(few, key=lambda one: one[1] >= _HARDLY_MISSED):
+    clauses = []
+    for hardly_missed, group in groupby(few, key=lambda pair: pair[1] >= _HARDLY_MISSED):
         places = [place for place, _ in group]
         if hardly_missed and len(places) + _FEW - 1 >= _CLAUSE:
-            found.append((places[0][0], places[-1][1]))
-    return found
+            clauses.append((places[0][0], places[-1][1]))
+    return clauses
 
 
-def _covered_share(source: ReadSource, uncovered: Sequence[Span]) -> float:
+def _share_covered(source: ReadSource, uncovered: Sequence[Span]) -> float:
     """Return the share of words outside the ``uncovered`` places; 1 for a source without words."""
     if not source.words:
         return 1.0
@@ -170,11 +170,11 @@ def _is_common(word: str, lexicon: Lexicon | None, *, alone: bool) -> bool:
     return lexicon.share_before(word) < share
 
 
-def _with_hyphens(source: ReadSource, seen: Sequence[bool]) -> list[tuple[Span, bool]]:
-    """Return the place of each word, and whether it was attended to (``seen``). Words joined by a
-    hyphen count as one: "middle-aged" may be translated without a "middle"."""
+def _with_hyphens(source: ReadSource, attended: Sequence[bool]) -> list[tuple[Span, bool]]:
+    """Return the place of each word, and whether it was ``attended`` to. Words joined by a hyphen
+    count as one: "middle-aged" may be translated without a "middle"."""
     joined: list[tuple[Span, bool]] = []
-    for (begin, end), was_seen in zip(source.words, seen, strict=True):
+    for (begin, end), was_seen in zip(source.words, attended, strict=True):
         (first, last), before = joined[-1] if joined else ((0, 0), False)
         if joined and source.text[last:begin] in _HYPHENS:
             joined[-1] = ((first, end), before or was_seen)

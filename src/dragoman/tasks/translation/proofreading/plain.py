@@ -57,7 +57,7 @@ class ProofWarning:
         """Make a warning about the characters ``place`` of ``text``."""
         return cls(code, side, *place, text[slice(*place)], languages)
 
-    def moved(self, source: int, target: int, sentence: int | None = None) -> ProofWarning:
+    def move(self, source: int, target: int, sentence: int | None = None) -> ProofWarning:
         """Move a warning to a longer text, in which the sentence has number ``sentence`` and begins
         at ``source`` in the source and at ``target`` in the translation."""
         by = source if self.side == "source" else target
@@ -113,27 +113,27 @@ _FEW = 0.02
 _SHOWN = 60
 
 
-def lost(source: str, text: str) -> list[Span]:
+def find_lost(source: str, text: str) -> list[Span]:
     """Return the places of placeholders and addresses of ``source`` that its translation ``text``
     lacks, or has less often."""
     if not _BEGINS.search(source):
         return []
-    found = []
+    places = []
     left: dict[str, int] = {}
-    for one in _KEPT.finditer(source):
-        if one[0] not in left:
-            left[one[0]] = text.count(one[0])
-            if one[0][1:].isdecimal():  # %50 is 50% in Turkish and in Basque
-                left[one[0]] += _PERCENT.findall(text).count(one[0][1:])
-        left[one[0]] -= 1
-        if left[one[0]] < 0:
-            found.append(one.span())
-    return found
+    for match in _KEPT.finditer(source):
+        if match[0] not in left:
+            left[match[0]] = text.count(match[0])
+            if match[0][1:].isdecimal():  # %50 is 50% in Turkish and in Basque
+                left[match[0]] += _PERCENT.findall(text).count(match[0][1:])
+        left[match[0]] -= 1
+        if left[match[0]] < 0:
+            places.append(match.span())
+    return places
 
 
-def lost_warnings(source: str, text: str) -> list[ProofWarning]:
-    """Return a warning about each place that ``lost`` finds in one sentence."""
-    return [ProofWarning.at("lost", "source", source, place) for place in lost(source, text)]
+def warnings_of_lost(source: str, text: str) -> list[ProofWarning]:
+    """Return a warning about each place that ``find_lost`` finds in one sentence."""
+    return [ProofWarning.at("lost", "source", source, place) for place in find_lost(source, text)]
 
 
 @dataclass(frozen=True)
@@ -180,18 +180,18 @@ class PlainCheck:
     def take(self, source: str, text: str) -> None:
         """Check the next text and its translation."""
         self._texts += 1
-        if places := lost(source, text):
+        if places := find_lost(source, text):
             self._with_lost += 1
             self._lost = self._lost or shortened(source[slice(*places[0])], _SHOWN)
-        if found := self._other_languages(source):
+        if languages := self._other_languages(source):
             self._strange += 1
-            self._languages.update(found)
+            self._languages.update(languages)
             self._example = self._example or shortened(source, _SHOWN)
 
     def take_targets(self, units: Sequence[Unit], targets: Sequence[Target]) -> None:
         """Check all texts of a document and their translations, without the inline codes."""
         for unit, target in zip(units, targets, strict=True):
-            self.take(unit.text, "".join(one for one in target if isinstance(one, str)))
+            self.take(unit.text, "".join(part for part in target if isinstance(part, str)))
 
     @property
     def counted(self) -> list[Any]:
@@ -209,21 +209,21 @@ class PlainCheck:
         self._languages.update(languages)
 
     @property
-    def found(self) -> list[PlainDoubt]:
+    def doubts(self) -> list[PlainDoubt]:
         """The doubts, one of each kind for all texts."""
-        found = []
+        doubts = []
         if self._with_lost:
-            found.append(PlainDoubt("lost", self._with_lost, self._texts, self._lost))
+            doubts.append(PlainDoubt("lost", self._with_lost, self._texts, self._lost))
         if self._strange > _FEW * self._texts:
             most = self._languages.most_common()
             named = tuple(sorted(code for code, count in most if count == most[0][1]))
             known = tuple(code for code in named if code in NAMES)
-            found.append(
+            doubts.append(
                 PlainDoubt(
                     "language", self._strange, self._texts, self._example, known, self._language
                 )
             )
-        return found
+        return doubts
 
     @cached_property
     def _lexicon(self) -> Lexicon | None:

@@ -31,8 +31,8 @@ from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.runs.run import Run
-from dragoman.tasks.translation.proofreading.omissions import omitted, suspects_of
-from dragoman.tasks.translation.proofreading.plain import ProofWarning, lost_warnings
+from dragoman.tasks.translation.proofreading.omissions import omissions, suspects_of
+from dragoman.tasks.translation.proofreading.plain import ProofWarning, warnings_of_lost
 from dragoman.tasks.translation.proofreading.repetition import repetitions
 from dragoman.tasks.translation.proofreading.source import (
     ReadSource,
@@ -92,9 +92,9 @@ class Proofreader:
 
     def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
         """Yield the proofs of the translations, in order and in batches."""
-        sources = [ReadSource.of(self._engine.source, one.source) for one in translations]
+        sources = [ReadSource.of(self._engine.source, pair.source) for pair in translations]
         pairs = [
-            (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)
+            (source.tokens, pair.tokens) for source, pair in zip(sources, translations, strict=True)
         ]
         done = 0
         for of_tokens in self._align(pairs):
@@ -126,42 +126,42 @@ class Proofreader:
         ]
         suspects = [
             []
-            if strange or (len(source.words) <= _MAX_TOO_SHORT and one.text.strip())
+            if strange or (len(source.words) <= _MAX_TOO_SHORT and pair.text.strip())
             else suspects_of(source, alignment, self.lexicon)
-            for source, one, alignment, strange in zip(
+            for source, pair, alignment, strange in zip(
                 sources, translations, alignments, language, strict=True
             )
         ]
         at = ProofWarning.at
-        missing = omitted(self._engine, sources, [one.tokens for one in translations], suspects)
+        missing = omissions(self._engine, sources, [pair.tokens for pair in translations], suspects)
         proofs = []
-        for source, one, strange, never, missed, alignment in zip(
+        for source, pair, strange, never, missed, alignment in zip(
             sources, translations, language, unknown, missing, alignments, strict=True
         ):
-            found = self._of_target(source, one)
-            found += lost_warnings(source.text, one.text)
+            doubts = self._of_target(source, pair)
+            doubts += warnings_of_lost(source.text, pair.text)
             if strange:
-                found.append(strange)
+                doubts.append(strange)
             else:
-                found += [at("unknown", "source", source.text, place) for place in never]
-                found += [at("omitted", "source", source.text, place) for place in missed.places]
-                if missed.covered < 1 and any(w.code in ("omitted", "length") for w in found):
-                    found.append(_coverage(source.text, missed.covered))
-            warnings = sorted(found, key=lambda w: (w.side, w.code == "coverage", w.begin, w.end))
+                doubts += [at("unknown", "source", source.text, place) for place in never]
+                doubts += [at("omitted", "source", source.text, place) for place in missed.places]
+                if missed.covered < 1 and any(w.code in ("omitted", "length") for w in doubts):
+                    doubts.append(_coverage(source.text, missed.covered))
+            warnings = sorted(doubts, key=lambda w: (w.side, w.code == "coverage", w.begin, w.end))
             proofs.append(Proof(tuple(warnings), tuple(source.words), alignment))
         return proofs
 
-    def _of_target(self, source: ReadSource, one: ToProofread) -> list[ProofWarning]:
-        at, whole = ProofWarning.at, (0, len(one.text))
-        found = []
+    def _of_target(self, source: ReadSource, pair: ToProofread) -> list[ProofWarning]:
+        at, whole = ProofWarning.at, (0, len(pair.text))
+        warnings = []
         if not repetitions(source.text, spaced=self._engine.source.spaced):
-            again = repetitions(one.text, spaced=self._engine.target.spaced)
-            found = [at("repeated", "target", one.text, place) for place in again]
-        if not one.finished:
-            found.append(at("cut_off", "target", one.text, whole))
-        elif self._lengths and self._lengths.judge(len(source.tokens), len(one.tokens)):
-            found.append(at("length", "target", one.text, whole))
-        return found
+            again = repetitions(pair.text, spaced=self._engine.target.spaced)
+            warnings = [at("repeated", "target", pair.text, place) for place in again]
+        if not pair.finished:
+            warnings.append(at("cut_off", "target", pair.text, whole))
+        elif self._lengths and self._lengths.judge(len(source.tokens), len(pair.tokens)):
+            warnings.append(at("length", "target", pair.text, whole))
+        return warnings
 
 
 def _coverage(source: str, share: float) -> ProofWarning:

@@ -28,7 +28,7 @@ def repetitions(text: str, *, spaced: bool = True) -> list[Span]:
     """
     if not spaced:
         return [match.span() for match in _UNSPACED.finditer(text)]
-    found = []
+    repeats = []
     for places in _stretches(text):
         words = [text[slice(*place)] for place in places]
         if places and places[0][0] == 0 and words[0].lower() in words[1:]:
@@ -39,11 +39,11 @@ def repetitions(text: str, *, spaced: bool = True) -> list[Span]:
             if times > 1:
                 last = at + size * times
                 if times > 2 or _is_long(words[at : at + size]):
-                    found.append((places[at][0], places[last - 1][1]))
+                    repeats.append((places[at][0], places[last - 1][1]))
                 at = last
             else:
                 at += 1
-    return found
+    return repeats
 
 
 def _stretches(text: str) -> list[list[Span]]:

@@ -94,14 +94,14 @@ def unknown_words(source: ReadSource, lexicon: Lexicon | None) -> list[Span]:
     "<b>", are joined. Without a lexicon, these are the words and signs that the vocabulary cannot
     write."""
     unreadable = np.array([piece == UNKNOWN or is_byte(piece) for piece in source.pieces], bool)
-    found = []
+    places = []
     for place, members in zip(source.words, source.members.T > 0, strict=True):
         is_new = lexicon is not None and _is_new(source.at(place), int(members.sum()), lexicon)
         if is_new or (unreadable & members).any():
-            found.append(place)
+            places.append(place)
     signs = touching(source.spans[unreadable & ~(source.members > 0).any(axis=1)])
-    found += [place for place in signs if set(source.at(place)) - _SIGNS]
-    return touching(np.array(sorted(found)).reshape(-1, 2))
+    places += [place for place in signs if set(source.at(place)) - _SIGNS]
+    return touching(np.array(sorted(places)).reshape(-1, 2))
 
 
 def _is_new(word: str, pieces: int, lexicon: Lexicon) -> bool:
