@@ -74,7 +74,7 @@ def compare(args: CompareArguments) -> None:
     """
     from dragoman.studies.comparison import compare as compare_translations
     from dragoman.studies.comparison import compare_runs
-    from dragoman.studies.systems import ComparisonRequest, chosen_test
+    from dragoman.studies.systems import ComparisonRequest, significance_test
 
     prepare_process()
     log_to_stderr(verbose=args.verbose)
@@ -88,7 +88,7 @@ def compare(args: CompareArguments) -> None:
                 f"{path} is a file of translations, but a report (--to) compares only runs. "
                 "Leave out --to, or give run folders"
             )
-    test = chosen_test(args.test)
+    test = significance_test(args.test)
     asked = ComparisonRequest(
         args.systems, args.source, args.reference, test, args.samples, args.seed
     )
