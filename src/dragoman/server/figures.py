@@ -19,7 +19,7 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, written
+from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -244,15 +244,15 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the figures in the order in which the documentation lists them. If a figure
         cannot be computed for the run, `missing` has the reason."""
         with service.admit(http):
-            served = service.catalogue.named(run) if run else service.catalogue.runs[0]
-            return await service.rendered(http, partial(_figures, served), served.name)
+            served = service.catalogue.run_named(run) if run else service.catalogue.runs[0]
+            return await service.json_once(http, partial(_figures, served), served.name)
 
     @routes.answers("/figures", FigureRequest, FigureAnswer, "Compute a figure")
     async def figure(request: FigureRequest, client: str) -> bytes:
         """Returns the figure with its captions in English and Korean, its sliders and the data of
         its panels; or with `data`, as SVG and CSV."""
         runs = service.catalogue.runs
-        run = service.catalogue.named(request.run) if request.run else runs[0]
+        run = service.catalogue.run_named(request.run) if request.run else runs[0]
         maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
         return await service.figures.do(client, partial(maker.make, request))
 
@@ -277,7 +277,7 @@ def _figures(run: ServedRun) -> bytes:
         )
         for name, words in captions().items()
     ]
-    return written(FigureList(figures=figures))
+    return json_of(FigureList(figures=figures))
 
 
 def _missing(name: str, run: ServedRun) -> TwoLanguages | None:

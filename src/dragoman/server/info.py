@@ -310,7 +310,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     async def info(http: Request) -> Response:
         """Returns the runs with their tasks and languages, and the limits of a request."""
         service.count(http)
-        return await service.rendered(http, lambda: told().model_dump_json().encode())
+        return await service.json_once(http, lambda: told().model_dump_json().encode())
 
     def told() -> ServerInfo:
         limits = service.settings.limits
@@ -351,14 +351,14 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     async def run_of(name: str, http: Request) -> Response:
         """Returns the training curves, scores, samples and recipe of a run."""
         with service.admit(http):
-            served = service.catalogue.named(name)
+            served = service.catalogue.run_named(name)
             of_run = partial(view_of, served.run, name, served.source, served.target)
-            return await service.rendered(http, lambda: of_run().model_dump_json().encode())
+            return await service.json_once(http, lambda: of_run().model_dump_json().encode())
 
     @routes.get("/health", summary="Check the process", tags=["operation"])
     async def health(http: Request) -> Health:
         """Returns status 200 as long as the process can answer requests."""
-        await service.probed(http)
+        await service.count_probe(http)
         return Health()
 
     @routes.get(
@@ -370,7 +370,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     async def ready(http: Request) -> Response:
         """Returns status 200 if the server accepts requests. Status 503: the server is shutting
         down, or the search of a run has failed."""
-        await service.probed(http)
+        await service.count_probe(http)
         runs = service.catalogue.runs
         is_ready = not service.closing and all(run.queue.alive for run in runs)
         body = Readiness(ready=is_ready, runs=[run.name for run in runs])

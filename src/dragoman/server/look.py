@@ -48,7 +48,7 @@ def endpoints(service: Service) -> Endpoints:
         looking, asked = run.inspector, cut.request
         seen = await looking.turns.do(client, partial(looking.look, asked, cut.ids))
         told = (asked, cut.sentences, seen, run.name, run.engine, detected)
-        return await service.written(client, partial(look_answer, *told))
+        return await service.encode(client, partial(look_answer, *told))
 
     async def answered(
         request: Asked, client: str, work: Callable[[Inspector, Asked, list[int]], bytes]
