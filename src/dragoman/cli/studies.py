@@ -149,16 +149,16 @@ def ablate(args: AblateArguments) -> None:
     loaded = catalogue.Recipe.load(args.recipe, args.set_)
     if args.list_:
         for row in choose_rows(rows_of(loaded), wanted):
-            told = f"not possible: {row.cannot}" if row.cannot else row.what
-            typer.echo(f"{row.part:<2}{row.name:<22}{told}")
+            what = f"not possible: {row.cannot}" if row.cannot else row.what
+            typer.echo(f"{row.part:<2}{row.name:<22}{what}")
         return
     refuse_processes("the rows of an ablation are")
     folder = args.to or Path("runs") / f"{loaded.name}-ablation"
-    begun = begin_ablation(
+    ablation = begin_ablation(
         folder, loaded, wanted, parse_seeds(args.seeds),
         minutes=args.minutes, keep=args.keep, say=say,
     )  # fmt: skip
-    go_on_ablation(begun)
+    go_on_ablation(ablation)
 
 
 def go_on_sweep(begun: Sweep) -> None:

@@ -108,10 +108,10 @@ def create_app(
         app.include_router(router)
     _add_page(app, service)
     _add_errors(app, service)
-    describe(app, list(chain.from_iterable(one.bodies for one in routes)))
+    describe(app, list(chain.from_iterable(router.bodies for router in routes)))
     # The first middleware is the innermost.
     app.add_middleware(Failures)
-    files = dict(chain.from_iterable(one.files.items() for one in routes))
+    files = dict(chain.from_iterable(router.files.items() for router in routes))
     files |= {
         run.path: run.sent.most_bytes(settings.limits) for run in runs if isinstance(run, FileRun)
     }
@@ -206,7 +206,7 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         return JSONResponse(error_at(http.url.path, 500, FAILED), 500)
 
     @app.exception_handler(ClientDisconnect)
-    async def gone(_: Request, error: ClientDisconnect) -> Response:
+    async def disconnect(_: Request, error: ClientDisconnect) -> Response:
         service.meters.gone.inc()
         # nginx uses this status for it; only the metrics read it.
         return Response(status_code=499)

@@ -178,7 +178,7 @@ class FigureMaker:
             )
         try:
             subject = self._subject(request.sentence.strip()) if catalogue.needs_run(name) else None
-            values = catalogue.checked(name, subject, request.values)
+            values = catalogue.validate(name, subject, request.values)
             made = catalogue.make_figure(name, subject, values)
         except OF_OPERATORS:
             raise
@@ -187,7 +187,7 @@ class FigureMaker:
         if request.data:
             files = {f"{name}.svg": figure_svg(made), **csv_files(made)}
             return FigureData(files=files).model_dump_json().encode()
-        told = FigureAnswer(
+        answer = FigureAnswer(
             name=name,
             title=_both(made.title),
             caption=_both(made.caption),
@@ -201,8 +201,8 @@ class FigureMaker:
             ],
             panels=[panel.to_dict() for panel in made.panels],
         )
-        told_as = told.model_dump(exclude_none=True)
-        return json.dumps(told_as, ensure_ascii=False, allow_nan=False, default=float).encode()
+        fields = answer.model_dump(exclude_none=True)
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=float).encode()
 
     def _subject(self, sentence: str) -> Subject:
         subject = self._subjects.get(sentence)
@@ -271,7 +271,7 @@ def _figures(run: ServedRun) -> bytes:
             encoding=None if words.encoding is None else _both(words.encoding),
             needs_run=catalogue.needs_run(name),
             sentence=catalogue.FIGURES[name].sentence,
-            values={one.name: list(one.values) for one in catalogue.sliders_of(name, None)},
+            values={item.name: list(item.values) for item in catalogue.sliders_of(name, None)},
             missing=(missing := _missing(name, run)),
             command=_command(name, run) if missing is not None else None,
         )
