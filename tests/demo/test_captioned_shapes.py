@@ -11,14 +11,14 @@ from dragoman.demo.captioned_shapes import (
     SHAPES,
     CaptionedDrawing,
     Thing,
-    drawn_shapes,
+    draw_shapes,
     write_shapes,
 )
 from dragoman.pictures.bitmaps import png_of
 
 
 def test_what_is_held_out_is_in_no_other_part() -> None:
-    shapes = drawn_shapes(train=300, dev=40, test=40)
+    shapes = draw_shapes(train=300, dev=40, test=40)
     seen: set[bytes] = set()
     captions: set[str] = set()
     for part in shapes.values():
@@ -29,8 +29,8 @@ def test_what_is_held_out_is_in_no_other_part() -> None:
     words = {word for one in shapes["train"] for word in one.caption.split()}
     held = {word for one in (*shapes["dev"], *shapes["test"]) for word in one.caption.split()}
     assert held <= words and {*SHAPES, *COLOURS} <= words
-    assert drawn_shapes(train=300, dev=40, test=40) == shapes
-    assert drawn_shapes(train=300, dev=40, test=40, seed=2) != shapes
+    assert draw_shapes(train=300, dev=40, test=40) == shapes
+    assert draw_shapes(train=300, dev=40, test=40, seed=2) != shapes
 
 
 def test_a_picture_is_what_its_words_say() -> None:
@@ -55,7 +55,7 @@ def test_a_picture_is_what_its_words_say() -> None:
 
 
 def test_lists_name_their_pictures(tmp_path: Path) -> None:
-    shapes = drawn_shapes(train=3, dev=2, test=2)
+    shapes = draw_shapes(train=3, dev=2, test=2)
     write_shapes(tmp_path, shapes, png_of)
     for name, part in shapes.items():
         listed = (tmp_path / f"{name}.tsv").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from dragoman.demo.shapes import (
     SHAPES,
     SIDE,
     Drawing,
-    drawn_demo,
+    draw_demo,
     is_held_out,
     write_drawn,
 )
@@ -66,9 +66,9 @@ def test_a_pattern_paints_a_part_of_the_shape() -> None:
 
 
 def test_parts_share_no_combination_and_each_pair_is_trained() -> None:
-    parts = drawn_demo(SMALL)
+    parts = draw_demo(SMALL)
     assert {name: len(part) for name, part in parts.items()} == SMALL
-    assert parts == drawn_demo(SMALL)
+    assert parts == draw_demo(SMALL)
     held = {name: {one[:3] for one in part} for name, part in parts.items()}
     assert not (held["train"] & held["test"] or held["dev"] & held["test"])
     assert all(is_held_out(*one) == (name == "test") for name in held for one in held[name])
@@ -79,11 +79,11 @@ def test_parts_share_no_combination_and_each_pair_is_trained() -> None:
     assert len(held["test"]) == 48 and len(held["train"]) == 240
     seeds = [one.seed for part in parts.values() for one in part]
     assert len(set(seeds)) == len(seeds)
-    assert not {one.seed for one in drawn_demo(SMALL, seed=2)["train"]} & set(seeds)
+    assert not {one.seed for one in draw_demo(SMALL, seed=2)["train"]} & set(seeds)
 
 
 def test_pictures_are_written_with_their_lists(tmp_path: Path) -> None:
-    parts = drawn_demo({"train": 5, "dev": 1, "test": 1})
+    parts = draw_demo({"train": 5, "dev": 1, "test": 1})
     write_drawn(tmp_path / "new", parts, png_of)
     lines = [one.split("\t") for one in (tmp_path / "new/train.tsv").read_text().splitlines()]
     assert [label for _, label in lines] == [one.shape for one in parts["train"]]

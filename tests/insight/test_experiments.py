@@ -99,7 +99,7 @@ def test_importance_of_no_difference_is_nothing(translator: Translator) -> None:
     values = [value for one in scored for value in one.token_log_probabilities]
     assert found.tokens == len(values)
     assert found.whole == pytest.approx(-np.mean(values))
-    growth = [one[3] for one in found.ranked()]
+    growth = [one[3] for one in found.ranking()]
     assert growth == sorted(growth, reverse=True)
     assert any(abs(one) > 1e-5 for one in growth)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dragoman.base.errors import DragomanError
-from dragoman.insight.figures.catalogue import FIGURES, checked, make_figure, sliders_of
+from dragoman.insight.figures.catalogue import FIGURES, make_figure, sliders_of, validate
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 from dragoman.search.hypothesis import hypothesis_of
@@ -130,19 +130,19 @@ def test_sliders_reach_what_they_move(subject: Subject) -> None:
         for slider in sliders_of(name, subject):
             assert slider.start in slider.values, (name, slider.name)
     for values in ({"layer": 2.0, "head": 3.0}, {"layer": 1.0, "head": 0.0}):
-        made = make_figure("attention-cross", subject, checked("attention-cross", subject, values))
+        made = make_figure("attention-cross", subject, validate("attention-cross", subject, values))
         drawn = made.panels[1].to_dict()["title"]
         head = "mean of the heads" if values["head"] == 0 else f"head {values['head']:.0f}"
         assert f"layer {values['layer']:.0f}, {head}" in drawn
     for name, wrong in (("mask", {"layer": 9.0}), ("mask", {"width": 1.0}), ("scale", {"d": 1.0})):
         with pytest.raises(DragomanError):
-            checked(name, subject, wrong)
+            validate(name, subject, wrong)
 
 
 @pytest.mark.parametrize("dimension", [2, 8, 64])
 def test_the_identity_holds_at_any_width(dimension: int) -> None:
     made = make_figure(
-        "position-identity", None, checked("position-identity", None, {"dimension": dimension})
+        "position-identity", None, validate("position-identity", None, {"dimension": dimension})
     )
     for row in made.data[0].rows:
         distance = float(row[0])
@@ -156,7 +156,7 @@ def test_the_identity_holds_at_any_width(dimension: int) -> None:
     "name", ["position-index", "position-normalised", "position-binary", "position-sinusoidal"]
 )
 def test_an_encoding_of_any_size(name: str) -> None:
-    values = checked(name, None, {"dimension": 4, "length": 8})
+    values = validate(name, None, {"dimension": 4, "length": 8})
     panels = [panel.to_dict() for panel in make_figure(name, None, values).panels]
     similarity = [panel for panel in panels if panel.get("title", "").startswith("Similarity")]
     assert similarity[0]["values"]["shape"] == [8, 8]

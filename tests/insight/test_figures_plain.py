@@ -209,7 +209,7 @@ def clock_of(monkeypatch: pytest.MonkeyPatch, seconds: Iterable[float]) -> None:
 def test_seconds_are_those_of_the_best_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = ("convolution", "recurrence whole")
     clock_of(monkeypatch, [5.0, 7.0, 2.0, 9.0, 4.0, 8.0])
-    assert cost.timed(kinds, 8, 8, repeats=3) == {"convolution": 2.0, "recurrence whole": 7.0}
+    assert cost.durations(kinds, 8, 8, repeats=3) == {"convolution": 2.0, "recurrence whole": 7.0}
 
 
 def test_a_part_that_takes_longer_than_the_whole_is_not_believed(
@@ -217,11 +217,11 @@ def test_a_part_that_takes_longer_than_the_whole_is_not_believed(
 ) -> None:
     core, whole = kinds = ("self-attention core", "self-attention whole")
     clock_of(monkeypatch, [44.0, 3.0, 2.0, 6.0])
-    assert cost.timed(kinds, 8, 8, repeats=1) == {core: 2.0, whole: 3.0}
+    assert cost.durations(kinds, 8, 8, repeats=1) == {core: 2.0, whole: 3.0}
     clock_of(monkeypatch, itertools.cycle([44.0, 3.0]))
-    assert cost.timed(kinds, 8, 8, repeats=1) == {core: None, whole: None}
+    assert cost.durations(kinds, 8, 8, repeats=1) == {core: None, whole: None}
     told = {kind: None if kind in kinds else 1e-3 for kind in cost.LAYERS}
-    monkeypatch.setattr(costs, "timed", lambda *_: told)
+    monkeypatch.setattr(costs, "durations", lambda *_: told)
     made = costs.cost_figure()
     assert [row[0] for row in made.data[1].rows] == [k for k in cost.LAYERS if k not in kinds]
     assert core in made.notes[0].english and core in made.notes[0].korean

@@ -37,7 +37,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 async def identity(workers: DocumentWorkers, data: bytes, name: str, client: str = "a") -> bytes:
     read = await workers.read(client, data, name, MOST)
     assert read.count == len(read_document(data, name).units)
-    return await workers.written(client, read, [one.as_it_is for one in read.units()], "und", MOST)
+    return await workers.write(client, read, [one.as_it_is for one in read.units()], "und", MOST)
 
 
 def processes_of(workers: DocumentWorkers) -> list[int]:

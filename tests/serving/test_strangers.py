@@ -221,7 +221,7 @@ def test_slashes_that_were_escaped_are_plain_before_any_is_looked_at(
     texts = ("a/b", "\\/", "\\\\/", "/" * 9, "\\", '\\"/', "/\\/\\\\//", "\n/\t")
     for text in texts:
         body = json.dumps({"file": text}).replace("/", "\\/")
-        assert connection._parsed(body.encode(), 100) == {"file": text}
+        assert connection._parse(body.encode(), 100) == {"file": text}
     assert all("\\/" not in one.replace("\\\\", "") for one in looked_at)
     assert len(looked_at) == len(texts)
 

@@ -67,7 +67,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (Engine, "cut"), (outputs, "words_of"), (look, "look_answer"),
         (placing, "project"), (AligningHead, "weights"), (inspector, "weights_message"),
         (endpoint, "_start"), (endpoint, "_event"), (libretranslate, "_answer"),
-        (connection, "_parsed"), (info, "view_of"),
+        (connection, "_parse"), (info, "view_of"),
     ]  # fmt: skip
     of_folder = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)

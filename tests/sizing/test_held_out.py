@@ -12,7 +12,7 @@ from row_files import write_wav
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.base.errors import DataError, DragomanError, RecipeError
-from dragoman.console.options import filled
+from dragoman.console.options import pad_options
 from dragoman.runs.corpora import plain_pairs
 from dragoman.runs.recipe.recipe import Recipe
 
@@ -191,7 +191,7 @@ def test_an_option_takes_one_word_or_two() -> None:
         ("-- --dev a", "-- --dev a"),
     ):
         words = [word.replace("-", "") if word == "-" else word for word in expected.split()]
-        assert filled(given.split(), ("--dev", "--test")) == words
+        assert pad_options(given.split(), ("--dev", "--test")) == words
 
 
 def test_the_command_line_trains_and_measures_on_them(

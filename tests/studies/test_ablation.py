@@ -16,7 +16,7 @@ from dragoman.base.errors import DragomanError
 from dragoman.runs.recipe.recipe_text import shipped_recipes
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, begin_ablation, estimate
-from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
+from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, choose_rows, rows_of
 from dragoman.studies.ablation_table import table, write
 from dragoman.tasks.catalogue import Recipe
 
@@ -111,14 +111,14 @@ def test_every_recipe_that_ships_has_rows(name: str) -> None:
 
 def test_rows_are_named_or_in_groups() -> None:
     rows = rows_of(Recipe.load("demo"))
-    assert [row.name for row in chosen(rows, ["dropout", "heads-1"])] == [
+    assert [row.name for row in choose_rows(rows, ["dropout", "heads-1"])] == [
         "base", "heads-1", "dropout-0", "dropout-0.2",
     ]  # fmt: skip
-    assert chosen(rows, []) == rows
+    assert choose_rows(rows, []) == rows
     with pytest.raises(DragomanError, match="there is no 'haeds'"):
-        chosen(rows, ["haeds"])
+        choose_rows(rows, ["haeds"])
     with pytest.raises(DragomanError, match="nothing to compare"):
-        chosen(rows_of(Recipe.load("demo-recurrent")), ["heads"])
+        choose_rows(rows_of(Recipe.load("demo-recurrent")), ["heads"])
 
 
 @pytest.mark.slow  # six trainings; test_every_task.py ablates each task
@@ -132,7 +132,7 @@ def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> N
         f"{row}-seed-{seed}" for row in ("base", "heads-1", "smoothing-0") for seed in (1, 2)
     }
     found = Ablation.open(folder)
-    base, heads, smoothing = found.measured()
+    base, heads, smoothing = found.results()
     assert [one.scores["perplexity"].count for one in (base, heads, smoothing)] == [2, 2, 2]
     # Equal updates and tokens; the differences are those of runs of the same seed.
     for same_seed in zip(base.records, heads.records, smoothing.records, strict=True):
@@ -154,7 +154,7 @@ def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> N
     # Another seed joins, the others stay; so does another row.
     before = (folder / "records" / "base-seed-1.json").stat().st_mtime_ns
     assert dragoman(*words, "3", "--rows", "smoothing-0").code == 0
-    assert [one.scores["bleu"].count for one in Ablation.open(folder).measured()] == [3, 3, 3]
+    assert [one.scores["bleu"].count for one in Ablation.open(folder).results()] == [3, 3, 3]
     assert (folder / "records" / "base-seed-1.json").stat().st_mtime_ns == before
     said = dragoman(*words, "1", "--set", "model.dropout=0.5")
     assert said.code == 1 and "another ablation (the recipe" in said.err

@@ -13,7 +13,7 @@ from tiny_tasks import tiny_recipe_of
 from dragoman.runs.files import read_stored
 from dragoman.studies import records
 from dragoman.studies.ablation import Ablation, scores_of
-from dragoman.studies.records import judged_by
+from dragoman.studies.records import ranking_score
 from dragoman.studies.sweep import Sweep
 from dragoman.tasks.catalogue import TASKS, Recipe
 
@@ -46,8 +46,8 @@ def test_a_sweep_of_every_task(dragoman: Dragoman, recipe: Path, tmp_path: Path)
     assert [(one.ended, one.updates) for one in records] == [("finished", 4)] * 2
     for one in records:
         assert set(one.scores) == set(task.metrics) and one.parameters > 1000
-        assert set(one.chance) <= set(one.scores) and judged_by(Recipe.load(recipe)) in one.chance
-    measure = task.measure(judged_by(Recipe.load(recipe)))
+        assert {ranking_score(Recipe.load(recipe))} <= set(one.chance) <= set(one.scores)
+    measure = task.measure(ranking_score(Recipe.load(recipe)))
     assert f"dev {measure.head}" in said.out
     (folder / "records" / "trial-2.json").unlink()
     said = dragoman("resume", folder)
@@ -62,7 +62,7 @@ def test_an_ablation_of_every_task(dragoman: Dragoman, recipe: Path, tmp_path: P
     (folder / "records" / f"{row}-seed-1.json").unlink()
     said = dragoman("resume", folder)
     assert said.code == 0, said.err
-    base, other = Ablation.open(folder).measured()
+    base, other = Ablation.open(folder).results()
     assert len(base.records) == len(other.records) == 1
     assert ("No row has learned anything yet" in said.out) == (task.name != "classification")
     # What the task is judged by stands in the table and beside it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.studies.records import kept_scores
+from dragoman.studies.records import scores_of_weights
 
 
 def test_the_scores_are_those_of_the_weights_that_were_kept() -> None:
@@ -13,10 +13,10 @@ def test_the_scores_are_those_of_the_weights_that_were_kept() -> None:
         {"update": 30, "weights": "average", "scores": {"loss": 1.5}},
     ]
     kept = {
-        update: kept_scores(validations, {"weights": weights, "update": str(update)})
+        update: scores_of_weights(validations, {"weights": weights, "update": str(update)})
         for weights, update in (("best", 30), ("best", 20))
     }
     assert kept == {30: {"loss": 2.0}, 20: {"loss": 3.0}}
-    assert kept_scores(validations, {"weights": "average", "update": "30"}) == {"loss": 1.5}
-    assert kept_scores(validations, {"weights": "last", "update": "25"}) == {}
-    assert kept_scores([], {}) == {}
+    assert scores_of_weights(validations, {"weights": "average", "update": "30"}) == {"loss": 1.5}
+    assert scores_of_weights(validations, {"weights": "last", "update": "25"}) == {}
+    assert scores_of_weights([], {}) == {}

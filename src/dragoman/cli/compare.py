@@ -74,7 +74,7 @@ def compare(args: CompareArguments) -> None:
     """
     from dragoman.studies.comparison import compare as compare_translations
     from dragoman.studies.comparison import compare_runs
-    from dragoman.studies.systems import ComparisonRequest, chosen_test
+    from dragoman.studies.systems import ComparisonRequest, significance_test
 
     prepare_process()
     log_to_stderr(verbose=args.verbose)
@@ -88,18 +88,18 @@ def compare(args: CompareArguments) -> None:
                 f"{path} is a file of translations, but a report (--to) compares only runs. "
                 "Leave out --to, or give run folders"
             )
-    test = chosen_test(args.test)
-    asked = ComparisonRequest(
+    test = significance_test(args.test)
+    request = ComparisonRequest(
         args.systems, args.source, args.reference, test, args.samples, args.seed
     )
     if not _are_compared_by_texts(args.systems):
         if args.to is not None:
             raise DragomanError("--to works only with runs that translate. Leave it out")
-        compared = compare_runs(asked)
+        compared = compare_runs(request)
     else:
         if args.to is not None:
             _check_reads_text(args.systems)
-        translated = compare_translations(asked)
+        translated = compare_translations(request)
         compared = translated.compared
     typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
     if args.to is not None:
@@ -109,16 +109,16 @@ def compare(args: CompareArguments) -> None:
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
 
-        found = report(translated, lambda text: typer.echo(text, err=True))
-        numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-        write_text(args.to, comparison_html(report_page(found)))
+        result = report(translated, lambda text: typer.echo(text, err=True))
+        numbers = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
+        write_text(args.to, comparison_html(report_page(result)))
         write_text(args.to.with_suffix(".json"), numbers + "\n")
         files = [args.to.with_suffix(".json")]
-        if found.lengths.bins:
-            figure = found.lengths.figure(f"{args.to.stem}-by-length", found.compared.test)
+        if result.lengths.bins:
+            figure = result.lengths.figure(f"{args.to.stem}-by-length", result.compared.test)
             files += write_figure(args.to.parent, figure)
         if not args.json:
-            say("\n" + "\n".join(found.verdict))
+            say("\n" + "\n".join(result.verdict))
             say(f"\nreport: {args.to}, numbers: {', '.join(map(str, files))}")
 
 

@@ -53,11 +53,11 @@ def show(args: ShowArguments) -> None:
     from dragoman.tasks.inspection import inspect_data
 
     given = {name: value for name, value in vars(args).items() if name != "json"}
-    found = inspect_data(recipe_of(TrainOptions(**given), learns=False).recipe)
+    inspection = inspect_data(recipe_of(TrainOptions(**given), learns=False).recipe)
     if args.json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(inspection.to_dict(), indent=2, ensure_ascii=False))
     else:
-        say(found.text())
+        say(inspection.text())
 
 
 @arguments

@@ -105,8 +105,8 @@ def demo(args: DemoArguments) -> None:
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
     run = catalogue.Run.open(to)
-    found = catalogue.runtime_of(run.task).evaluate(run)
-    console.print(f"{chosen.show(run, found, console)}\n\nNext:")
+    evaluation = catalogue.runtime_of(run.task).evaluate(run)
+    console.print(f"{chosen.show(run, evaluation, console)}\n\nNext:")
     for line in next_steps(chosen, to):
         console.print(f"  {line}", markup=False, soft_wrap=True)
 

@@ -102,12 +102,12 @@ def evaluate(args: EvaluateArguments) -> None:
     options = {name: value for name, value in given.items() if value and value != "auto"}
     for name in options:
         if name not in opened.task.evaluation_options:
-            told = name.replace("_", "-")
-            raise DragomanError(f"--{told}: {args.run} is a {opened.task.called}. Leave it out")
+            flag = name.replace("_", "-")
+            raise DragomanError(f"--{flag}: {args.run} is a {opened.task.called}. Leave it out")
     changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)
     if args.ensemble:
-        options["ensemble"] = [catalogue.Run.open(one).tagged(args.tag) for one in args.ensemble]
+        options["ensemble"] = [catalogue.Run.open(path).tagged(args.tag) for path in args.ensemble]
     if args.judge:
         options["judge"] = catalogue.Run.open(args.judge)
     result = catalogue.runtime_of(opened.task).evaluate(opened, args.files, changes, **options)

@@ -100,7 +100,7 @@ def look(args: LookArguments) -> None:
         console.print(line, markup=False)
     if args.to is not None:
         args.to.parent.mkdir(parents=True, exist_ok=True)
-        args.to.write_text(result.written(args.to.suffix), encoding="utf-8")
+        args.to.write_text(result.as_text(args.to.suffix), encoding="utf-8")
         console.print(f"Written: {args.to}", markup=False)
     else:
         console.print(
@@ -174,7 +174,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
     from dragoman.insight.figures.captions import check_name
 
     check_name(name)
-    from dragoman.insight.figures.catalogue import checked, make_figure, needs_run
+    from dragoman.insight.figures.catalogue import make_figure, needs_run, validate
     from dragoman.pictures.figure import csv_files, figure_png, figure_svg
 
     if args.sentence is not None and not needs_run(name):
@@ -183,7 +183,7 @@ def _write_one(name: str, args: FigureArguments) -> None:
     if path.suffix not in (".svg", ".png"):
         raise DragomanError(f"--to {path}: use a name that ends in .svg or .png")
     subject = _subject(args.run, args.sentence) if needs_run(name) else None
-    made = make_figure(name, subject, checked(name, subject, _sliders(args.set_)))
+    made = make_figure(name, subject, validate(name, subject, _sliders(args.set_)))
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":
         figure_png(made, path)
@@ -213,16 +213,16 @@ def _subject(run: Path, sentence: str | None) -> Subject:
 
 def _sliders(changes: list[str]) -> dict[str, float]:
     """Parse ``SLIDER=VALUE`` arguments of a figure. Errors: ``DragomanError``."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for change in changes:
         slider, equals, value = change.partition("=")
         try:
-            found[slider.strip()] = float(value)
+            values[slider.strip()] = float(value)
         except ValueError:
             equals = ""
         if not equals:
             raise DragomanError(f"--set {change}: write SLIDER=VALUE with a number: dimension=64")
-    return found
+    return values
 
 
 def _write_all(folder: Path, run: Path, sentence: str | None) -> None:

@@ -125,8 +125,8 @@ class _Sum:
     def tell(self) -> None:
         """Print the perplexity of all tokens on standard error."""
         if self._count:
-            told = f"perplexity {math.exp(-self._total / self._count):.3f}"
-            typer.echo(f"{told} over {plural(self._count, 'token')}", err=True)
+            text = f"perplexity {math.exp(-self._total / self._count):.3f}"
+            typer.echo(f"{text} over {plural(self._count, 'token')}", err=True)
 
 
 def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
@@ -136,11 +136,11 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
     def line(names: Sequence[str], log_probabilities: Sequence[float]) -> str:
         whole.add(log_probabilities)
         total, length = math.fsum(log_probabilities), len(log_probabilities)
-        told = f"{decimals(total, 4)}\t{length}\t{perplexity(-total / length):.3f}"
+        text = f"{decimals(total, 4)}\t{length}\t{perplexity(-total / length):.3f}"
         if args.tokens:
             every = zip(names, log_probabilities, strict=True)
-            told += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
-        return told
+            text += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
+        return text
 
     if len(run.task.sides) == 1:
         from dragoman.engine.predictor import parts
@@ -149,10 +149,10 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
 
         def of_texts(texts: Iterable[str]) -> Generator[str]:
             for some in parts(texts, _BATCH_SIZE):
-                found = iter(scorer([text for text in some if text.strip()]))
+                scores = iter(scorer([text for text in some if text.strip()]))
                 for text in some:
-                    one = next(found) if text.strip() else None
-                    yield "" if one is None else line(one.tokens, one.log_probabilities)
+                    scored = next(scores) if text.strip() else None
+                    yield "" if scored is None else line(scored.tokens, scored.log_probabilities)
 
         return LineWork(scorer, of_texts, end=whole.tell)
     from dragoman.engine.settings import TranslatorSettings
@@ -161,8 +161,8 @@ def scoring(args: ScoreArguments, run: Run, precision: str) -> LineWork:
     translator = open_translator(run.tagged(args.tag), TranslatorSettings(precision="fp32"))
 
     def of_pairs(pairs: Iterable[tuple[str, str]]) -> Generator[str]:
-        for one in translator.score_each(pairs):
-            yield line((*one.tokens, "</s>"), one.token_log_probabilities)
+        for scored in translator.score_each(pairs):
+            yield line((*scored.tokens, "</s>"), scored.token_log_probabilities)
 
     return LineWork(translator, of_pairs, end=whole.tell)
 
@@ -186,8 +186,8 @@ def _show_words(run: Run, texts: Iterable[str]) -> None:
     scorer, console, whole = _scorer(run), Console(highlight=False), _Sum()
     plain = console.color_system is None
     for some in parts(texts, _BATCH_SIZE):
-        for found in scorer(some):
-            whole.add(found.log_probabilities)
-            console.print(colour_words(found.words, plain=plain), soft_wrap=True)
+        for scored in scorer(some):
+            whole.add(scored.log_probabilities)
+            console.print(colour_words(scored.words, plain=plain), soft_wrap=True)
     typer.echo(LEGEND, err=True)
     whole.tell()

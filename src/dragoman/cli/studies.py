@@ -140,7 +140,7 @@ def ablate(args: AblateArguments) -> None:
     """
     prepare_process()
     from dragoman.studies.ablation import begin_ablation
-    from dragoman.studies.ablation_rows import chosen, rows_of
+    from dragoman.studies.ablation_rows import choose_rows, rows_of
     from dragoman.studies.seeds import parse_seeds
     from dragoman.tasks import catalogue
 
@@ -148,17 +148,17 @@ def ablate(args: AblateArguments) -> None:
     wanted = [name.strip() for name in args.rows.split(",") if name.strip()] if args.rows else []
     loaded = catalogue.Recipe.load(args.recipe, args.set_)
     if args.list_:
-        for row in chosen(rows_of(loaded), wanted):
-            told = f"not possible: {row.cannot}" if row.cannot else row.what
-            typer.echo(f"{row.part:<2}{row.name:<22}{told}")
+        for row in choose_rows(rows_of(loaded), wanted):
+            what = f"not possible: {row.cannot}" if row.cannot else row.what
+            typer.echo(f"{row.part:<2}{row.name:<22}{what}")
         return
     refuse_processes("the rows of an ablation are")
     folder = args.to or Path("runs") / f"{loaded.name}-ablation"
-    begun = begin_ablation(
+    ablation = begin_ablation(
         folder, loaded, wanted, parse_seeds(args.seeds),
         minutes=args.minutes, keep=args.keep, say=say,
     )  # fmt: skip
-    go_on_ablation(begun)
+    go_on_ablation(ablation)
 
 
 def go_on_sweep(begun: Sweep) -> None:

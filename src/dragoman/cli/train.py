@@ -177,14 +177,14 @@ def _is_several(folder: Path) -> bool:
     from dragoman.studies.sweep import PLAN as SWEEP
     from dragoman.studies.sweep import Sweep
 
-    found = [name for name in (SWEEP, ABLATION) if (folder / name).is_file()]
-    if found:
+    plans = [name for name in (SWEEP, ABLATION) if (folder / name).is_file()]
+    if plans:
         refuse_processes("several training runs are")
-    if SWEEP in found:
+    if SWEEP in plans:
         go_on_sweep(Sweep.open(folder))
-    elif ABLATION in found:
+    elif ABLATION in plans:
         go_on_ablation(Ablation.open(folder))
-    return bool(found)
+    return bool(plans)
 
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
@@ -265,9 +265,9 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
             f"The run has no {run.task.noun} to be measured on. Give some: "
             + command("evaluate", folder, *files)
         )
-    found = verdict(run)
-    page = write_report(run, sentences=found)
-    for sentence in (*found, *cautions(run, outcome.epochs)):
+    findings = verdict(run)
+    page = write_report(run, sentences=findings)
+    for sentence in (*findings, *cautions(run, outcome.epochs)):
         say(f"\n{sentence}")
     longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
     steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]

@@ -103,5 +103,5 @@ def is_read_by(recipe: Recipe, to: Path) -> bool:
     """Return True if the recipe of a run folder reads files of a demo."""
     folders = {files_beside(to, noun).resolve() for noun in _NOUNS}
     return any(
-        not folders.isdisjoint(Path(one.source).resolve().parents) for one in recipe.data.train
+        not folders.isdisjoint(Path(entry.source).resolve().parents) for entry in recipe.data.train
     )

@@ -41,35 +41,35 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
     Errors: ``DragomanError`` for files with text, and for a folder.
     """
     meant = "; to take it as text: --text" if "--text" in options else ""
-    for one in given:
-        if os.path.isfile(os.path.join(one, "recipe.toml")):
-            together = f"; to translate with it and the first together: --ensemble {one}"
+    for word in given:
+        if os.path.isfile(os.path.join(word, "recipe.toml")):
+            together = f"; to translate with it and the first together: --ensemble {word}"
             raise DragomanError(
-                f"{one} is a run folder{together if '--ensemble' in options else ''}{meant}"
+                f"{word} is a run folder{together if '--ensemble' in options else ''}{meant}"
             )
-    for one in given:
-        if not os.path.exists(one) and (near := _file_meant(one)) is not None:
+    for word in given:
+        if not os.path.exists(word) and (near := _file_meant(word)) is not None:
             hint = f" Did you mean {near}?" if near else ""
-            as_text = f" To take it as text: {command(verb, 'RUN', one, '--text')}"
-            raise DragomanError(f"there is no file {one}.{hint}{as_text if meant else ''}")
-    files = [one for one in given if os.path.exists(one) and not os.path.isdir(one)]
-    others = [one for one in given if one not in files]
-    if files and others:
+            as_text = f" To take it as text: {command(verb, 'RUN', word, '--text')}"
+            raise DragomanError(f"there is no file {word}.{hint}{as_text if meant else ''}")
+    files = [word for word in given if os.path.exists(word) and not os.path.isdir(word)]
+    texts = [word for word in given if word not in files]
+    if files and texts:
         to = command(verb, "RUN", files[0], "--to", "FILE")
         raise DragomanError(
-            f"{files[0]} is a file and {others[0]!r} is not. Give only files, or only text"
+            f"{files[0]} is a file and {texts[0]!r} is not. Give only files, or only text"
             + (f". To write the output to a file: {to}" if "--to" in options else "")
             + meant
         )
-    if len(others) == 1 and os.path.isdir(others[0]):
-        inside = os.path.join(shlex.quote(others[0]), "*")
-        raise DragomanError(f"{others[0]} is a folder. To read its files: {inside}{meant}")
-    if len(others) == 1 and not quiet and looks_like_a_file(others[0]):
-        sys.stderr.write(f"there is no file {others[0]}; its name is taken as text\n")
-    return [Path(one) for one in files]
+    if len(texts) == 1 and os.path.isdir(texts[0]):
+        inside = os.path.join(shlex.quote(texts[0]), "*")
+        raise DragomanError(f"{texts[0]} is a folder. To read its files: {inside}{meant}")
+    if len(texts) == 1 and not quiet and looks_like_a_file(texts[0]):
+        sys.stderr.write(f"there is no file {texts[0]}; its name is taken as text\n")
+    return [Path(file) for file in files]
 
 
-def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
+def input_files(given: Sequence[str], source: str = "frames") -> list[str]:
     """Return the recordings or pictures of the input: files, places in IDX files, and those of
     folders and of ZIP files, sorted by name. ``source``: the kind of source that reads them.
 
@@ -82,32 +82,32 @@ def named_files(given: Sequence[str], source: str = "frames") -> list[str]:
     from dragoman.sources.picture.picture_file import pictures_in_zip
     from dragoman.sources.shared.files import check_name, is_zip, visible_in
 
-    kind, found = KINDS[source], list[str]()
-    for one in given:
-        if not one:
+    kind, files = KINDS[source], list[str]()
+    for name in given:
+        if not name:
             raise DataError("the name of a file is empty")
-        if one == STANDARD_INPUT and source != "frames":
+        if name == STANDARD_INPUT and source != "frames":
             raise DataError(
                 "pictures cannot be read from standard input. Give files (./- for one called -)"
             )
-        if is_idx(one):
-            found += [f"{one}#{place}" for place in range(len(read_idx(Path(one))))]
-        elif is_zip(one) and source == "picture":
-            found += pictures_in_zip(Path(one))
-        elif os.path.isdir(one):
-            inside = [str(check_name(file)) for file in kind.among(visible_in(Path(one)))]
+        if is_idx(name):
+            files += [f"{name}#{place}" for place in range(len(read_idx(Path(name))))]
+        elif is_zip(name) and source == "picture":
+            files += pictures_in_zip(Path(name))
+        elif os.path.isdir(name):
+            inside = [str(check_name(file)) for file in kind.among(visible_in(Path(name)))]
             if not inside:
-                raise DataError(f"{one} is a folder without {kind.noun}s ({kind.formats})")
-            found += inside
+                raise DataError(f"{name} is a folder without {kind.noun}s ({kind.formats})")
+            files += inside
         else:
-            check_name(Path(one))
-            found.append(one)
-    return found
+            check_name(Path(name))
+            files.append(name)
+    return files
 
 
 def files_given(names: Sequence[str], source: str) -> Iterator[str]:
-    """Yield ``names`` of recordings or pictures as ``named_files`` does; without names, those on
-    the lines of standard input, as they come. Errors: as ``named_files``; ``DataError`` for
+    """Yield ``names`` of recordings or pictures as ``input_files`` does; without names, those on
+    the lines of standard input, as they come. Errors: as ``input_files``; ``DataError`` for
     input that is a recording itself."""
     if names:
         yield from names
@@ -115,7 +115,7 @@ def files_given(names: Sequence[str], source: str) -> Iterator[str]:
     from dragoman.data.files.lines import decode_lines
 
     for line in decode_lines(sys.stdin.buffer, check=_check_is_names):
-        yield from named_files([line], source)
+        yield from input_files([line], source)
 
 
 def _check_is_names(start: bytes, name: str) -> None:

@@ -179,7 +179,7 @@ def in_parts(
 def _inputs(verb: LineVerb, args: Any) -> list[list[str]]:
     """Return the files or texts of the arguments that name them."""
     values = [getattr(args, name) for name in verb.inputs]
-    return [one if isinstance(one, list) else [one] for one in values if one is not None]
+    return [value if isinstance(value, list) else [value] for value in values if value is not None]
 
 
 def _mapper(
@@ -217,13 +217,13 @@ def _job_request(
             f"there are {counts} files on the two sides. Give the same number of files on each side"
         )
     hashes, options = {}, {"dragoman": version("dragoman"), **further}
-    for one in fields(args):
-        value = getattr(args, one.name)
-        if one.name in _RUNS:
+    for field in fields(args):
+        value = getattr(args, field.name)
+        if field.name in _RUNS:
             several = value if isinstance(value, list) else [value] if value is not None else []
-            hashes.update({str(one): run_fingerprint(runs.open(one)) for one in several})
-        elif one.name not in PLACES and one.name not in verb.inputs:
-            options[one.name] = value
+            hashes.update({str(path): run_fingerprint(runs.open(path)) for path in several})
+        elif field.name not in PLACES and field.name not in verb.inputs:
+            options[field.name] = value
     return Asked(
         verb.name, hashes, options, args.lines, Fields(names, args.into),
         tuple(zip(*columns, strict=True)), None if getattr(args, "plain", False) else language,
@@ -241,11 +241,11 @@ def run_fingerprint(run: Run) -> str:
     from dragoman.base.reading import hash_of_file
     from dragoman.cluster.plan import fingerprint
 
-    found = [("weights", run.weights_hash)]
+    hashes = [("weights", run.weights_hash)]
     for name in _OF_RUN:
         if (run.folder / name).exists():
-            found.append((name, hash_of_file(run.folder / name)))
-    return fingerprint(found)
+            hashes.append((name, hash_of_file(run.folder / name)))
+    return fingerprint(hashes)
 
 
 def _absolute(args: Arguments) -> Arguments:
@@ -254,7 +254,7 @@ def _absolute(args: Arguments) -> Arguments:
     for name in _RUNS:
         value = getattr(args, name, None)
         if isinstance(value, list):
-            changes[name] = [Path(os.path.abspath(one)) for one in value]
+            changes[name] = [Path(os.path.abspath(path)) for path in value]
         elif value is not None:
             changes[name] = Path(os.path.abspath(value))
     return replace(args, **changes)  # type: ignore[type-var]

@@ -98,7 +98,7 @@ def setting(of: Callable[[], type[Settings]], *short: str, **changed: Any) -> An
 def values_of(args: Any, of: Callable[[], type[Settings]]) -> dict[str, Any]:
     """Return the given values of the settings ``of()``."""
     return {
-        one.name: getattr(args, one.name) for one in fields(args) if one.metadata.get("of") is of
+        arg.name: getattr(args, arg.name) for arg in fields(args) if arg.metadata.get("of") is of
     }
 
 
@@ -141,8 +141,8 @@ class VerbCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = fields(self._arguments)
-        may_be_one = [_long(one) for one in known if one.metadata.get("may_be_one")]
-        return super().parse_args(ctx, filled(args, may_be_one))
+        may_be_one = [_long(arg) for arg in known if arg.metadata.get("may_be_one")]
+        return super().parse_args(ctx, pad_options(args, may_be_one))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         texts = self.help_of_fields()
@@ -166,9 +166,9 @@ class VerbCommand(TyperCommand):
             self.verb(kind(**{k: [] if v is None and k in lists else v for k, v in given.items()}))
 
         bases = [base for base in kind.__mro__[1:] if vars(base).get("listed_last")]
-        shared = {one.name for base in bases for one in fields(base)}
-        known = sorted(fields(kind), key=lambda one: one.name in shared)
-        signature = inspect.Signature([_parameter(one, hints[one.name]) for one in known])
+        shared = {arg.name for base in bases for arg in fields(base)}
+        known = sorted(fields(kind), key=lambda arg: arg.name in shared)
+        signature = inspect.Signature([_parameter(arg, hints[arg.name]) for arg in known])
         call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
@@ -180,9 +180,9 @@ class VerbCommand(TyperCommand):
             for name, hint in get_type_hints(kind, include_extras=True).items()
             for text in getattr(hint, "__metadata__", ())
         }
-        for one in fields(kind):
-            if "of" in one.metadata:
-                texts[one.name] = help_texts(one.metadata["of"]())[one.name]
+        for arg in fields(kind):
+            if "of" in arg.metadata:
+                texts[arg.name] = help_texts(arg.metadata["of"]())[arg.name]
         texts |= help_texts(kind)
         return {name: " ".join(text.replace("``", "").split()) for name, text in texts.items()}
 
@@ -190,26 +190,26 @@ class VerbCommand(TyperCommand):
 def commands(*verbs: Callable[[Any], None]) -> dict[str, Any]:
     """Return commands for verbs, by name."""
     made = map(VerbCommand, verbs)
-    return {str(one.name): one for one in made}
+    return {str(command.name): command for command in made}
 
 
-def _long(one: Field[Any]) -> str:
-    return "--" + one.name.strip("_").replace("_", "-")
+def _long(arg: Field[Any]) -> str:
+    return "--" + arg.name.strip("_").replace("_", "-")
 
 
-def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
+def _parameter(arg: Field[Any], hint: Any) -> inspect.Parameter:
     """Return a field in the form of typer's parameter."""
-    told = {"default": one.default, **one.metadata}
-    if "of" in told:
-        told = {**_of_setting(told["of"]().model_fields[one.name]), **one.metadata}
-    default, metavar = told["default"], told.get("metavar") or _placeholder(hint)
+    values = {"default": arg.default, **arg.metadata}
+    if "of" in values:
+        values = {**_of_setting(values["of"]().model_fields[arg.name]), **arg.metadata}
+    default, metavar = values["default"], values.get("metavar") or _placeholder(hint)
     about: Any = typer.Argument(metavar=metavar)
-    if "is_argument" not in told:
-        name = _long(one)
-        names = (f"{name}/--no-{name[2:]}" if default is True else name, *told.get("short", ()))
-        about = typer.Option(*names, min=told.get("ge"), max=told.get("le"), metavar=metavar)
+    if "is_argument" not in values:
+        name = _long(arg)
+        names = (f"{name}/--no-{name[2:]}" if default is True else name, *values.get("short", ()))
+        about = typer.Option(*names, min=values.get("ge"), max=values.get("le"), metavar=metavar)
     return inspect.Parameter(
-        one.name,
+        arg.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is ... else default,
         annotation=Annotated[hint, about],
@@ -220,36 +220,36 @@ def _placeholder(hint: Any) -> str | None:
     """Return what stands for a value of this type in the help, or None for a choice or a switch."""
     (kind, *_) = get_args(hint) or (hint,)
     kinds = get_args(kind) if get_origin(kind) is tuple else (kind,)
-    return " ".join(_PLACEHOLDERS.get(one, "") for one in kinds) or None
+    return " ".join(_PLACEHOLDERS.get(part, "") for part in kinds) or None
 
 
 def _of_setting(setting: FieldInfo) -> dict[str, Any]:
     """Return the default and bounds of a setting's option, with its choices as the placeholder."""
-    found: dict[str, Any] = {"default": setting.default}
+    values: dict[str, Any] = {"default": setting.default}
     for bound in setting.metadata:
-        found |= {key: getattr(bound, key) for key in ("ge", "le") if hasattr(bound, key)}
+        values |= {key: getattr(bound, key) for key in ("ge", "le") if hasattr(bound, key)}
     if get_origin(setting.annotation) is Literal:
-        found["metavar"] = "|".join(get_args(setting.annotation))
-    return found
+        values["metavar"] = "|".join(get_args(setting.annotation))
+    return values
 
 
-def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
+def pad_options(args: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return ``args`` with an empty second value after each option that has only one: if the
     next word is an option or missing, or if the first value names a file with both sides."""
-    found: list[str] = []
+    words: list[str] = []
     waiting = [word for arg in args for word in _split_option(arg, names)]
     while waiting:
         word = waiting.pop(0)
-        found.append(word)
+        words.append(word)
         if word == "--":
-            return found + waiting
+            return words + waiting
         if word not in names or not waiting or _is_option(waiting[0]):
             continue
         first = waiting.pop(0)
-        found.append(first)
+        words.append(first)
         if not waiting or _is_option(waiting[0]) or _holds_all(first):
-            found.append("")
-    return found
+            words.append("")
+    return words
 
 
 def _split_option(arg: str, names: Sequence[str]) -> list[str]:
@@ -275,10 +275,10 @@ def help_texts(kind: type) -> dict[str, str]:
     Needs nothing but the source, so that ``dragoman VERB --help`` answers at once.
     """
     texts = {}
-    for one in reversed(kind.__mro__):
-        if one.__module__.partition(".")[0] in ("builtins", "pydantic"):
+    for base in reversed(kind.__mro__):
+        if base.__module__.partition(".")[0] in ("builtins", "pydantic"):
             continue
-        (made,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+        (made,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(made, ast.ClassDef)
         for attribute, text in pairwise(made.body):
             match attribute, text:

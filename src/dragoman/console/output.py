@@ -93,8 +93,8 @@ class Failures:
         """Raise ``DragomanError`` if files failed: "2 files of 3 could not be translated"."""
         if self._failed:
             of = "" if self._count is None else f" of {self._count}"
-            told = plural(self._failed, noun)
-            raise DragomanError(f"{told}{of} could not be {done}; see the errors above")
+            failed = plural(self._failed, noun)
+            raise DragomanError(f"{failed}{of} could not be {done}; see the errors above")
 
 
 def progress_line(name: str, unit: str, *, quiet: bool) -> Callable[[float, float], None]:
@@ -126,7 +126,7 @@ def output_to(to: str | Path | None, read: Sequence[str | Path]) -> Iterator[Tex
         yield sys.stdout
         return
     to = Path(to)
-    if to.is_file() and any(os.path.isfile(one) and os.path.samefile(one, to) for one in read):
+    if to.is_file() and any(os.path.isfile(path) and os.path.samefile(path, to) for path in read):
         raise DragomanError(f"{to} is an input file. Choose another output file with --to")
     with (
         replacing_file(to) as temporary,
@@ -141,8 +141,8 @@ def program() -> str:
     called = Path(sys.argv[0])
     if called.name != "dragoman":  # started by python -m dragoman
         return "python -m dragoman"
-    found = shutil.which("dragoman")
-    if found is not None and Path(found).resolve() == called.resolve():
+    path = shutil.which("dragoman")
+    if path is not None and Path(path).resolve() == called.resolve():
         return "dragoman"
     return os.path.relpath(called)
 

@@ -72,10 +72,10 @@ class CaptionedDrawing:
         """All that it can be called."""
         if len(self.things) == 1:
             return (str(self.things[0]),)
-        one, other = self.things
+        first, second = self.things
         return (
-            f"{one} {self.relation} {other}",
-            f"{other} {RELATIONS[self.relation]} {one}",
+            f"{first} {self.relation} {second}",
+            f"{second} {RELATIONS[self.relation]} {first}",
         )
 
     def pixels(self) -> npt.NDArray[np.uint8]:
@@ -104,19 +104,19 @@ class Example(NamedTuple):
 
 
 @cache
-def drawn_shapes(
+def draw_shapes(
     train: int | None = None, dev: int = 160, test: int = 160, seed: int = 1
 ) -> dict[Split, tuple[Example, ...]]:
     """A corpus with so many pictures of two shapes in each part; ``train`` None: all that are left.
     Pictures of one shape stand in training, and a picture has two captions in each part."""
     pairs = [
-        CaptionedDrawing((one, other), relation)
-        for one, other in product(things(), repeat=2)
+        CaptionedDrawing((first, second), relation)
+        for first, second in product(things(), repeat=2)
         for relation in RELATIONS
     ]
     random.Random(seed).shuffle(pairs)
     held = dev + test
-    learned = [CaptionedDrawing((one,)) for one in things()]
+    learned = [CaptionedDrawing((thing,)) for thing in things()]
     learned += pairs[held:] if train is None else pairs[held : held + train]
     parts: dict[Split, list[CaptionedDrawing]] = {
         "train": learned, "dev": pairs[:dev], "test": pairs[dev:held],
@@ -134,10 +134,10 @@ def write_shapes(
     for part, examples in parts.items():
         (folder / part).mkdir(parents=True)
         lines = []
-        for number, one in enumerate(examples, 1):
+        for number, example in enumerate(examples, 1):
             file = f"{part}/{number:05}.png"
-            (folder / file).write_bytes(encoded(one.drawing.pixels()))
-            lines.append(f"{file}\t{one.caption}\n")
+            (folder / file).write_bytes(encoded(example.drawing.pixels()))
+            lines.append(f"{file}\t{example.caption}\n")
         (folder / f"{part}.tsv").write_text("".join(lines), encoding="utf-8")
 
 

@@ -46,9 +46,9 @@ from dragoman.demo.sentences import (
     Family,
     because_it,
     finish,
-    said_of,
     sentences,
     things_acted_upon,
+    verb_for,
 )
 
 NOTICE = (
@@ -133,8 +133,8 @@ def demo_corpus(
     """
     wanted: dict[Split, int] = {"train": train_pairs, "dev": dev_pairs, "test": test_pairs}
     drawn = (
-        (_split_of_sentence(one), one.english, DemoPair(one.english, one.german, one.family))
-        for one in sentences(Random(seed))
+        (_split_of_sentence(pair), pair.english, DemoPair(pair.english, pair.german, pair.family))
+        for pair in sentences(Random(seed))
     )
     return DemoCorpus(**fill_parts(drawn, wanted))
 
@@ -236,18 +236,18 @@ def order_probes() -> tuple[tuple[OrderProbe, OrderProbe], ...]:
     pairs: list[tuple[OrderProbe, OrderProbe]] = []
     nouns = PEOPLE_WORDS + ANIMAL_WORDS
     for verb in ORDER_VERBS:
-        for index, one in enumerate(nouns):
-            for other in nouns[index + 1 :]:
-                if verb is EAT_OF_ANIMALS and other.kind == "person":
+        for index, noun in enumerate(nouns):
+            for partner in nouns[index + 1 :]:
+                if verb is EAT_OF_ANIMALS and partner.kind == "person":
                     continue
                 clauses = [
                     Clause(
                         NounPhrase(subject, "the", ADJECTIVES["small"]),
-                        said_of(verb, subject),
+                        verb_for(verb, subject),
                         "present",
                         NounPhrase(object_),
                     )
-                    for subject, object_ in ((one, other), (other, one))
+                    for subject, object_ in ((noun, partner), (partner, noun))
                 ]
                 if split_of(clauses[0].combination()) == "test":
                     made = [finish(c.english(), c.german_verb_second(), [c]) for c in clauses]
@@ -265,7 +265,7 @@ def label_of(pair: DemoPair) -> str | None:
     """The German pronoun that an English "it" becomes, as the label of the sentence; None for one
     without an "it" whose meaning decides. No German word stands in the text: it takes the gender of
     every noun, and the last word to know which of two nouns is meant."""
-    found = _GERMAN.search(pair.target)
-    if pair.family != "pronoun" or found is None or not _ENGLISH.search(pair.source):
+    match = _GERMAN.search(pair.target)
+    if pair.family != "pronoun" or match is None or not _ENGLISH.search(pair.source):
         return None
-    return found[1]
+    return match[1]

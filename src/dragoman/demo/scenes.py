@@ -86,7 +86,7 @@ class DrawnScene(NamedTuple):
     shapes: tuple[PlacedShape, ...]
 
 
-def drawn_demo(
+def draw_demo(
     sizes: dict[Split, int] | None = None, seed: int = 1
 ) -> dict[Split, tuple[DrawnScene, ...]]:
     """The scenes of each part, the same for the same arguments; none is there twice."""
@@ -128,8 +128,8 @@ def coverage(shape: Shape, side: int) -> _Plane:
     """(side, side) how much of each pixel a shape fills, from 0 to 1."""
     points = (np.arange(side * _FINE) + 0.5) / (side * _FINE) * 2 - 1
     filled = shape(points[None, :], points[:, None])
-    found: _Plane = filled.reshape(side, _FINE, side, _FINE).mean(axis=(1, 3))
-    return found
+    shares: _Plane = filled.reshape(side, _FINE, side, _FINE).mean(axis=(1, 3))
+    return shares
 
 
 def write_drawn(folder: Path, parts: dict[Split, tuple[DrawnScene, ...]]) -> None:
@@ -157,9 +157,9 @@ def write_drawn(folder: Path, parts: dict[Split, tuple[DrawnScene, ...]]) -> Non
         (folder / f"{part}.json").write_text(json.dumps(about), encoding="utf-8")
 
 
-def _overlap(one: PlacedShape, other: PlacedShape) -> float:
+def _overlap(first: PlacedShape, second: PlacedShape) -> float:
     """Intersection over union of two boxes."""
-    wide = min(one.left + one.side, other.left + other.side) - max(one.left, other.left)
-    high = min(one.top + one.side, other.top + other.side) - max(one.top, other.top)
+    wide = min(first.left + first.side, second.left + second.side) - max(first.left, second.left)
+    high = min(first.top + first.side, second.top + second.side) - max(first.top, second.top)
     both = max(wide, 0) * max(high, 0)
-    return both / (one.side**2 + other.side**2 - both)
+    return both / (first.side**2 + second.side**2 - both)

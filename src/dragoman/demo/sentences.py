@@ -246,7 +246,7 @@ def _coordination(random: Random) -> DemoSentence:
 # The two families
 
 
-def said_of(verb: Verb, subject: Noun) -> Verb:
+def verb_for(verb: Verb, subject: Noun) -> Verb:
     """The verb as said of this subject: people *essen*, animals *fressen*."""
     return EAT_OF_PEOPLE if verb is EAT_OF_ANIMALS and subject.kind == "person" else verb
 
@@ -278,7 +278,7 @@ def _pronoun(random: Random) -> DemoSentence:
         teaches = noun.gender != thing.gender or random.random() < 0.3
         if noun.pronoun and thing.too and teaches:
             break
-    verb = said_of(verb, noun)
+    verb = verb_for(verb, noun)
     actor = draw_phrase(random, noun, adjectives=0.25, plurals=0.1)
     drawn = draw_phrase(random, thing, adjectives=0.25, plurals=0.1)
     # "A" under negation is "kein", and what does not exist has no pronoun.
@@ -309,7 +309,7 @@ def _order(random: Random) -> DemoSentence:
     """ "The small man eats the dinosaur", where position alone tells who eats."""
     while True:
         first, second = random.sample(PEOPLE_WORDS + ANIMAL_WORDS, 2)
-        verb = said_of(random.choice(ORDER_VERBS), first)
+        verb = verb_for(random.choice(ORDER_VERBS), first)
         if second.kind in verb.objects:
             break
     # "Small man eats dinosaur"; a dative without an article ("hilft Hund") would read badly.

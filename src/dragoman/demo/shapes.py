@@ -49,15 +49,15 @@ def _star(u: Floats, v: Floats) -> Inside:
     # Left of the line from the point (0, 1) to the notch.
     far = np.hypot(u, v)
     across, up = far * np.sin(angle), far * np.cos(angle)
-    found: Inside = notch[0] * (1 - up) - across * (1 - notch[1]) >= 0
-    return found
+    inside: Inside = notch[0] * (1 - up) - across * (1 - notch[1]) >= 0
+    return inside
 
 
 def _heart(u: Floats, v: Floats) -> Inside:
     x, y = 1.2 * u, 1.2 * v + 0.1
     square, more = x * x, x * x + y * y - 1
-    found: Inside = more * more * more <= square * y * y * y
-    return found
+    inside: Inside = more * more * more <= square * y * y * y
+    return inside
 
 
 _INSIDE: dict[str, Callable[[Floats, Floats], Inside]] = {
@@ -148,8 +148,8 @@ class Drawing(NamedTuple):
         ink, paper = _colours(self.colour, draw)
         light = share * ink + (1 - share) * paper
         light += draw.normal(0, draw.uniform(0, 0.06), light.shape)
-        found: Pixels = np.clip(np.rint(255 * light), 0, 255).astype(np.uint8)
-        return found
+        pixels: Pixels = np.clip(np.rint(255 * light), 0, 255).astype(np.uint8)
+        return pixels
 
 
 def _colours(
@@ -169,7 +169,7 @@ def is_held_out(shape: str, pattern: str, colour: str) -> bool:
     return sum(places) % len(INKS) == 0
 
 
-def drawn_demo(
+def draw_demo(
     sizes: dict[Split, int] | None = None, seed: int = 1
 ) -> dict[Split, tuple[Drawing, ...]]:
     """The pictures of each part, its combinations in turn; the same for the same arguments."""
@@ -197,8 +197,8 @@ def write_drawn(
     for name, drawings in parts.items():
         (folder / name).mkdir(parents=True)
         lines = []
-        for number, one in enumerate(drawings):
-            file = f"{name}/{number:04}-{one.name}.png"
-            (folder / file).write_bytes(encoded(one.pixels()))
-            lines.append(f"{file}\t{one.shape}\n")
+        for number, drawing in enumerate(drawings):
+            file = f"{name}/{number:04}-{drawing.name}.png"
+            (folder / file).write_bytes(encoded(drawing.pixels()))
+            lines.append(f"{file}\t{drawing.shape}\n")
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")

@@ -139,8 +139,8 @@ def _verb_phrase(draw: Draw, subject: Phrase, depth: int) -> Tree:
     if kind < 0.12:
         return _being(draw, subject)
     if kind < 0.27 and depth < _DEEPEST:
-        told = Tree("SBAR", (Tree("IN", word="that"), _clause(draw, depth + 1)))
-        return _finite(draw, draw.random.choice(_TELLING), subject.is_plural, (told,))
+        clause = Tree("SBAR", (Tree("IN", word="that"), _clause(draw, depth + 1)))
+        return _finite(draw, draw.random.choice(_TELLING), subject.is_plural, (clause,))
     if kind < 0.5:
         verb = draw.random.choice(_RESTING)
         behind: tuple[Tree, ...] = ()

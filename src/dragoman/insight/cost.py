@@ -75,7 +75,7 @@ def gated_convolution_cost(n: int, d: int, k: int) -> Cost:
     return Cost(f"gated convolution (k = {k})", core, core, 1, path)
 
 
-def restricted_cost(n: int, d: int, r: int) -> Cost:
+def restricted_attention_cost(n: int, d: int, r: int) -> Cost:
     """Return the cost of attention that sees only ``r`` positions around each of ``n`` positions of
     width ``d``: 4rnd operations (table 1, last row), and 8nd² for the projections."""
     near = min(r, n)
@@ -166,7 +166,7 @@ ROUNDS = 5
 """
 
 
-def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str, float | None]:
+def durations(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str, float | None]:
     """Return, for each of ``kinds``, the seconds of a forward pass over ``n`` positions of width
     ``d`` on this machine: the least of ``repeats`` passes.
 
@@ -183,7 +183,7 @@ def timed(kinds: Sequence[str], n: int, d: int, *, repeats: int = 5) -> dict[str
         wanted = set(kinds)
         for _ in range(ROUNDS):
             for _, kind in itertools.product(
-                range(repeats), [one for one in kinds if one in wanted]
+                range(repeats), [name for name in kinds if name in wanted]
             ):
                 begin = time.perf_counter()
                 runs[kind]()

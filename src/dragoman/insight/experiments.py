@@ -47,20 +47,20 @@ class Importance:
     """For each kind of attention ("encoder", "decoder", "cross"), a matrix (layers, heads) of the
     loss with only this head switched off."""
 
-    def grown(self, kind: str) -> NDArray[np.float64]:
+    def growth(self, kind: str) -> NDArray[np.float64]:
         """Return (layers, heads): by how much the loss grows without each head of the attention
         ``kind``, in nats per token."""
         return self.without[kind] - self.whole
 
-    def ranked(self) -> list[tuple[str, int, int, float]]:
+    def ranking(self) -> list[tuple[str, int, int, float]]:
         """Return all heads as (kind of attention, layer, head, growth of the loss without this
         head), the largest growth first. Layers and heads count from 0."""
         every = [
-            (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
+            (kind, int(layer), int(head), float(self.growth(kind)[layer, head]))
             for kind, losses in self.without.items()
             for layer, head in np.ndindex(*losses.shape)
         ]
-        return sorted(every, key=lambda one: -one[3])
+        return sorted(every, key=lambda head: -head[3])
 
 
 def head_importance(predictor: Predictor[object], pairs: Sequence[tuple[str, str]]) -> Importance:
@@ -82,7 +82,7 @@ def _loss(
     with under.probe():
         written = predictor.engine.target.tokens([output for _, output in pairs])
         scored = predictor.score_ids([source for source, _ in pairs], written)
-    values = [value for one in scored for value in one.token_log_probabilities]
+    values = [value for score in scored for value in score.token_log_probabilities]
     return -sum(values) / max(len(values), 1), len(values)
 
 
@@ -183,7 +183,7 @@ def order_experiment(predictor: Predictor[object], first: str, second: str) -> O
     run = predictor.run
     ids = [predictor.source_ids(first), predictor.source_ids(second)]
     if sorted(ids[0]) != sorted(ids[1]):
-        pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
+        pieces = [" ".join(run.source_text.pieces(sentence)) for sentence in ids]
         raise DragomanError(
             f"the two sentences do not have the same tokens in another order: {pieces[0]} | "
             f"{pieces[1]}"
@@ -211,14 +211,14 @@ def _read_orders(
 ) -> OrderReading:
     begin_part()
     with torch.inference_mode(), Probe(positions_off=not positions, record=False):
-        one, other = (
+        first_rows, second_rows = (
             engine.network.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
             for sentence in ids
         )
-        found = engine.search(engine.request(sentence) for sentence in ids)
-    first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in found])
-    moved = other[list(places)]
+        results = engine.search(engine.request(sentence) for sentence in ids)
+    first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in results])
+    moved = second_rows[list(places)]
     return OrderReading(
-        np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
+        np.linalg.norm(first_rows - moved, axis=1) / np.linalg.norm(first_rows, axis=1),
         (first, second),
     )

@@ -130,7 +130,7 @@ def by_hand(
         scaled = [score * scale for score in scores]  # step 2
         largest = max(scaled)
         grown = [math.exp(score - largest) for score in scaled]
-        row = [one / sum(grown) for one in grown]  # step 3
+        row = [value / sum(grown) for value in grown]  # step 3
         weights.append(row)
         columns = zip(*values, strict=True)
         outputs.append([sum(w * v for w, v in zip(row, c, strict=True)) for c in columns])  # 4

@@ -103,7 +103,7 @@ class LookResult:
             f"under the change {decimals(self.what_if.before_under_change, 2)}"
         )
 
-    def written(self, kind: str) -> str:
+    def as_text(self, kind: str) -> str:
         """Return the result as the text of a file. ``kind``: ``.html`` for the whole page, ``.svg``
         for the picture of the selected layer and head, ``.csv`` for every weight."""
         if kind == ".svg":
@@ -117,7 +117,7 @@ class LookResult:
             before, after = self.what_if.before.text, self.what_if.after.text
             changed = self.summary, before, after, self.doubt
         text = "Each small picture is a head of a layer; then the mean of the last layer's heads."
-        heads = [one for name in self.record.kinds for one in attention_panels(self.record, name)]
+        heads = [head for name in self.record.kinds for head in attention_panels(self.record, name)]
         exhibits: list[Exhibit] = [("Every head at a glance", text, heads)]
         if self.importance is not None:
             text = "By how much the loss of held-out references grows without each head."
@@ -159,19 +159,19 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
     change = Change(
         find_words(names, options.hide), parse_heads(predictor, options.heads_off), options.prefix
     )
-    found = None
+    effect = None
     if change != Change():
-        found = what_if(plain, options.sentence, change)
+        effect = what_if(plain, options.sentence, change)
     pieces = predictor.look(options.sentence, output.ids)
     shown = pieces
-    if found is not None:
+    if effect is not None:
         through = change.on(predictor, options.sentence).probe(record=True)
-        shown = predictor.look(options.sentence, found.after.ids, through)
+        shown = predictor.look(options.sentence, effect.after.ids, through)
     record = shown if options.pieces else merged_to_words(shown)
     kind = options.kind or _likeliest(record)
     layers = [a.name for a in predictor.plain.attentions_of(kind)]
     heatmap = _choose(record, kind, options, layers, change)
-    if found is not None:
+    if effect is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines = [] if options.target is not None else _own_lines(output, plain.shown(options.sentence))
     lines += [] if of_rows else _unknown_lines(predictor, ids)
@@ -186,8 +186,8 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
         lines += _importance_lines(importance)
     scores = None
     if options.gold is not None:
-        scores, found_lines = _align(options.gold, options.gold_base, pieces)
-        lines += found_lines
+        scores, alignment_lines = _align(options.gold, options.gold_base, pieces)
+        lines += alignment_lines
     return LookResult(
         subject.name,
         options.sentence if predictor.reads else "",
@@ -195,7 +195,7 @@ def look_at_sentence(run: Run, options: LookOptions) -> LookResult:
         record,
         heatmap,
         kind,
-        found,
+        effect,
         _summary(change, names, predictor.plain),
         importance,
         scores,
@@ -328,11 +328,11 @@ def _summary(change: Change, names: tuple[str, ...], model: Network) -> str:
     return "What if " + "; ".join(parts) if parts else ""
 
 
-def _importance_lines(found: Importance) -> list[str]:
-    first = f"Loss of {found.sentences} held-out references: {found.whole:.3f} nats per token."
+def _importance_lines(effects: Importance) -> list[str]:
+    first = f"Loss of {effects.sentences} held-out references: {effects.whole:.3f} nats per token."
     lines = [first, "It grows without one head, heads from left to right:"]
-    for kind in found.without:
-        for layer, grown in enumerate(found.grown(kind)):
+    for kind in effects.without:
+        for layer, grown in enumerate(effects.growth(kind)):
             heads = "  ".join(f"{value:+.3f}" for value in np.asarray(grown))
             lines.append(f"  {kind:<8} layer {layer + 1}  {heads}")
     return lines

@@ -61,30 +61,30 @@ def matrix_table(name: str, values: Array, rows: Sequence[Cell], of: str = "word
     return DataTable(name, header, [(rows[i], *map(float, row)) for i, row in enumerate(values)])
 
 
-def importance_panels(found: Importance) -> list[Panel]:
+def importance_panels(importance: Importance) -> list[Panel]:
     """Return one panel for each kind of attention: a matrix (layers, heads) of how much the loss
     grows without each head. All panels use the same scale."""
-    reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
+    reach = max(float(np.abs(importance.growth(kind)).max()) for kind in importance.without) or 1.0
     return [
         MatrixPicture(
             PART_WORDS[kind].english.capitalize(),
-            found.grown(kind),
+            importance.growth(kind),
             rows=[f"layer {i + 1}" for i in range(len(losses))],
             columns=[f"head {i + 1}" for i in range(losses.shape[1])],
             cell=(54, 30),
             reach=reach,
             across="growth of the loss, nats per token",
         )
-        for kind, losses in found.without.items()
+        for kind, losses in importance.without.items()
     ]
 
 
-def importance_table(found: Importance) -> DataTable:
+def importance_table(importance: Importance) -> DataTable:
     """Return a table of the loss without each head, the largest first. Layers and heads count from
     1."""
     rows: list[tuple[Cell, ...]] = [
-        (kind, layer + 1, head + 1, found.whole + growth, growth)
-        for kind, layer, head, growth in found.ranked()
+        (kind, layer + 1, head + 1, importance.whole + growth, growth)
+        for kind, layer, head, growth in importance.ranking()
     ]
     return DataTable("", ("attention", "layer", "head", "loss without it", "growth"), rows)
 

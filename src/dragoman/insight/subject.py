@@ -184,9 +184,9 @@ class Subject:
             engine.request(values, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
             for alpha in (0.0, 2.0)
         )
-        known = {one.tokens: one for found in lists for one in found if one.finished}
+        known = {output.tokens: output for beam in lists for output in beam if output.finished}
         ended = known or {lists[0][0].tokens: lists[0][0]}
-        return tuple(sorted(ended.values(), key=lambda one: -one.log_probability))
+        return tuple(sorted(ended.values(), key=lambda hypothesis: -hypothesis.log_probability))
 
     @cached_property
     def candidates(self) -> tuple[Subject, ...]:

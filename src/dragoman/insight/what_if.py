@@ -77,7 +77,7 @@ def what_if(predictor: Predictor[object], source: str, change: Change) -> WhatIf
     with under.probe():
         after = predictor.shown(source, change.prefix)
     doubted, trusted = (
-        session.believed(source, ids, before.ids, one) for one in (under, Intervention())
+        session.believed(source, ids, before.ids, case) for case in (under, Intervention())
     )
     return WhatIf(change, before, after, trusted, doubted)
 
@@ -101,18 +101,18 @@ def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
     A text selects every occurrence of the word; punctuation at its ends does not count. Errors:
     ``DragomanError`` for a word that does not exist.
     """
-    found: list[int] = []
+    chosen: list[int] = []
     bare = [name.strip(".,;:!?\"'()").casefold() for name in names]
-    for one in wanted:
-        places = [i for i, name in enumerate(bare) if name and name == one.casefold()]
-        places = places or [i for i, name in enumerate(names) if name == one]
-        if not places and one.isdecimal() and 1 <= int(one) <= len(names):
-            places = [int(one) - 1]
+    for word in wanted:
+        places = [i for i, name in enumerate(bare) if name and name == word.casefold()]
+        places = places or [i for i, name in enumerate(names) if name == word]
+        if not places and word.isdecimal() and 1 <= int(word) <= len(names):
+            places = [int(word) - 1]
         if not places:
             numbered = ", ".join(f"{i} {name}" for i, name in enumerate(names, 1))
-            raise DragomanError(f"the sentence has no word {one!r}. Its words are: {numbered}")
-        found += places
-    return tuple(dict.fromkeys(found))
+            raise DragomanError(f"the sentence has no word {word!r}. Its words are: {numbered}")
+        chosen += places
+    return tuple(dict.fromkeys(chosen))
 
 
 def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
@@ -123,23 +123,23 @@ def parse_heads(predictor: Predictor[object], wanted: Iterable[str]) -> frozense
     """
     model = predictor.plain
     parts = list(dict.fromkeys(attention.part for attention in model.attentions))
-    found: set[tuple[str, int]] = set()
-    for one in wanted:
-        match = re.fullmatch(rf"({'|'.join(parts)})\.(\d+|\*)\.(\d+|\*)", one)
+    selected: set[tuple[str, int]] = set()
+    for text in wanted:
+        match = re.fullmatch(rf"({'|'.join(parts)})\.(\d+|\*)\.(\d+|\*)", text)
         if match is None:
             named = " or ".join(parts)
             raise DragomanError(
-                f"{one!r} is not a head. Use ATTENTION.LAYER.HEAD with attention {named} and "
+                f"{text!r} is not a head. Use ATTENTION.LAYER.HEAD with attention {named} and "
                 f"numbers from 1 or *, such as {parts[-1]}.1.1 or {parts[0]}.1.*"
             )
         part, layer, head = match.groups()
         layers = model.attentions_of(part)
-        _check_number(one, layer, len(layers), f"layers in {part}")
+        _check_number(text, layer, len(layers), f"layers in {part}")
         for attention in layers if layer == "*" else [layers[int(layer) - 1]]:
-            _check_number(one, head, attention.heads, f"heads in {part}")
+            _check_number(text, head, attention.heads, f"heads in {part}")
             heads = range(attention.heads) if head == "*" else [int(head) - 1]
-            found.update((attention.name, number) for number in heads)
-    return frozenset(found)
+            selected.update((attention.name, number) for number in heads)
+    return frozenset(selected)
 
 
 def _check_number(given: str, number: str, most: int, what: str) -> None:
@@ -151,5 +151,5 @@ def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:
     """Return ``heads``, given as in ``Change.heads_off``, as sorted texts such as ``cross.2.1``,
     which ``parse_heads`` reads."""
     known = {attention.name: attention for attention in model.attentions}
-    found = sorted((known[name].part, known[name].layer + 1, head + 1) for name, head in heads)
-    return [f"{part}.{layer}.{head}" for part, layer, head in found]
+    places = sorted((known[name].part, known[name].layer + 1, head + 1) for name, head in heads)
+    return [f"{part}.{layer}.{head}" for part, layer, head in places]

@@ -22,7 +22,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from dragoman.base.errors import DragomanError
 from dragoman.server import figures, info, look
 from dragoman.serving.http.clients import ApiKeys, Networks
-from dragoman.serving.http.messages import STYLE, describe, docs_html, shaped
+from dragoman.serving.http.messages import STYLE, describe, docs_html, error_at
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.operate.middleware import BodyLimit, Failures, MeteredRequests
@@ -108,10 +108,10 @@ def create_app(
         app.include_router(router)
     _add_page(app, service)
     _add_errors(app, service)
-    describe(app, list(chain.from_iterable(one.bodies for one in routes)))
+    describe(app, list(chain.from_iterable(router.bodies for router in routes)))
     # The first middleware is the innermost.
     app.add_middleware(Failures)
-    files = dict(chain.from_iterable(one.files.items() for one in routes))
+    files = dict(chain.from_iterable(router.files.items() for router in routes))
     files |= {
         run.path: run.sent.most_bytes(settings.limits) for run in runs if isinstance(run, FileRun)
     }
@@ -183,7 +183,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi(http: Request) -> Response:
         service.count(http)
-        return await service.rendered(http, lambda: json.dumps(app.openapi()).encode())
+        return await service.json_once(http, lambda: json.dumps(app.openapi()).encode())
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
@@ -196,17 +196,17 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         headers = {}
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
-        body = shaped(http.url.path, error.status, error.body)
+        body = error_at(http.url.path, error.status, error.body)
         return JSONResponse(body, error.status, headers)
 
     @app.exception_handler(DragomanError)
     async def mendable(http: Request, error: DragomanError) -> Response:
         # Such an error is the operator's to fix, and names folders.
         logger.error("%s", error)
-        return JSONResponse(shaped(http.url.path, 500, FAILED), 500)
+        return JSONResponse(error_at(http.url.path, 500, FAILED), 500)
 
     @app.exception_handler(ClientDisconnect)
-    async def gone(_: Request, error: ClientDisconnect) -> Response:
+    async def disconnect(_: Request, error: ClientDisconnect) -> Response:
         service.meters.gone.inc()
         # nginx uses this status for it; only the metrics read it.
         return Response(status_code=499)
@@ -220,5 +220,5 @@ def _add_errors(app: FastAPI, service: Service) -> None:
             return await refusal(http, too_many)
         code = "no_such_method" if error.status_code == 405 else "no_such_path"
         body = error_body(code, error.detail, {})
-        body = shaped(http.url.path, error.status_code, body)
+        body = error_at(http.url.path, error.status_code, body)
         return JSONResponse(body, error.status_code, error.headers)

@@ -19,7 +19,7 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, written
+from dragoman.serving.http.messages import REFUSALS, KeyedMessage, Message, error_of, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
@@ -178,7 +178,7 @@ class FigureMaker:
             )
         try:
             subject = self._subject(request.sentence.strip()) if catalogue.needs_run(name) else None
-            values = catalogue.checked(name, subject, request.values)
+            values = catalogue.validate(name, subject, request.values)
             made = catalogue.make_figure(name, subject, values)
         except OF_OPERATORS:
             raise
@@ -187,7 +187,7 @@ class FigureMaker:
         if request.data:
             files = {f"{name}.svg": figure_svg(made), **csv_files(made)}
             return FigureData(files=files).model_dump_json().encode()
-        told = FigureAnswer(
+        answer = FigureAnswer(
             name=name,
             title=_both(made.title),
             caption=_both(made.caption),
@@ -201,8 +201,8 @@ class FigureMaker:
             ],
             panels=[panel.to_dict() for panel in made.panels],
         )
-        told_as = told.model_dump(exclude_none=True)
-        return json.dumps(told_as, ensure_ascii=False, allow_nan=False, default=float).encode()
+        fields = answer.model_dump(exclude_none=True)
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=float).encode()
 
     def _subject(self, sentence: str) -> Subject:
         subject = self._subjects.get(sentence)
@@ -244,15 +244,15 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the figures in the order in which the documentation lists them. If a figure
         cannot be computed for the run, `missing` has the reason."""
         with service.admit(http):
-            served = service.catalogue.named(run) if run else service.catalogue.runs[0]
-            return await service.rendered(http, partial(_figures, served), served.name)
+            served = service.catalogue.run_named(run) if run else service.catalogue.runs[0]
+            return await service.json_once(http, partial(_figures, served), served.name)
 
     @routes.answers("/figures", FigureRequest, FigureAnswer, "Compute a figure")
     async def figure(request: FigureRequest, client: str) -> bytes:
         """Returns the figure with its captions in English and Korean, its sliders and the data of
         its panels; or with `data`, as SVG and CSV."""
         runs = service.catalogue.runs
-        run = service.catalogue.named(request.run) if request.run else runs[0]
+        run = service.catalogue.run_named(request.run) if request.run else runs[0]
         maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
         return await service.figures.do(client, partial(maker.make, request))
 
@@ -271,13 +271,13 @@ def _figures(run: ServedRun) -> bytes:
             encoding=None if words.encoding is None else _both(words.encoding),
             needs_run=catalogue.needs_run(name),
             sentence=catalogue.FIGURES[name].sentence,
-            values={one.name: list(one.values) for one in catalogue.sliders_of(name, None)},
+            values={item.name: list(item.values) for item in catalogue.sliders_of(name, None)},
             missing=(missing := _missing(name, run)),
             command=_command(name, run) if missing is not None else None,
         )
         for name, words in captions().items()
     ]
-    return written(FigureList(figures=figures))
+    return json_of(FigureList(figures=figures))
 
 
 def _missing(name: str, run: ServedRun) -> TwoLanguages | None:

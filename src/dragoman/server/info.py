@@ -162,12 +162,12 @@ def view_of(run: Run, name: str, source: str, target: str) -> RunView:
             )
             for s in summary.scores
         ],
-        samples=[SampleView.model_validate(one) for one in summary.samples],
+        samples=[SampleView.model_validate(sample) for sample in summary.samples],
         charts=[
-            ChartView.model_validate(replace(one, series=list(map(_line, one.series))))
-            for one in summary.charts
+            ChartView.model_validate(replace(chart, series=list(map(_line, chart.series))))
+            for chart in summary.charts
         ],
-        tables=[TableView.model_validate(one) for one in summary.data],
+        tables=[TableView.model_validate(table) for table in summary.data],
         recipe=summary.recipe,
         limits=list(summary.limits),
     )
@@ -280,7 +280,7 @@ class ServerInfo(Message):
 
 
 @cache
-def told_of(tasks: ServedTasks) -> type[ServerInfo]:
+def info_type(tasks: ServedTasks) -> type[ServerInfo]:
     """``ServerInfo`` with the tasks of this server in its schema."""
     where = ", ".join(dict.fromkeys(f"{kind.task} ({kind.path})" for kind in tasks.runs))
     about = Field(
@@ -305,14 +305,14 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
         "/v1/info",
         summary="Describe the server",
         tags=["dragoman"],
-        responses={200: {"model": told_of(tasks)}},
+        responses={200: {"model": info_type(tasks)}},
     )
     async def info(http: Request) -> Response:
         """Returns the runs with their tasks and languages, and the limits of a request."""
         service.count(http)
-        return await service.rendered(http, lambda: told().model_dump_json().encode())
+        return await service.json_once(http, lambda: server_info().model_dump_json().encode())
 
-    def told() -> ServerInfo:
+    def server_info() -> ServerInfo:
         limits = service.settings.limits
         return ServerInfo(
             version=version("dragoman"),
@@ -351,14 +351,14 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     async def run_of(name: str, http: Request) -> Response:
         """Returns the training curves, scores, samples and recipe of a run."""
         with service.admit(http):
-            served = service.catalogue.named(name)
+            served = service.catalogue.run_named(name)
             of_run = partial(view_of, served.run, name, served.source, served.target)
-            return await service.rendered(http, lambda: of_run().model_dump_json().encode())
+            return await service.json_once(http, lambda: of_run().model_dump_json().encode())
 
     @routes.get("/health", summary="Check the process", tags=["operation"])
     async def health(http: Request) -> Health:
         """Returns status 200 as long as the process can answer requests."""
-        await service.probed(http)
+        await service.count_probe(http)
         return Health()
 
     @routes.get(
@@ -370,7 +370,7 @@ def endpoints(service: Service, tasks: ServedTasks) -> APIRouter:
     async def ready(http: Request) -> Response:
         """Returns status 200 if the server accepts requests. Status 503: the server is shutting
         down, or the search of a run has failed."""
-        await service.probed(http)
+        await service.count_probe(http)
         runs = service.catalogue.runs
         is_ready = not service.closing and all(run.queue.alive for run in runs)
         body = Readiness(ready=is_ready, runs=[run.name for run in runs])

@@ -28,7 +28,7 @@ def endpoints(service: Service) -> Endpoints:
     """The endpoints of ``/v1/look`` for one server."""
     routes = Endpoints(service)
 
-    async def chosen(
+    async def choose(
         request: Asked, client: str
     ) -> tuple[ServedRun, DetectedLanguage | None, Cut[Asked]]:
         """The run, the detected language and the text to look at. All limits are checked before any
@@ -44,16 +44,16 @@ def endpoints(service: Service) -> Endpoints:
     async def look(request: LookRequest, client: str) -> bytes:
         """Returns the attention weights of every layer and head, and the candidates at each step of
         the search. Heads can be switched off, and source tokens hidden."""
-        run, detected, cut = await chosen(request, client)
+        run, detected, cut = await choose(request, client)
         looking, asked = run.inspector, cut.request
-        seen = await looking.turns.do(client, partial(looking.look, asked, cut.ids))
-        told = (asked, cut.sentences, seen, run.name, run.engine, detected)
-        return await service.written(client, partial(look_answer, *told))
+        inspection = await looking.turns.do(client, partial(looking.look, asked, cut.ids))
+        arguments = (asked, cut.sentences, inspection, run.name, run.engine, detected)
+        return await service.encode(client, partial(look_answer, *arguments))
 
-    async def answered(
+    async def answer(
         request: Asked, client: str, work: Callable[[Inspector, Asked, list[int]], bytes]
     ) -> bytes:
-        run, _, cut = await chosen(request, client)
+        run, _, cut = await choose(request, client)
         looking = run.inspector
         return await looking.turns.do(client, partial(work, looking, cut.request, cut.ids))
 
@@ -61,23 +61,23 @@ def endpoints(service: Service) -> Endpoints:
     async def attention(request: AttentionRequest, client: str) -> bytes:
         """Returns the attention weights of one layer or head, for texts whose weights are too many
         for one answer. The other fields are those of `/v1/look`."""
-        return await answered(request, client, Inspector.attention)
+        return await answer(request, client, Inspector.attention)
 
     @routes.answers("/look/word", WordRequest, WordAnswer, "Trace a word through the model")
     async def word(request: WordRequest, client: str) -> bytes:
         """Returns the attention weights of a word in every layer and head, and its vectors from the
         embedding to the last layer."""
-        return await answered(request, client, Inspector.word)
+        return await answer(request, client, Inspector.word)
 
     @routes.answers("/look/cell", CellRequest, CellAnswer, "Explain an attention weight")
     async def cell(request: CellRequest, client: str) -> bytes:
         """Returns the query, the key, their product, and the vector that the value adds."""
-        return await answered(request, client, Inspector.cell)
+        return await answer(request, client, Inspector.cell)
 
     @routes.answers("/look/heads", LookRequest, HeadsAnswer, "Measure the effect of each head")
     async def heads(request: LookRequest, client: str) -> bytes:
         """Returns, for each head, how much the output's log-probability decreases when that head
         alone is switched off."""
-        return await answered(request, client, Inspector.heads)
+        return await answer(request, client, Inspector.heads)
 
     return routes

@@ -120,12 +120,12 @@ class Renewal:
 
 def stamp(folder: Path) -> Stamp:
     """The state of the files that a run needs to translate; it changes when a file changes."""
-    found = []
+    files = []
     for pattern in _FILES:
         for path in sorted(folder.glob(pattern)):
             about = path.stat()
-            found.append((path.name, about.st_mtime_ns, about.st_size, about.st_ino))
-    return tuple(found)
+            files.append((path.name, about.st_mtime_ns, about.st_size, about.st_ino))
+    return tuple(files)
 
 
 KEEP_ALIVE_SECONDS = 75

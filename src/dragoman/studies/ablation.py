@@ -25,14 +25,14 @@ from dragoman.base.atomic import write_text
 from dragoman.base.errors import RunError
 from dragoman.runs.prepare import Say
 from dragoman.runs.recipe.recipe import Recipe
-from dragoman.studies.ablation_rows import BASE, AblationRow, chosen, rows_of
+from dragoman.studies.ablation_rows import BASE, AblationRow, choose_rows, rows_of
 from dragoman.studies.records import (
     Record,
     StudyPlan,
     TrainingRecord,
     begin,
-    judged_by,
     open_study,
+    ranking_score,
     record_has_learned,
     records_of,
     refuse_differing,
@@ -45,7 +45,7 @@ PLAN = "ablation.json"
 def scores_of(recipe: Recipe) -> list[str]:
     """The names of the compared scores besides the loss; the one that ranks training runs is
     first."""
-    judged, measured = judged_by(recipe), recipe.spec.metrics
+    judged, measured = ranking_score(recipe), recipe.spec.metrics
     others = [name for name in measured if name not in COSTS and name != judged]
     return others if judged in COSTS else [judged, *others]
 
@@ -119,12 +119,12 @@ class Ablation:
     @property
     def has_learned(self) -> bool:
         """True if any training scores better than guessing, or none has ended."""
-        records = [one for measured in self.measured() for one in measured.records]
-        return not records or any(record_has_learned(one, self.base) for one in records)
+        records = [record for row in self.results() for record in row.records]
+        return not records or any(record_has_learned(record, self.base) for record in records)
 
-    def measured(self) -> list[RowResult]:
+    def results(self) -> list[RowResult]:
         """The results of every row so far."""
-        named = {one.name: one for one in records_of(self.folder, self.trainings)}
+        named = {record.name: record for record in records_of(self.folder, self.trainings)}
         rows, seeds = self.rows, self.plan.seeds
         ended = [
             {seed: named[name] for seed in seeds if (name := _training(row, seed).name) in named}
@@ -137,19 +137,19 @@ class Ablation:
     ) -> RowResult:
         """The result of a row, from its records and those of the base, by seed. Runs that could not
         be trained have no scores."""
-        finished = {seed: one for seed, one in ended.items() if one.ended == "finished"}
+        finished = {seed: record for seed, record in ended.items() if record.ended == "finished"}
         scores, differences = {}, {}
         names = scores_of(self.base)
         for name in (*COSTS, *names):
-            values = [one.scores[name] for one in finished.values() if name in one.scores]
+            values = [record.scores[name] for record in finished.values() if name in record.scores]
             if values:
                 scores[name] = estimate(values)
         for name in ("loss", *names):
             pairs = [
-                one.scores[name] - base[seed].scores[name]
-                for seed, one in finished.items()
+                record.scores[name] - base[seed].scores[name]
+                for seed, record in finished.items()
                 if row.name != BASE and seed in base and base[seed].ended == "finished"
-                if name in one.scores and name in base[seed].scores
+                if name in record.scores and name in base[seed].scores
             ]
             if pairs:
                 differences[name] = estimate(pairs)
@@ -175,7 +175,7 @@ def begin_ablation(
     ``RunError`` for a folder with another ablation in it.
     """
     require_validation(recipe, "an ablation")
-    rows = [row.name for row in chosen(rows_of(recipe), names) if not row.cannot]
+    rows = [row.name for row in choose_rows(rows_of(recipe), names) if not row.cannot]
     plan = AblationPlan(rows=rows, seeds=list(seeds), minutes=minutes, keep=keep)
     if (folder / PLAN).is_file():
         return _join(Ablation.open(folder), plan, recipe)
@@ -184,23 +184,23 @@ def begin_ablation(
     return Ablation.open(folder)
 
 
-def _join(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
+def _join(ablation: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
     """The existing ablation with the rows and seeds of ``plan`` added. Errors: ``RunError`` if
     recipe or minutes differ."""
-    minutes = found.plan.minutes if plan.minutes is None else plan.minutes
-    asked = {
-        "the recipe": (found.given, recipe),
-        "--minutes": (found.plan.minutes, minutes),
+    minutes = ablation.plan.minutes if plan.minutes is None else plan.minutes
+    settings = {
+        "the recipe": (ablation.given, recipe),
+        "--minutes": (ablation.plan.minutes, minutes),
     }
-    refuse_differing(found.folder, "ablation", asked)
+    refuse_differing(ablation.folder, "ablation", settings)
     update = {
-        "rows": list(dict.fromkeys([*found.plan.rows, *plan.rows])),
-        "seeds": list(dict.fromkeys([*found.plan.seeds, *plan.seeds])),
+        "rows": list(dict.fromkeys([*ablation.plan.rows, *plan.rows])),
+        "seeds": list(dict.fromkeys([*ablation.plan.seeds, *plan.seeds])),
     }
-    joined = found.plan.model_copy(update=update)
-    if joined != found.plan:
-        write_text(found.folder / PLAN, joined.model_dump_json(indent=2) + "\n")
-    return Ablation.open(found.folder)
+    joined = ablation.plan.model_copy(update=update)
+    if joined != ablation.plan:
+        write_text(ablation.folder / PLAN, joined.model_dump_json(indent=2) + "\n")
+    return Ablation.open(ablation.folder)
 
 
 def _training(row: AblationRow, seed: int) -> TrainingRecord:

@@ -69,7 +69,7 @@ def rows_of(recipe: Recipe) -> list[AblationRow]:
     return rows
 
 
-def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRow]:
+def choose_rows(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRow]:
     """Choose rows by their names or groups; the base is always included. All if ``names`` is empty.
 
     Errors: ``DragomanError`` for an unknown name, or if none of the rows is possible.
@@ -80,18 +80,18 @@ def chosen(rows: Sequence[AblationRow], names: Sequence[str]) -> list[AblationRo
             raise DragomanError(
                 f"--rows: there is no {name!r}. Rows: {', '.join(dict.fromkeys(known))}"
             )
-    found = [
+    selection = [
         row
         for row in rows
         if not names or row.name == BASE or row.name in names or row.group in names
     ]
-    if not any(row.changes and not row.cannot for row in found):
-        why = "; ".join(f"{row.name}: {row.cannot}" for row in found if row.cannot)
+    if not any(row.changes and not row.cannot for row in selection):
+        why = "; ".join(f"{row.name}: {row.cannot}" for row in selection if row.cannot)
         raise DragomanError(
             "--rows leaves nothing to compare with the unchanged "
             f"recipe{f' ({why})' if why else ''}"
         )
-    return found
+    return selection
 
 
 def _check_row(row: AblationRow, recipe: Recipe, known: dict[str, str]) -> AblationRow:
@@ -121,12 +121,12 @@ class _Values:
         self._values = recipe.model_dump(mode="json")
 
     def __getitem__(self, key: str) -> Any:
-        found: Any = self._values
+        value: Any = self._values
         for part in key.split("."):
-            if not isinstance(found, dict) or part not in found:
+            if not isinstance(value, dict) or part not in value:
                 raise _Missing(key)
-            found = found[part]
-        return found
+            value = value[part]
+        return value
 
     def __contains__(self, key: str) -> bool:
         try:

@@ -15,7 +15,7 @@ from dragoman.pictures.labels import plain_table
 from dragoman.pictures.panels import IntervalRow, Intervals, TextPanel
 from dragoman.studies.ablation import COSTS, Ablation, Estimate, RowResult, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, AblationRow
-from dragoman.studies.records import Record, judged_by
+from dragoman.studies.records import Record, ranking_score
 
 _SHOWN = 1
 """The number of scores besides the loss in table and figure; ablation.csv has all of them."""
@@ -32,32 +32,32 @@ _PAPER = (
 
 def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
     """Header and rows: our results and the paper's, then the rows that the recipe cannot have."""
-    measured, task = ablation.measured(), ablation.base.spec
+    results, task = ablation.results(), ablation.base.spec
     cost = "perplexity" if "perplexity" in task.metrics else "loss"
-    names = [name for name in scores_of(ablation.base) if any(name in m.scores for m in measured)]
+    names = [name for name in scores_of(ablation.base) if any(name in m.scores for m in results)]
     names = names[:_SHOWN]
-    loss, told, marked = task.measure("loss"), task.measure(cost), ablation.has_learned
-    updates = sorted({record.updates for one in measured for record in one.records})
-    header = ["", "row", "what", "n", told.head, "more loss"]
+    loss, cost_measure, marked = task.measure("loss"), task.measure(cost), ablation.has_learned
+    updates = sorted({record.updates for result in results for record in result.records})
+    header = ["", "row", "what", "n", cost_measure.head, "more loss"]
     for name in names:
         header += [task.measure(name).head, f"more {task.measure(name).called}"]
     header += ["paper", "its perplexity", "its BLEU", "more", "parameters", "minutes"]
     header += ["updates"] * (len(updates) > 1)
     table: list[list[Cell]] = []
-    for one in measured:
+    for result in results:
         cells: list[Cell] = [
-            one.row.part, one.row.name, one.row.what, _count(one),
-            _cell(one.scores.get(cost), told),
-            _difference(one.differences.get("loss"), loss, marked),
+            result.row.part, result.row.name, result.row.what, _count(result),
+            _cell(result.scores.get(cost), cost_measure),
+            _difference(result.differences.get("loss"), loss, marked),
         ]  # fmt: skip
         for name in names:
             measure = task.measure(name)
             cells += [
-                _cell(one.scores.get(name), measure),
-                _difference(one.differences.get(name), measure, marked),
+                _cell(result.scores.get(name), measure),
+                _difference(result.differences.get(name), measure, marked),
             ]
-        cells += [*_of_paper(one.row), *_cost(one.records)]
-        table.append([*cells, _updates(one.records)] if len(updates) > 1 else cells)
+        cells += [*_of_paper(result.row), *_cost(result.records)]
+        table.append([*cells, _updates(result.records)] if len(updates) > 1 else cells)
     width = len(header)
     for row in ablation.impossible:
         cannot: list[Cell] = [row.part, row.name, f"not possible: {row.cannot}"]
@@ -67,7 +67,7 @@ def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
 
 def numbers(ablation: Ablation) -> DataTable:
     """The table with unformatted numbers: halves of 95 % intervals, means of updates over runs."""
-    measured = ablation.measured()
+    results = ablation.results()
     names = scores_of(ablation.base)
     costs = [name for name in COSTS if name in ablation.base.spec.metrics]
     header = ["row", "part", "what", "runs", "failed"]
@@ -77,53 +77,53 @@ def numbers(ablation: Ablation) -> DataTable:
         header += [f"more {name}", f"more {name}, half"]
     header += ["paper", "paper perplexity", "paper BLEU", "parameters", "updates", "minutes"]
     rows: list[list[Cell]] = []
-    for one in measured:
+    for result in results:
         cells: list[Cell] = [
-            one.row.name, one.row.part, one.row.what, len(one.records), one.failed
+            result.row.name, result.row.part, result.row.what, len(result.records), result.failed
         ]  # fmt: skip
         for name in (*costs, *names):
-            cells += _bare(one.scores.get(name))
+            cells += _bare(result.scores.get(name))
         for name in ("loss", *names):
-            cells += _bare(one.differences.get(name))
-        paper = one.row.paper
+            cells += _bare(result.differences.get(name))
+        paper = result.row.paper
         cells += [paper.what, paper.perplexity, paper.bleu] if paper else ["", "", ""]
-        parameters = one.records[0].parameters if one.records else ""
-        updates = fmean(record.updates for record in one.records) if one.records else ""
-        minutes = fmean(record.minutes for record in one.records) if one.records else ""
+        parameters = result.records[0].parameters if result.records else ""
+        updates = fmean(record.updates for record in result.records) if result.records else ""
+        minutes = fmean(record.minutes for record in result.records) if result.records else ""
         rows.append([*cells, parameters, updates, minutes])
     return DataTable("", header, rows)
 
 
 def notes(ablation: Ablation) -> list[str]:
     """Notes on how to read the table."""
-    records = [record for one in ablation.measured() for record in one.records]
+    records = [record for result in ablation.results() for record in result.records]
     counted = ablation.base.spec.counted
     tokens = {record.tokens for record in records}
-    seen = f" ({_between(tokens)} {counted})" if tokens else ""
+    amount = f" ({_between(tokens)} {counted})" if tokens else ""
     updates = {record.updates for record in records}
-    length = f"Every training has {plural(ablation.base.training.updates, 'update')}{seen}"
+    length = f"Every training has {plural(ablation.base.training.updates, 'update')}{amount}"
     if updates and updates != {ablation.base.training.updates}:
         length = (
-            f"Training runs have {_between(updates)} updates{seen}: patience or minutes ended some "
-            "earlier, so rows also differ in this"
+            f"Training runs have {_between(updates)} updates{amount}: patience or minutes ended "
+            "some earlier, so rows also differ in this"
         )
     what = (
         f"Scores on dev. {length}; "
         f"seeds {', '.join(map(str, ablation.plan.seeds))}. ±: half the 95 % interval of the mean "
         "(Student), n: runs."
     )
-    told = [] if ablation.has_learned else [_unlearned_note(ablation, records)]
-    return [*told, what, _MORE, _PAPER]
+    warnings = [] if ablation.has_learned else [_learning_note(ablation, records)]
+    return [*warnings, what, _MORE, _PAPER]
 
 
-def _unlearned_note(ablation: Ablation, records: Sequence[Record]) -> str:
+def _learning_note(ablation: Ablation, records: Sequence[Record]) -> str:
     """The note if no row has learned anything."""
-    name, task = judged_by(ablation.base), ablation.base.spec
+    name, task = ranking_score(ablation.base), ablation.base.spec
     measure, best = task.measure(name), min if task.measure(name).better == "lower" else max
     return (
         "No row has learned anything yet: the best has "
-        f"{measure.called} {measure.written(best(one.scores[name] for one in records))} on dev, "
-        f"and guessing has {measure.written(best(one.chance[name] for one in records))}. The "
+        f"{measure.called} {measure.written(best(run.scores[name] for run in records))} on dev, "
+        f"and guessing has {measure.written(best(run.chance[name] for run in records))}. The "
         "rows cannot be compared; train for longer (--minutes, or training.updates)."
     )
 
@@ -142,25 +142,25 @@ def table(ablation: Ablation) -> str:
 
 def figure(ablation: Ablation) -> Figure:
     """The differences with their intervals and the paper's, and the table."""
-    measured = [one for one in ablation.measured() if one.row.name != BASE]
+    results = [result for result in ablation.results() if result.row.name != BASE]
     task = ablation.base.spec
     names = [
         name
         for name in scores_of(ablation.base)
-        if any(name in one.differences for one in measured)
+        if any(name in result.differences for result in results)
     ]
     panels = [
         Intervals(
             f"dev {task.measure(name).called}: difference from the unchanged recipe",
             task.measure(name).head,
-            [_interval(one, name, task.measure(name)) for one in measured],
+            [_interval(result, name, task.measure(name)) for result in results],
         )
         for name in names[:_SHOWN]
     ]
     panels.append(
         Intervals(
             "dev loss: difference from the unchanged recipe", f"nats a {task.one_counted}",
-            [_interval(one, "loss", task.measure("loss")) for one in measured],
+            [_interval(result, "loss", task.measure("loss")) for result in results],
         )
     )  # fmt: skip
     header, rows = table_rows(ablation)
@@ -187,10 +187,10 @@ def write(ablation: Ablation) -> list[Path]:
     return [text, *write_figure(ablation.folder, figure(ablation))]
 
 
-def _count(one: RowResult) -> str:
-    failed = f", {one.failed} failed" if one.failed else ""
-    missing = one.planned - len(one.records) - one.failed
-    return f"{len(one.records)}{failed}" + (f" of {one.planned}" if missing else "")
+def _count(result: RowResult) -> str:
+    failed = f", {result.failed} failed" if result.failed else ""
+    missing = result.planned - len(result.records) - result.failed
+    return f"{len(result.records)}{failed}" + (f" of {result.planned}" if missing else "")
 
 
 def _bare(value: Estimate | None) -> list[Cell]:
@@ -234,14 +234,14 @@ def _updates(records: Sequence[Record]) -> str:
     return _between({record.updates for record in records}) if records else ""
 
 
-def _interval(one: RowResult, name: str, measure: Measure) -> IntervalRow:
-    value, paper = one.differences.get(name), one.row.paper
+def _interval(result: RowResult, name: str, measure: Measure) -> IntervalRow:
+    value, paper = result.differences.get(name), result.row.paper
     published = None
     if paper is not None and name == "bleu":
         published = paper.bleu - PAPER_BASE.bleu
     elif paper is not None and name == "loss":
         published = math.log(paper.perplexity / PAPER_BASE.perplexity)
-    label = f"{one.row.part} {one.row.what}".strip()
+    label = f"{result.row.part} {result.row.what}".strip()
     if value is None:
         return IntervalRow(label, None, None, published)
     half = None if value.half is None else value.half * measure.times

@@ -27,7 +27,7 @@ _SAMPLES = 300
 
 @dataclass(frozen=True)
 class Bin:
-    """A group of sentences with similar lengths."""
+    """A span of sentences with similar lengths."""
 
     least: int
     most: int
@@ -51,22 +51,22 @@ class ByLength:
             return [], []
         names = [score.system for score in self.bins[0].quality.comparisons[0].scores]
         rows: list[list[Cell]] = []
-        for one in self.bins:
-            scores = one.quality.comparisons[0].scores
-            told = [
+        for span in self.bins:
+            scores = span.quality.comparisons[0].scores
+            values = [
                 f"{s.value:.2f}" + ("" if s.interval is None else f" ± {s.interval:.2f}")
                 for s in scores
             ]
-            length = f"{one.least}" if one.least == one.most else f"{one.least}-{one.most}"
-            rows.append([length, f"{one.sentences:,}", *told])
+            length = f"{span.least}" if span.least == span.most else f"{span.least}-{span.most}"
+            rows.append([length, f"{span.sentences:,}", *values])
         return [f"{self.unit} of the source", "sentences", *names], rows
 
     def chart(self) -> Chart:
         """BLEU of each system over the mean length of a bin."""
         names = [score.system for score in self.bins[0].quality.comparisons[0].scores]
-        x = [one.mean for one in self.bins]
+        x = [span.mean for span in self.bins]
         series = [
-            Series(name, x, [one.quality.comparisons[0].scores[place].value for one in self.bins])
+            Series(name, x, [span.quality.comparisons[0].scores[place].value for span in self.bins])
             for place, name in enumerate(names)
         ]
         return Chart("BLEU by source length", series, x_label=self.unit, from_zero=True)
@@ -74,7 +74,7 @@ class ByLength:
     def figure(self, name: str, test: str) -> Figure:
         """Chart, table and numbers. ``name``: of the files; ``test``: the name of the test set."""
         header, rows = self.rows()
-        sentences = plural(sum(one.sentences for one in self.bins), "sentence")
+        sentences = plural(sum(span.sentences for span in self.bins), "sentence")
         return Figure(
             name=name,
             title=Words("Quality by source length", "원문 길이에 따른 품질"),
@@ -82,7 +82,7 @@ class ByLength:
                 f"{test}, {sentences} in bins by the {self.unit} of the source. "
                 "±: half the 95 % interval over the sentences of a bin (bootstrap).",
                 f"{test}, 원문 길이로 나눈 문장 "
-                f"{sum(one.sentences for one in self.bins):,}개. ±: 부트스트랩 95 % 구간의 절반.",
+                f"{sum(span.sentences for span in self.bins):,}개. ±: 부트스트랩 95 % 구간의 절반.",
             ),
             source=Words("Section 4", "4절"),
             panels=[LinePanel(self.chart()), TextPanel("BLEU", header, rows)],
@@ -93,12 +93,12 @@ class ByLength:
         """The table with unformatted numbers, a row for each bin, system and metric."""
         rows: list[list[Cell]] = [
             [
-                one.least, one.most, one.sentences, one.mean, comparison.metric, score.system,
-                score.value, "" if score.interval is None else score.interval,
+                span.least, span.most, span.sentences, span.mean, comparison.metric,
+                score.system, score.value, "" if score.interval is None else score.interval,
                 "" if score.p_value is None else score.p_value,
             ]
-            for one in self.bins
-            for comparison in one.quality.comparisons
+            for span in self.bins
+            for comparison in span.quality.comparisons
             for score in comparison.scores
         ]  # fmt: skip
         header = [f"least {self.unit}", f"most {self.unit}", "sentences", "mean", "metric"]
@@ -110,10 +110,10 @@ class ByLength:
             "unit": self.unit,
             "bins": [
                 {
-                    "least": one.least, "most": one.most, "mean": one.mean,
-                    **one.quality.to_dict(),
+                    "least": span.least, "most": span.most, "mean": span.mean,
+                    **span.quality.to_dict(),
                 }
-                for one in self.bins
+                for span in self.bins
             ],
         }  # fmt: skip
 
@@ -133,19 +133,19 @@ def by_length(
     """
     sources = [pair.source for pair in pairs]
     unit, lengths = lengths_of(sources)
-    found = []
+    bins = []
     for places in bins_of(lengths):
         inside = [lengths[place] for place in places]
         quality = compare_systems(
-            {name: chosen_lines(runs, places) for name, runs in outputs.items()},
-            chosen_lines(references, places), language,
+            {name: lines_at(runs, places) for name, runs in outputs.items()},
+            lines_at(references, places), language,
             tokenizer=tokenizer, samples=_SAMPLES, seed=seed,
         )  # fmt: skip
-        found.append(Bin(min(inside), max(inside), len(places), fmean(inside), quality))
-    return ByLength(unit, tuple(found))
+        bins.append(Bin(min(inside), max(inside), len(places), fmean(inside), quality))
+    return ByLength(unit, tuple(bins))
 
 
-def chosen_lines(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
+def lines_at(lists: Sequence[Sequence[str]], places: Sequence[int]) -> list[list[str]]:
     """The lines at some places of each list."""
     return [[lines[place] for place in places] for lines in lists]
 

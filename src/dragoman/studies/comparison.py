@@ -21,14 +21,14 @@ from dragoman.pictures.labels import visible
 from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.recipe.sections import writes_what_it_reads
 from dragoman.sources.file_examples import content_of
-from dragoman.studies.by_length import chosen_lines
+from dragoman.studies.by_length import lines_at
 from dragoman.studies.systems import (
     ComparisonRequest,
     System,
     require_one_language,
     require_one_test_set,
     runs_at,
-    seen_by,
+    search_training_text,
     systems_at,
 )
 from dragoman.tasks.catalogue import runtime_of
@@ -142,12 +142,12 @@ class ComparisonReport:
         is recorded."""
         systems = [
             {
-                "system": one.name,
-                "runs": [str(run.folder) for run in one.runs],
+                "system": system.name,
+                "runs": [str(run.folder) for run in system.runs],
                 "updates": [training.updates or None for training in trainings],
                 "tokens": [training.tokens or None for training in trainings],
             }
-            for one, trainings in zip(self.systems, self.trained, strict=True)
+            for system, trainings in zip(self.systems, self.trained, strict=True)
         ]
         return {
             "systems": systems,
@@ -161,8 +161,8 @@ class ComparisonReport:
         }
 
 
-def checked(
-    asked: ComparisonRequest,
+def make_report(
+    request: ComparisonRequest,
     systems: Sequence[System],
     test: str,
     pairs: Sequence[Pair],
@@ -178,9 +178,9 @@ def checked(
     guessing by any metric, nor between two systems that have hardly learned.
     """
     runs = [run for system in systems for run in system.runs]
-    embedded = runs[0].recipe.data.embedded if runs and not asked.files else None
+    embedded = runs[0].recipe.data.embedded if runs and not request.files else None
     named = [(system.name, system.runs) for system in systems]
-    seen = seen_by(named, pairs, kept_apart=embedded)
+    seen = search_training_text(named, pairs, kept_apart=embedded)
     trained = tuple(tuple(map(TrainingSummary.of, system.runs)) for system in systems)
     reasons = dict[str, str]()
     for system, trainings in zip(systems, trained, strict=True):
@@ -203,60 +203,60 @@ def checked(
     )
 
 
-def compare_runs(asked: ComparisonRequest) -> ComparisonReport:
+def compare_runs(request: ComparisonRequest) -> ComparisonReport:
     """Compare runs of a task by statistics that are summed over examples and then scored: run
     folders, and folders of runs that differ only by their seed.
 
-    ``asked.source``, ``asked.references``: files as the first run's evaluation takes them; without
-    them its test set is used. The score of guessing comes from the first run's training text.
-    Errors: ``DataError`` if there are fewer than two systems, one is a file, or examples cannot be
-    used; ``RunError`` for a folder that holds no run of the task.
+    ``request.source``, ``request.references``: files as the first run's evaluation takes them;
+    without them its test set is used. The score of guessing comes from the first run's training
+    text. Errors: ``DataError`` if there are fewer than two systems, one is a file, or examples
+    cannot be used; ``RunError`` for a folder that holds no run of the task.
     """
-    systems = runs_at(asked.paths)
+    systems = runs_at(request.paths)
     first = systems[0].runs[0]
     runtime, names = runtime_of(first.task), [system.name for system in systems]
     compare_them = runtime.parts().compared
     assert compare_them is not None, "texts are compared by ``compare``"
     runs = {system.name: system.runs for system in systems}
-    found = compare_them(runs, asked.source, asked.references)
+    result = compare_them(runs, request.source, request.references)
 
-    def called(score: str) -> str:
+    def name_of(score: str) -> str:
         return first.task.measure(score).called
 
     def over(places: Sequence[int]) -> Significance:
         some = list(places)
         by_metric = {
-            called(name): one._replace(
-                statistics=[[run[some] for run in runs] for runs in one.statistics],
-                signature=one.signature.format(len(some)),
+            name_of(name): measured._replace(
+                statistics=[[run[some] for run in runs] for runs in measured.statistics],
+                signature=measured.signature.format(len(some)),
             )
-            for name, one in found.measured.items()
+            for name, measured in result.measured.items()
         }
-        return compare_statistics(names, by_metric, asked.test, asked.samples, asked.seed)
+        return compare_statistics(names, by_metric, request.test, request.samples, request.seed)
 
-    guess = runtime.chance(first.recipe, first.forms, found.pairs)
-    outputs = dict(zip(names, found.outputs, strict=True))
-    report = checked(
-        asked, systems, found.test, found.pairs, over,
-        chance={called(name): guess[name] for name in found.guessed if name in guess},
-        samples=side_by_side(found.shown or found.pairs, outputs),
+    guess = runtime.chance(first.recipe, first.forms, result.pairs)
+    outputs = dict(zip(names, result.outputs, strict=True))
+    report = make_report(
+        request, systems, result.test, result.pairs, over,
+        chance={name_of(name): guess[name] for name in result.guessed if name in guess},
+        samples=side_by_side(result.shown or result.pairs, outputs),
     )  # fmt: skip
-    return replace(report, tables=tuple(found.tables), details=found.details)
+    return replace(report, tables=tuple(result.tables), details=result.details)
 
 
 def _all_guess(quality: Significance, chance: Mapping[str, float]) -> str:
     """A warning if no system is better than guessing by any metric."""
-    told = []
+    notes = []
     for comparison in quality.comparisons:
         if comparison.metric not in chance:
             continue
         best, guessed = comparison.best, chance[comparison.metric]
         if best < guessed if comparison.less_is_better else best > guessed:
             return ""
-        told.append(f"{comparison.metric} is {best:.2f} at best, and guessing gets {guessed:.2f}")
-    if not told:
+        notes.append(f"{comparison.metric} is {best:.2f} at best, and guessing gets {guessed:.2f}")
+    if not notes:
         return ""
-    return f"nothing has learned yet: {'; '.join(told)}. No system is better than another"
+    return f"nothing has learned yet: {'; '.join(notes)}. No system is better than another"
 
 
 @dataclass(frozen=True)
@@ -293,14 +293,14 @@ def _speakers(pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def compare(asked: ComparisonRequest) -> ComparedTranslations:
+def compare(request: ComparisonRequest) -> ComparedTranslations:
     """Compare runs that translate and files of translations.
 
     Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up; ``RunError``
     for a folder that holds no run, or one that does not translate, and for runs of different
     languages.
     """
-    systems, references = systems_at(asked.paths), asked.references
+    systems, references = systems_at(request.paths), request.references
     runs = [run for system in systems for run in system.runs]
     for run in runs:
         if run.task.name != "translation":
@@ -309,12 +309,12 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
                 f"tag or parse. To measure this one: dragoman evaluate {run.folder}"
             )
     require_one_language(systems)
-    if runs and references and asked.source is None:
+    if runs and references and request.source is None:
         raise DragomanError("comparing runs on files needs --source and --reference")
     if not runs and not references:
         raise DragomanError("comparing files of translations needs --reference FILE")
     if runs:
-        measured = EvaluationSet.of(runs[0], asked.files)
+        measured = EvaluationSet.of(runs[0], request.files)
     else:
         measured = EvaluationSet.of_references(references)
     if not references:
@@ -333,16 +333,16 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
     speakers = _speakers(pairs) if by_words else []
 
     def over(places: Sequence[int]) -> Significance:
-        some = {name: chosen_lines(runs_of_it, places) for name, runs_of_it in outputs.items()}
+        some = {name: lines_at(runs_of_it, places) for name, runs_of_it in outputs.items()}
         if by_words:
-            said, groups = chosen_lines([wanted[0], speakers], places)
+            expected, groups = lines_at([wanted[0], speakers], places)
             noun = runs[0].task.noun.removesuffix("s")
             return compare_word_errors(
-                some, said, groups, asked.test, asked.samples, asked.seed, noun
+                some, expected, groups, request.test, request.samples, request.seed, noun
             )
         quality = compare_systems(
-            some, chosen_lines(wanted, places), language,
-            asked.test, tokenizer=tokenizer, samples=asked.samples, seed=asked.seed,
+            some, lines_at(wanted, places), language,
+            request.test, tokenizer=tokenizer, samples=request.samples, seed=request.seed,
         )  # fmt: skip
         return replace(quality, notes=(*quality.notes, PREPARED)) if moses else quality
 
@@ -354,8 +354,8 @@ def compare(asked: ComparisonRequest) -> ComparedTranslations:
         chance = {"WER": chance_of_word_errors(wanted[0], learned)}
     else:
         chance = {"BLEU": chance_of_translations(wanted, learned, language, tokenizer)["bleu"]}
-    compared = checked(
-        asked, systems, measured.name, pairs, over, chance=chance,
+    compared = make_report(
+        request, systems, measured.name, pairs, over, chance=chance,
         samples=side_by_side(pairs, {name: runs[0] for name, runs in outputs.items()}),
     )  # fmt: skip
     return ComparedTranslations(compared, measured, outputs, wanted, tokenizer, language)

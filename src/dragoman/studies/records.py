@@ -121,10 +121,10 @@ def open_study(
 def refuse_other(folder: Path) -> None:
     """Errors: ``RunError`` for a folder that already contains other files."""
     refuse_run(folder)
-    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    if [name for name in found if not name.startswith(".")]:
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if [name for name in names if not name.startswith(".")]:
         raise RunError(
-            f"{folder} contains other files ({', '.join(found[:3])}). Set another folder: --to "
+            f"{folder} contains other files ({', '.join(names[:3])}). Set another folder: --to "
             "FOLDER"
         )
 
@@ -148,15 +148,15 @@ def begin(
 
 
 def refuse_differing(
-    folder: Path, what: str, asked: Mapping[str, tuple[object, object]], told: str = ""
+    folder: Path, what: str, settings: Mapping[str, tuple[object, object]], note: str = ""
 ) -> None:
-    """Errors: ``RunError`` if a folder contains another study of this kind. ``asked``: the names of
-    settings, with their values there and in the request; ``told``: a description of the study in
-    the folder."""
-    differs = [name for name, (one, other) in asked.items() if one != other]
+    """Errors: ``RunError`` if a folder contains another study of this kind. ``settings``: the
+    names of settings, with their values there and in the request; ``note``: a description of the
+    study in the folder."""
+    differs = [name for name, (stored, wanted) in settings.items() if stored != wanted]
     if differs:
         raise RunError(
-            f"{folder} holds another {what} ({', '.join(differs)}: not the same{told}). Resume "
+            f"{folder} holds another {what} ({', '.join(differs)}: not the same{note}). Resume "
             f"that one with dragoman resume {folder}, or set another folder: --to FOLDER"
         )
 
@@ -166,7 +166,7 @@ def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record
 
     Errors: ``RunError`` for a record that is damaged or belongs to another training.
     """
-    found = []
+    records = []
     for training in trainings:
         path = record_path(folder, training.name)
         if not path.is_file():
@@ -177,8 +177,8 @@ def records_of(folder: Path, trainings: Sequence[TrainingRecord]) -> list[Record
                 f"{path} is the record of another training ({' '.join(record.changes)}, not "
                 f"{' '.join(training.changes)}). Remove it to train it again"
             )
-        found.append(record)
-    return found
+        records.append(record)
+    return records
 
 
 def record_path(folder: Path, name: str) -> Path:
@@ -229,7 +229,7 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
     )
 
 
-def judged_by(recipe: Recipe) -> str:
+def ranking_score(recipe: Recipe) -> str:
     """The name of the score that ranks training runs: ``training.metric``, or its equivalent that
     is comparable across vocabularies."""
     return recipe.spec.compared or recipe.training.metric
@@ -238,7 +238,7 @@ def judged_by(recipe: Recipe) -> str:
 def record_has_learned(record: Record, recipe: Recipe) -> bool:
     """Return whether a training run scores better than guessing; True for an older record, which
     does not contain the score of guessing."""
-    name = judged_by(recipe)
+    name = ranking_score(recipe)
     return has_learned(record.scores, record.chance, name, recipe.spec.measure(name))
 
 
@@ -302,10 +302,10 @@ def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
     """The base recipe with ``training.way`` of its first run. That run has measured the fastest way
     to compute; all training runs use it, so that they are computed alike. On another machine it is
     measured again."""
-    found = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
-    if found is None or found == base.training.way:
+    way = catalogue.Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
+    if way is None or way == base.training.way:
         return base
-    base = base.updated(training={"way": found})
+    base = base.updated(training={"way": way})
     base.save(folder / BASE)
     return base
 
@@ -328,7 +328,7 @@ def _record_of(
     metric = run.recipe.training.metric
     scores: dict[str, float] = {}
     if outcome is not None:
-        scores = kept_scores(validations, run.metadata())
+        scores = scores_of_weights(validations, run.metadata())
         if metric in scores:
             ended = "finished"
         else:
@@ -356,7 +356,7 @@ def _record_of(
     )
 
 
-def kept_scores(
+def scores_of_weights(
     validations: Sequence[dict[str, object]], metadata: dict[str, str]
 ) -> dict[str, float]:
     """The dev scores of the saved weights, as recorded in the log of the run.
@@ -364,14 +364,14 @@ def kept_scores(
     ``metadata``: the metadata of the weights file, which identifies these weights.
     """
     average = metadata.get("weights") == "average"
-    found = [
+    lines = [
         line
         for line in validations
         if (line["weights"] == "average") == average
         and str(line["update"]) == metadata.get("update")
     ]
-    if not found:
+    if not lines:
         return {}
-    scores = found[-1]["scores"]
+    scores = lines[-1]["scores"]
     assert isinstance(scores, dict)
     return {name: value for name, value in scores.items() if value is not None}

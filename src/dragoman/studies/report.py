@@ -108,7 +108,7 @@ class Report:
         return {
             **self.compared.to_dict(),
             "verdict": self.verdict,
-            "trained": [asdict(one) for one in self.trained],
+            "trained": [asdict(system) for system in self.trained],
             "against the best": [asdict(score) for score in self.best.scores],
             "tokens_per_sentence": self.length,
             "by source length": self.lengths.to_dict(),
@@ -161,7 +161,7 @@ def report(translated: ComparedTranslations, say: Say) -> Report:
             tokenizer=translated.tokenizer,
             seed=compared.quality.seed,
         ),
-        tuple(Sweep.open(Path(one)) for one in dict.fromkeys(t.sweep for t in trained) if one),
+        tuple(Sweep.open(Path(path)) for path in dict.fromkeys(t.sweep for t in trained) if path),
         tuple(machine_facts()),
     )
 
@@ -193,7 +193,7 @@ def _describe(
         runs=len(system.runs),
         updates=training.updates,
         tokens=training.tokens,
-        minutes=fmean(_minutes(one) for one in system.runs),
+        minutes=fmean(map(_minutes, system.runs)),
         operations=per_token * training.tokens,
         curve=tuple(
             CurvePoint(line["update"], line.get("elapsed", 0.0) / 60, line["scores"]["bleu"])
@@ -218,7 +218,7 @@ def _dev_of(run: Run) -> str:
     elif data.dev is not None:
         dev = notes.get("held_out", {}).get("dev") or data.dev.model_dump_json()
     else:
-        corpora = [one["sha256"] for one in notes.get("corpora", [])]
+        corpora = [corpus["sha256"] for corpus in notes.get("corpora", [])]
         dev = corpora, data.split.model_dump_json(), data.cleaning.model_dump_json()
     whole = repr((dev, data.moses, how.dev_sentences, how.dev_beam))
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
@@ -244,8 +244,8 @@ def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:
     written = run.target.tokens([pair.target for pair in pairs])
     counter, tokens = FlopCounterMode(display=False), 0
     with counter, torch.enable_grad():
-        for one, other in zip(read, written, strict=True):
-            source, target = np.array(one, np.int32), np.array(other, np.int32)
+        for source_ids, target_ids in zip(read, written, strict=True):
+            source, target = np.array(source_ids, np.int32), np.array(target_ids, np.int32)
             batch = make_batch([source], [target], run.target.bos, run.target.eos)
             hidden = model.decode(batch.target_in, model.encode(batch.source))
             loss, _ = smoothed_cross_entropy(model.project(hidden), batch.target_out, 0.0)

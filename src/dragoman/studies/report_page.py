@@ -24,7 +24,7 @@ def report_page(report: Report) -> ComparisonPage:
         title=" · ".join(system.name for system in report.compared.systems),
         lead=f"Compared on {report.compared.test}, {report.compared.quality.sentences:,} "
         "sentences.",
-        verdict=[*report.verdict, *(f"Warning: {one}." for one in report.compared.warnings)],
+        verdict=[*report.verdict, *(f"Warning: {text}." for text in report.compared.warnings)],
         sections=[
             _quality(report), _side_by_side(report), _lengths(report),
             _learning(report), _using(report), _layers(report), _paper(report),
@@ -76,11 +76,11 @@ def _side_by_side(report: Report) -> ReportSection:
             [
                 (name, shortened(text, _MAX_SHOWN))
                 for name, text in {
-                    "source": one.source, "reference": one.reference, **one.outputs
+                    "source": sample.source, "reference": sample.reference, **sample.outputs
                 }.items()
             ],
         )
-        for one in report.compared.samples
+        for sample in report.compared.samples
     ]  # fmt: skip
     return ReportSection(
         "Side by side",
@@ -90,35 +90,35 @@ def _side_by_side(report: Report) -> ReportSection:
 
 
 def _lengths(report: Report) -> ReportSection:
-    found = report.lengths
-    if not found.bins:
+    lengths = report.lengths
+    if not lengths.bins:
         return ReportSection("By source length")
-    header, rows = found.rows()
+    header, rows = lengths.rows()
     return ReportSection(
         "By source length",
-        f"BLEU of sentences in bins by the {found.unit} of their source, each bin is a separate "
+        f"BLEU of sentences in bins by the {lengths.unit} of their source, each bin is a separate "
         "test set; ±: half the 95 % interval over its sentences.",
-        [found.chart()],
+        [lengths.chart()],
         [Table("", header, rows)],
     )
 
 
 def _learning(report: Report) -> ReportSection:
-    def chart(title: str, label: str, x: Callable[[CurvePoint], float]) -> Chart:
+    def chart_of(title: str, label: str, x: Callable[[CurvePoint], float]) -> Chart:
         series = [
-            Series(one.name, [x(p) for p in one.curve], [p.value for p in one.curve])
-            for one in report.trained
-            if one.curve
+            Series(system.name, [x(p) for p in system.curve], [p.value for p in system.curve])
+            for system in report.trained
+            if system.curve
         ]
         return Chart(title, series, x_label=label, from_zero=True)
 
     rows = [
         (
-            one.name, FAMILY_NAMES.get(one.kind, one.kind), f"{one.parameters:,}",
-            f"{one.updates:,}", f"{one.tokens:,}", f"{one.minutes:.1f}",
-            f"{one.operations:.2e}",
+            system.name, FAMILY_NAMES.get(system.kind, system.kind), f"{system.parameters:,}",
+            f"{system.updates:,}", f"{system.tokens:,}", f"{system.minutes:.1f}",
+            f"{system.operations:.2e}",
         )
-        for one in report.trained
+        for system in report.trained
     ]  # fmt: skip
     header = ("system", "model", "parameters", "updates", "target tokens", "minutes",
               "operations")  # fmt: skip
@@ -128,22 +128,22 @@ def _learning(report: Report) -> ReportSection:
         f"{report.counted} test sentences, times the tokens of the training."
     )
     charts = (
-        chart("dev BLEU over updates", "update", lambda point: point.update),
-        chart("dev BLEU over minutes", "minutes", lambda point: point.minutes),
+        chart_of("dev BLEU over updates", "update", lambda point: point.update),
+        chart_of("dev BLEU over minutes", "minutes", lambda point: point.minutes),
     )
     return ReportSection(
         "Training", "The curves show the first run of each system.",
-        [one for one in charts if one.series], [Table("", header, rows, note)],
+        [chart for chart in charts if chart.series], [Table("", header, rows, note)],
     )  # fmt: skip
 
 
 def _using(report: Report) -> ReportSection:
     rows = [
         (
-            one.name, f"{one.pace.sentences_per_second:,.0f}", f"{one.pace.megabytes:,.0f}",
-            one.pace.path,
+            system.name, f"{system.pace.sentences_per_second:,.0f}",
+            f"{system.pace.megabytes:,.0f}", system.pace.path,
         )
-        for one in report.trained
+        for system in report.trained
     ]  # fmt: skip
     pace = report.trained[0].pace
     return ReportSection(
@@ -158,14 +158,14 @@ def _using(report: Report) -> ReportSection:
 def _layers(report: Report) -> ReportSection:
     published = {layer.kind: layer for layer in LAYERS}
     rows = []
-    for one in report.trained:
-        layer = published.get(one.kind)
-        if layer is None or one.layer is None:
+    for system in report.trained:
+        layer = published.get(system.kind)
+        if layer is None or system.layer is None:
             continue
-        cost = one.layer
+        cost = system.layer
         rows.append(
             (
-                one.name, cost.kind, layer.operations, f"{cost.core:,}", f"{cost.whole:,}",
+                system.name, cost.kind, layer.operations, f"{cost.core:,}", f"{cost.whole:,}",
                 layer.sequential, f"{cost.sequential:,}", layer.path, f"{cost.path:,}",
             )
         )  # fmt: skip
@@ -187,14 +187,14 @@ def _paper(report: Report) -> ReportSection:
     bleu = {score.system: score.value for score in report.best.scores}
     rows: list[tuple[str, ...]] = []
     for model in MODELS:
-        here = [one for one in report.trained if one.kind == model.kind]
+        here = [system for system in report.trained if system.kind == model.kind]
         rows.append(
             (
                 model.name, f"{model.german:.2f}", f"{model.french:.2f}",
                 f"{model.german_operations:.1e}", f"{model.french_operations:.1e}",
-                ", ".join(one.name for one in here) or "not measured here",
-                ", ".join(f"{bleu[one.name]:.2f}" for one in here),
-                ", ".join(f"{one.operations:.1e}" for one in here),
+                ", ".join(system.name for system in here) or "not measured here",
+                ", ".join(f"{bleu[system.name]:.2f}" for system in here),
+                ", ".join(f"{system.operations:.1e}" for system in here),
             )
         )  # fmt: skip
     header = (

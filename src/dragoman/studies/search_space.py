@@ -132,10 +132,10 @@ def usual(recipe: Recipe) -> list[Over]:
     schedule = recipe.training.schedule
     name, rate = ("factor", schedule.factor) if schedule.kind == "noam" else ("peak", schedule.peak)
     low, high = (float(f"{rate * times:.3g}") for times in (0.25, 4))
-    found: list[Over] = [Range(f"training.schedule.{name}", low, high, log=True, whole=False)]
+    space: list[Over] = [Range(f"training.schedule.{name}", low, high, log=True, whole=False)]
     if "dropout" in type(recipe.model).model_fields:
-        found.append(Choices("model.dropout", tuple(map(str, recipe.model.usual_dropout))))
-    return found
+        space.append(Choices("model.dropout", tuple(map(str, recipe.model.usual_dropout))))
+    return space
 
 
 def check_space(space: Sequence[Over], recipe: Recipe) -> None:

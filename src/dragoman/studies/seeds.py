@@ -43,10 +43,10 @@ def runs_of(folder: Path) -> list[Run]:
     """
     if (folder / RECIPE).is_file() or not folder.is_dir():
         return [catalogue.Run.open(folder)]
-    found = [catalogue.Run.open(path.parent) for path in sorted(folder.glob(f"*/{RECIPE}"))]
-    if not found:
+    runs = [catalogue.Run.open(path.parent) for path in sorted(folder.glob(f"*/{RECIPE}"))]
+    if not runs:
         raise RunError(f"{folder} is neither a run nor a folder of runs: it has no {RECIPE}")
-    return sorted(found, key=lambda run: run.recipe.seed)
+    return sorted(runs, key=lambda run: run.recipe.seed)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -104,26 +104,26 @@ def last_update(folder: Path) -> int:
 def summary(folder: Path) -> str:
     """The scores of a group as text: mean, standard deviation, and the score of each run."""
     runs = runs_of(folder)
-    found = [run.scores() for run in runs]
-    scores = [one.get("scores", {}) for one in found]
-    names = [name for name in scores[0] if all(name in one for one in scores)]
+    files = [run.scores() for run in runs]
+    scores = [file.get("scores", {}) for file in files]
+    names = [name for name in scores[0] if all(name in by_name for by_name in scores)]
     alike = [
         name
         for name in names
-        if len({(f.get("test"), s[name]["signature"]) for f, s in zip(found, scores, strict=True)})
+        if len({(f.get("test"), s[name]["signature"]) for f, s in zip(files, scores, strict=True)})
         == 1
     ]
     seeds = ", ".join(str(run.recipe.seed) for run in runs)
     lines = [f"{plural(len(runs), 'run')} in {folder}, seeds {seeds}"]
     if alike != names:
-        told = ", ".join(runs[0].task.measure(name).called for name in names if name not in alike)
+        unlike = ", ".join(runs[0].task.measure(name).called for name in names if name not in alike)
         lines.append(
-            f"{told}: some of the runs were measured on other texts or in another way, so there "
+            f"{unlike}: some of the runs were measured on other texts or in another way, so there "
             "is no mean. Measure each run again: dragoman evaluate RUN"
         )
     wide = max((len(runs[0].task.measure(name).called) for name in alike), default=0)
     for name in alike:
-        measure, values = runs[0].task.measure(name), [one[name]["value"] for one in scores]
+        measure, values = runs[0].task.measure(name), [by_name[name]["value"] for by_name in scores]
         deviation = f" sd {measure.number(stdev(values))}" if len(values) > 1 else ""
         each = ", ".join(map(measure.number, values))
         mean = measure.written(fmean(values))

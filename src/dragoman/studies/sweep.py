@@ -33,8 +33,8 @@ from dragoman.studies.records import (
     StudyPlan,
     TrainingRecord,
     begin,
-    judged_by,
     open_study,
+    ranking_score,
     record_has_learned,
     records_of,
     refuse_differing,
@@ -88,7 +88,7 @@ class Sweep:
     @property
     def metric(self) -> str:
         """The name of the score that ranks the trials."""
-        return judged_by(self.base)
+        return ranking_score(self.base)
 
     @property
     def ranked(self) -> list[Record]:
@@ -109,8 +109,8 @@ class Sweep:
     @property
     def best(self) -> Record | None:
         """The best trial; None until a trial scores better than guessing."""
-        finished = (one for one in self.ranked if one.ended == "finished")
-        return next((one for one in finished if record_has_learned(one, self.base)), None)
+        finished = (trial for trial in self.ranked if trial.ended == "finished")
+        return next((trial for trial in finished if record_has_learned(trial, self.base)), None)
 
     def best_recipe(self) -> Recipe:
         """The given recipe, with its own number of updates and the changes of the best trial.
@@ -191,15 +191,15 @@ class Sweep:
         header, rows = self.rows()
         failed = sum(record.ended == "untrainable" for record in self.records)
         words = f"{plural(len(self.records), 'trial')} of {self._length()}"
-        told = f"{words}, seed {self.plan.seed}" + (f"; {failed} failed" if failed else "")
+        note = f"{words}, seed {self.plan.seed}" + (f"; {failed} failed" if failed else "")
         return Figure(
             name="sweep",
             title=Words(f"A random search: {self.given.name}", f"무작위 탐색: {self.given.name}"),
             caption=Words(
-                told, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 업데이트"
+                note, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 업데이트"
             ),
             source=Words("Bergstra and Bengio, 2012", "Bergstra and Bengio, 2012"),
-            panels=[*map(LinePanel, self.charts()), TextPanel(told, header, rows)],
+            panels=[*map(LinePanel, self.charts()), TextPanel(note, header, rows)],
             data=[self.data()],
         )
 
@@ -275,22 +275,22 @@ def begin_sweep(
     return Sweep.open(folder)
 
 
-def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
+def _same(sweep: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
     """The existing search, extended to ``plan.trials``. Errors: ``RunError`` if its settings differ
     from ``plan``."""
-    asked = {
-        "the recipe": (found.given, recipe),
-        "--search-space": (found.plan.over, plan.over),
-        "--seed": (found.plan.seed, plan.seed),
-        "--minutes": (found.plan.minutes, plan.minutes),
+    settings = {
+        "the recipe": (sweep.given, recipe),
+        "--search-space": (sweep.plan.over, plan.over),
+        "--seed": (sweep.plan.seed, plan.seed),
+        "--minutes": (sweep.plan.minutes, plan.minutes),
     }
-    searches = f"; it searches {' '.join(found.plan.over)}"
-    refuse_differing(found.folder, "sweep", asked, searches)
-    if plan.trials <= found.plan.trials:
-        return found
-    draw(found.space, found.base, plan.trials, plan.seed)
-    write_text(found.folder / PLAN, plan.model_dump_json(indent=2) + "\n")
-    return Sweep.open(found.folder)
+    searches = f"; it searches {' '.join(sweep.plan.over)}"
+    refuse_differing(sweep.folder, "sweep", settings, searches)
+    if plan.trials <= sweep.plan.trials:
+        return sweep
+    draw(sweep.space, sweep.base, plan.trials, plan.seed)
+    write_text(sweep.folder / PLAN, plan.model_dump_json(indent=2) + "\n")
+    return Sweep.open(sweep.folder)
 
 
 def _values(record: Record, keys: Sequence[str], base: Recipe) -> list[str]:

@@ -81,18 +81,18 @@ class System:
         if not self.runs:
             lines = read_line_for_each(measured.pairs, self.path, "translations")
             return [lines if prepare is None else list(map(prepare, lines))]
-        found = []
+        by_run = []
         for run in self.runs:
             translator = open_translator(run)
             logger.info("%s translates", run.folder)
-            said = list(translator.stream(pair.source for pair in measured.pairs))
+            outputs = list(translator.stream(pair.source for pair in measured.pairs))
             if prepare is None:
-                found.append([translation.text for translation in said])
+                by_run.append([translation.text for translation in outputs])
             elif run.recipe.data.moses:
-                found.append([translation.prepared for translation in said])
+                by_run.append([translation.prepared for translation in outputs])
             else:
-                found.append([prepare(translation.text) for translation in said])
-        return found
+                by_run.append([prepare(translation.text) for translation in outputs])
+        return by_run
 
 
 def require_one_language(systems: Sequence[System]) -> None:
@@ -107,8 +107,8 @@ def require_one_language(systems: Sequence[System]) -> None:
             )
         if len(run.languages) != len(runs[0].languages):
             continue
-        for one, other in zip(runs[0].languages, run.languages, strict=True):
-            if "und" not in (one, other) and base(one) != base(other):
+        for first, second in zip(runs[0].languages, run.languages, strict=True):
+            if "und" not in (first, second) and base(first) != base(second):
                 raise RunError(
                     f"{runs[0].folder} is of {' → '.join(runs[0].languages)} and {run.folder} of "
                     f"{' → '.join(run.languages)}: only runs of the same languages can be compared"
@@ -119,11 +119,11 @@ def _require_one_source(systems: Sequence[System]) -> None:
     """Errors: ``RunError`` for runs whose sources are of different kinds."""
     runs = [run for system in systems for run in system.runs]
     for run in runs[1:]:
-        one, other = runs[0].recipe.source, run.recipe.source
-        if one.kind != other.kind:
+        first, second = runs[0].recipe.source, run.recipe.source
+        if first.kind != second.kind:
             raise RunError(
-                f"{runs[0].folder} reads {one.units} and {run.folder} {other.units} (source.kind): "
-                "only runs that read the same files or texts can be compared"
+                f"{runs[0].folder} reads {first.units} and {run.folder} {second.units} "
+                "(source.kind): only runs that read the same files or texts can be compared"
             )
 
 
@@ -140,8 +140,8 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
             own, _ = own_test_set(run)
         except DragomanError:
             continue  # its text is missing
-        both = [(one, other) for one, other in _compose(own) if one in wanted]
-        differ = [(wanted[one], other) for one, other in both if wanted[one] != other]
+        both = [(source, target) for source, target in _compose(own) if source in wanted]
+        differ = [(wanted[source], target) for source, target in both if wanted[source] != target]
         if len(differ) > _OTHER_REFERENCES * len(both):
             raise RunError(
                 f"{runs[0].folder} and {run.folder} have different references for the same source "
@@ -158,7 +158,7 @@ def _compose(pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
     return zip(compose(sources), compose(targets), strict=True)
 
 
-def chosen_test(name: str) -> Test:
+def significance_test(name: str) -> Test:
     """Check the name of a significance test. Errors: ``DragomanError`` for an unknown name."""
     if name not in ("bootstrap", "randomisation"):
         raise DragomanError(f"--test {name}: use bootstrap or randomisation")
@@ -184,7 +184,7 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
     for path in paths:
         if not path.exists():
             raise DataError(f"{path} does not exist. Give run folders or files of translations")
-        name = _name(path, {one.name for one in systems})
+        name = _name(path, {system.name for system in systems})
         systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
     _require_one_source(systems)
     return systems
@@ -231,7 +231,7 @@ class SeenExamples:
         return left if MIN_TEXTS <= len(left) < len(self.texts) else []
 
 
-def seen_by(
+def search_training_text(
     systems: Iterable[tuple[str, Sequence[Run]]], pairs: Sequence[Pair], *, kept_apart: str | None
 ) -> SeenExamples:
     """Search for ``pairs`` in the training text of each run and of the runs that it was started
@@ -262,9 +262,9 @@ def seen_by(
             any_seen = _either(any_seen, seen)
             place = name, learned.base
             by_run[place] = _either(by_run.get(place, seen), seen)
-    told = {place: sum(seen) for place, seen in by_run.items() if any(seen)}
-    return SeenExamples(tuple(any_seen), told, tuple(dict.fromkeys(unknown)))
+    counts = {place: sum(seen) for place, seen in by_run.items() if any(seen)}
+    return SeenExamples(tuple(any_seen), counts, tuple(dict.fromkeys(unknown)))
 
 
-def _either(one: Sequence[bool], other: Sequence[bool]) -> list[bool]:
-    return [a or b for a, b in zip(one, other, strict=True)]
+def _either(first: Sequence[bool], second: Sequence[bool]) -> list[bool]:
+    return [a or b for a, b in zip(first, second, strict=True)]

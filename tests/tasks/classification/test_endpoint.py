@@ -172,7 +172,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (Text, "encode_lists"), (BaseModel, "model_dump_json"), (served_classifier, "reasons"),
-        (served_classifier, "labels_told"), (connection, "_parsed"),
+        (served_classifier, "labels_told"), (connection, "_parse"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

@@ -311,13 +311,13 @@ def test_what_is_large_and_no_base64_is_not_read_as_json(
 ) -> None:
     """A megabyte of brackets takes a second to be read, and ten of them ten."""
     read: list[int] = []
-    original = connection._parsed
+    original = connection._parse
 
     def counted(body: bytes, max_values: int) -> Any:
         read.append(len(body))
         return original(body, max_values)
 
-    monkeypatch.setattr(connection, "_parsed", counted)
+    monkeypatch.setattr(connection, "_parse", counted)
 
     async def check() -> None:
         async with served(limits=LimitSettings(body_bytes=100_000)) as client:
@@ -369,8 +369,8 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (uploads.Upload, "read"), (uploads, "_beside_base64"), (frames_form, "costly_seconds"),
-        (LogMel, "_some"), (endpoint, "drawn"), (endpoint, "labels_told"),
-        (connection, "_parsed"),
+        (LogMel, "_some"), (endpoint, "png_of"), (endpoint, "labels_told"),
+        (connection, "_parse"),
     ]  # fmt: skip
     work = SlowWork(slow, monkeypatch)
 
@@ -416,14 +416,14 @@ def test_a_short_recording_does_not_wait_for_long_ones(
 
 def test_one_client_holds_a_quarter_of_the_memory_for_files() -> None:
     held = Places("uploads", 250, 1000)
-    with held.held("a", 900):  # alone it always has room
-        with pytest.raises(Refusal, match="the most that one client"), held.held("a", 1):
+    with held.occupy("a", 900):  # alone it always has room
+        with pytest.raises(Refusal, match="the most that one client"), held.occupy("a", 1):
             pass
-        with held.held("b", 100), pytest.raises(Refusal, match="Other clients"):
-            held.held("c", 1).__enter__()
-    with held.held("a", 250), pytest.raises(Refusal):
-        held.held("a", 1).__enter__()
-    with held.held("c", 900):
+        with held.occupy("b", 100), pytest.raises(Refusal, match="Other clients"):
+            held.occupy("c", 1).__enter__()
+    with held.occupy("a", 250), pytest.raises(Refusal):
+        held.occupy("a", 1).__enter__()
+    with held.occupy("c", 900):
         pass
 
 

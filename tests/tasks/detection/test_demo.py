@@ -13,7 +13,7 @@ from PIL import Image
 
 from dragoman.demo import scenes
 from dragoman.demo.corpus import Split
-from dragoman.demo.scenes import MOST, SHAPES, SIDE, coverage, drawn_demo, write_drawn
+from dragoman.demo.scenes import MOST, SHAPES, SIDE, coverage, draw_demo, write_drawn
 from dragoman.forms.boxes import Box, scene_of
 from dragoman.sources.picture.coco import read_coco
 from dragoman.tasks.catalogue import Recipe, Run
@@ -77,13 +77,13 @@ def test_what_the_demo_did_not_make_is_left_alone(
 
 
 def test_no_scene_is_there_twice_and_shapes_lie_apart() -> None:
-    parts = drawn_demo({"train": 300, "test": 60})
+    parts = draw_demo({"train": 300, "test": 60})
     every = [scene for part in parts.values() for scene in part]
     assert len({scene.pixels.tobytes() for scene in every}) == len(every) == 360
     assert len({tuple(sorted(scene.shapes)) for scene in every}) == 360
     assert {len(scene.shapes) for scene in every} == set(range(1, MOST + 1))
     assert {shape.name for scene in every for shape in scene.shapes} == set(SHAPES)
-    again = drawn_demo({"train": 300, "test": 60})
+    again = draw_demo({"train": 300, "test": 60})
     assert all(
         (one.pixels == other.pixels).all()
         for name in parts
@@ -97,7 +97,7 @@ def test_a_shape_touches_each_edge_of_its_box_and_nothing_else_is_bright(tmp_pat
             filled = coverage(SHAPES[name], side)
             edges = filled[0], filled[-1], filled[:, 0], filled[:, -1]
             assert all(edge.max() > 0.1 for edge in edges), (name, side)
-    parts = drawn_demo({"test": 20})
+    parts = draw_demo({"test": 20})
     write_drawn(tmp_path / "drawn", parts)
     pairs = list(read_coco(tmp_path / "drawn" / "test.json"))
     assert len(pairs) == 20

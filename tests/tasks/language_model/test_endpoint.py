@@ -350,7 +350,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (ServedLanguageModel, "describe"), (served_language_model, "words_of"),
         (ServedLanguageModel, "surprise"), (ServedLanguageModel, "place"),
         (ServedLanguageModel, "continuations"),
-        (connection, "_parsed"), (InspectionSession, "inspect"), (inspector, "weights_message"),
+        (connection, "_parse"), (InspectionSession, "inspect"), (inspector, "weights_message"),
     ]  # fmt: skip
     run = open_run(letters, ServeSettings(precision="fp32"), "letters")
     monkeypatch.setattr(connection, "SMALL", 0)

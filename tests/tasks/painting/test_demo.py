@@ -28,8 +28,8 @@ PAINTER = (
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = partial(captioned_shapes.drawn_shapes, train=4, dev=3, test=3)
-    monkeypatch.setattr(captioned_shapes, "drawn_shapes", drawn)
+    drawn = partial(captioned_shapes.draw_shapes, train=4, dev=3, test=3)
+    monkeypatch.setattr(captioned_shapes, "draw_shapes", drawn)
     monkeypatch.setattr(demo, "CODES_CHANGES", (*SHORT, "model.model_dim=8"))
 
 

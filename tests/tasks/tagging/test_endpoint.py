@@ -264,7 +264,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
 ) -> None:
     slow = [
         (Text, "encode_lists"), (BaseModel, "model_dump_json"), (ServedTagger, "_words"),
-        (ServedTagger, "_spans"), (connection, "_parsed"),
+        (ServedTagger, "_spans"), (connection, "_parse"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

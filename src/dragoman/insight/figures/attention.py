@@ -12,7 +12,7 @@ import torch
 
 from dragoman.base.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.head import open_short, shortened, strip
+from dragoman.insight.figures.head import length_notes, open_short, strip
 from dragoman.insight.head import Array, OpenedAttention, softmax
 from dragoman.insight.panels import attention_panels, attention_table, attention_words, matrix_table
 from dragoman.insight.subject import Subject
@@ -57,7 +57,7 @@ def scale_figure() -> Drawn:
             weights = softmax(scores * scale)
             entropy = -(weights * np.log(np.maximum(weights, 1e-300))).sum(-1)
             slope = 1 - np.square(weights).sum(-1)
-            row += [float(one.mean()) for one in (weights.max(-1), entropy, slope)]
+            row += [float(values.mean()) for values in (weights.max(-1), entropy, slope)]
         rows.append(row)
     table = np.array(rows)
 
@@ -118,7 +118,7 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
             *(matrix_table(f"query-{h + 1}", opened.queries[h], words) for h in range(heads)),
             matrix_table("joined", opened.joined, words),
         ],
-        notes=[*shortened(subject), *_notes(opened, subject.name, trained)],
+        notes=[*length_notes(subject), *_notes(opened, subject.name, trained)],
     )
 
 

@@ -34,12 +34,12 @@ def captions() -> dict[str, Caption]:
     read = tomllib.loads(content.read_text(encoding="utf-8"))
     return {
         name: Caption(
-            Words(one["title"]["en"], one["title"]["ko"]),
-            Words(*(" ".join(one["caption"][language].split()) for language in ("en", "ko"))),
-            Words(one["source"]["en"], one["source"]["ko"]),
-            Words(one["encoding"]["en"], one["encoding"]["ko"]) if "encoding" in one else None,
+            Words(item["title"]["en"], item["title"]["ko"]),
+            Words(*(" ".join(item["caption"][language].split()) for language in ("en", "ko"))),
+            Words(item["source"]["en"], item["source"]["ko"]),
+            Words(item["encoding"]["en"], item["encoding"]["ko"]) if "encoding" in item else None,
         )
-        for name, one in read.items()
+        for name, item in read.items()
     }
 
 
@@ -61,7 +61,7 @@ class Drawn:
     looks: bool = True
     """True if the figure shows the run from which it was made."""
 
-    def named(self, name: str, run: str = "") -> Figure:
+    def with_caption(self, name: str, run: str = "") -> Figure:
         """Return the figure with the caption of ``name``. ``run``: the name of the run that it
         shows."""
         words = captions()[name]

@@ -102,12 +102,12 @@ def of_part(
     "mean"; if None, heads count from 1. ``last``: True if the slider of the layer starts at the
     last layer, not at the first."""
 
-    def made(model: Network) -> Sliders:
+    def make_sliders(model: Network) -> Sliders:
         count = len(model.attentions_of(part))
         layers = Slider("layer", _LAYER, tuple(range(1, count + 1)), count if last else 1)
         return layers, *of_head(part, zero)(model)
 
-    return made
+    return make_sliders
 
 
 def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders]:
@@ -115,12 +115,12 @@ def of_head(part: str, zero: Words | None = None) -> Callable[[Network], Sliders
     ``part``, such as "encoder". ``zero``: the meaning of head 0, such as "mean"; if None, heads
     count from 1."""
 
-    def made(model: Network) -> Sliders:
-        most = max((one.heads for one in model.attentions_of(part)), default=0)
+    def make_sliders(model: Network) -> Sliders:
+        most = max((layer.heads for layer in model.attentions_of(part)), default=0)
         first = 0 if zero else 1
         return (Slider("head", _HEAD, tuple(range(first, most + 1)), first, zero),)
 
-    return made
+    return make_sliders
 
 
 def of_cuts(model: Network) -> Sliders:
@@ -262,7 +262,7 @@ def make_figure(
     check_name(name)
     entry = FIGURES[name]
     if not needs_run(name):
-        return entry.make(**(values or {})).named(name)
+        return entry.make(**(values or {})).with_caption(name)
     if subject is None:
         raise DragomanError(
             f"the figure {name} looks into a trained run. Set one with --run RUN, or create one "
@@ -271,21 +271,21 @@ def make_figure(
     lacks = missing(name, subject.predictor.plain)
     if lacks is not None:
         raise DragomanError(lacks.english)
-    return entry.make(subject, **(values or {})).named(name, subject.name)
+    return entry.make(subject, **(values or {})).with_caption(name, subject.name)
 
 
 def sliders_of(name: str, subject: Subject | None) -> Sliders:
     """Return the sliders of a figure that have more than one value. Return none if the figure
     cannot be made from ``subject``."""
-    found = FIGURES[name].sliders
-    if not callable(found):
-        return found
+    sliders = FIGURES[name].sliders
+    if not callable(sliders):
+        return sliders
     if subject is None or missing(name, subject.predictor.plain) is not None:
         return ()
-    return tuple(slider for slider in found(subject.predictor.plain) if len(slider.values) > 1)
+    return tuple(slider for slider in sliders(subject.predictor.plain) if len(slider.values) > 1)
 
 
-def checked(
+def validate(
     name: str, subject: Subject | None, values: Mapping[str, float]
 ) -> dict[str, int | float]:
     """Return ``values``, the values of sliders by name, as arguments of the function that makes the
@@ -294,17 +294,17 @@ def checked(
     Errors: ``DragomanError`` for an unknown slider, or a value that it does not have.
     """
     known: dict[str, Slider] = {slider.name: slider for slider in sliders_of(name, subject)}
-    found: dict[str, int | float] = {}
+    arguments: dict[str, int | float] = {}
     for key, value in values.items():
         if key not in known:
             has = ", ".join(known) or "none"
             raise DragomanError(f"{name} has no slider {key!r}; it has: {has}")
         slider = known[key]
         if value not in slider.values:
-            allowed = ", ".join(f"{one:g}" for one in slider.values)
+            allowed = ", ".join(f"{choice:g}" for choice in slider.values)
             raise DragomanError(f"{key} of {name} must be one of {allowed}, not {value:g}")
-        found[key] = int(value) if slider.is_whole else float(value)
-    return found
+        arguments[key] = int(value) if slider.is_whole else float(value)
+    return arguments
 
 
 def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:

@@ -16,10 +16,10 @@ from dragoman.insight.cost import (
     LAYERS,
     attention_cost,
     convolution_cost,
+    durations,
     operations,
     recurrence_cost,
-    restricted_cost,
-    timed,
+    restricted_attention_cost,
 )
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.subject import Subject
@@ -34,13 +34,13 @@ def cost_figure() -> Drawn:
     n = d = 1000
     every = [
         attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, 3),
-        restricted_cost(n, d, 100),
+        restricted_attention_cost(n, d, 100),
     ]  # fmt: skip
     rows = [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every]
     small = 256
     measured = [
         (kind, operations(kind, small, small), seconds)
-        for kind, seconds in timed(tuple(LAYERS), small, small).items()
+        for kind, seconds in durations(tuple(LAYERS), small, small).items()
         if seconds is not None
     ]
     left_out = [kind for kind in LAYERS if kind not in {row[0] for row in measured}]
@@ -104,7 +104,7 @@ def length_figure() -> Drawn:
     kinds = "self-attention core", "self-attention whole", "recurrence whole", "convolution"
     seconds: dict[str, dict[int, float]] = {kind: {} for kind in kinds}
     for n in tried:
-        for kind, took in timed(kinds, n, width, repeats=2).items():
+        for kind, took in durations(kinds, n, width, repeats=2).items():
             if took is not None:
                 seconds[kind][n] = took
     # 4n²d = 16nd², 4n²d + 8nd² = 16nd², 4n²d = 2knd², 4n²d = 8nd²
@@ -150,7 +150,7 @@ def length_figure() -> Drawn:
             DataTable(
                 "measured",
                 ("length", *seconds),
-                [(n, *(str(one.get(n, "")) for one in seconds.values())) for n in tried],
+                [(n, *(str(times.get(n, "")) for times in seconds.values())) for n in tried],
             ),
             DataTable("crossings", ("what", "where", "length"), crossings),
         ],
@@ -201,18 +201,18 @@ def timeline_figure(subject: Subject) -> Drawn:
     own = Milestone(
         subject.name,
         "",
-        sum(one.numel() for one in subject.predictor.plain.parameters()) / 1e6,
+        sum(weights.numel() for weights in subject.predictor.plain.parameters()) / 1e6,
         seconds / _SECONDS_A_DAY,
         "its machine",
         "its metrics.jsonl",
     )
     every = (*PUBLISHED, own)
-    least = min(PUBLISHED, key=lambda one: one.days)
+    least = min(PUBLISHED, key=lambda model: model.days)
     times = least.days / own.days
     days = Chart(
         "Days of one device",
         [
-            Series("published", [1, 2, 3, 4], [one.days for one in PUBLISHED]),
+            Series("published", [1, 2, 3, 4], [model.days for model in PUBLISHED]),
             Series(own.name, [len(every)], [own.days]),
         ],
         x_label="in order of time, numbered in the table",
@@ -228,13 +228,13 @@ def timeline_figure(subject: Subject) -> Drawn:
                 [
                     (
                         number,
-                        one.name,
-                        one.month,
-                        _short(one.parameters),
-                        _short(one.days),
-                        one.device,
+                        model.name,
+                        model.month,
+                        _short(model.parameters),
+                        _short(model.days),
+                        model.device,
                     )
-                    for number, one in enumerate(every, 1)
+                    for number, model in enumerate(every, 1)
                 ],
             ),
         ],
@@ -243,8 +243,8 @@ def timeline_figure(subject: Subject) -> Drawn:
                 "",
                 ("model", "month", "parameters", "days", "device", "source"),
                 [
-                    (one.name, one.month, _number(one), one.days, one.device, one.basis)
-                    for one in every
+                    (model.name, model.month, _number(model), model.days, model.device, model.basis)
+                    for model in every
                 ],
             )
         ],
@@ -265,5 +265,5 @@ def _short(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _number(one: Milestone) -> float | str:
-    return "" if one.parameters is None else one.parameters * 1e6
+def _number(model: Milestone) -> float | str:
+    return "" if model.parameters is None else model.parameters * 1e6

@@ -29,8 +29,8 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
     several temperatures."""
     run, asked_of = subject.run, subject.candidates
     subject, step = max(
-        ((one, _least_sure(one)) for one in asked_of),
-        key=lambda found: float(_entropy(softmax(found[0].logits[found[1]][None]))[0]),
+        ((candidate, _least_sure(candidate)) for candidate in asked_of),
+        key=lambda choice: float(_entropy(softmax(choice[0].logits[choice[1]][None]))[0]),
     )
     logits, sentence = subject.logits, subject.sentence
     order = np.argsort(-logits[step])
@@ -113,16 +113,16 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
     """
     run = subject.run
     subject = max(subject.candidates, key=_crossings)
-    found = _likeliest_by_length(subject)
-    lengths = [len(one.token_log_probabilities) for one in found]
-    scores = {alpha: _scores(found, alpha) for alpha in sorted({*_STRENGTHS, penalty})}
-    texts = run.target.raw([one.tokens for one in found])
-    numbers = [str(i + 1) for i in range(len(found))]
+    best = _likeliest_by_length(subject)
+    lengths = [len(hypothesis.token_log_probabilities) for hypothesis in best]
+    scores = {alpha: _scores(best, alpha) for alpha in sorted({*_STRENGTHS, penalty})}
+    texts = run.target.raw([hypothesis.tokens for hypothesis in best])
+    numbers = [str(i + 1) for i in range(len(best))]
     names = [f"{i}: {length} tokens" for i, length in zip(numbers, lengths, strict=True)]
     tokens = list(range(1, 61))
     ranked = np.argsort(-np.array(scores[penalty]), kind="stable").tolist()
     rows: list[tuple[Cell, ...]] = [
-        (i + 1, texts[i], lengths[i], found[i].log_probability, scores[penalty][i]) for i in ranked
+        (i + 1, texts[i], lengths[i], best[i].log_probability, scores[penalty][i]) for i in ranked
     ]
     divisors = Chart(
         "What log P is divided by",
@@ -151,7 +151,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
                 f"Hypotheses, the best at α = {penalty:g} first",
                 ("", "hypothesis", "tokens", "log P", "score"),
                 [
-                    (i + 1, texts[i], lengths[i], decimals(found[i].log_probability, 2),
+                    (i + 1, texts[i], lengths[i], decimals(best[i].log_probability, 2),
                      decimals(scores[penalty][i], 3))
                     for i in ranked
                 ],
@@ -162,7 +162,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
                 "",
                 ("number", "hypothesis", "tokens", "log P", "score", "pieces"),
                 [
-                    (*row, " ".join(run.target_text.pieces(list(found[i].tokens))))
+                    (*row, " ".join(run.target_text.pieces(list(best[i].tokens))))
                     for row, i in zip(rows, ranked, strict=True)
                 ],
             ),
@@ -172,16 +172,16 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
                 [(alpha, *values) for alpha, values in scores.items()],
             ),
         ],
-        notes=[_penalty_note(subject, found)],
+        notes=[_penalty_note(subject, best)],
     )  # fmt: skip
 
 
-def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
+def _penalty_note(subject: Subject, hypotheses: Sequence[Hypothesis]) -> Words:
     """Return a note on the number of pairs of lines that cross, and on the α at which the best
     hypothesis changes."""
-    winners = [int(np.argmax(_scores(found, alpha))) for alpha in _STRENGTHS]
+    winners = [int(np.argmax(_scores(hypotheses, alpha))) for alpha in _STRENGTHS]
     turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
-    told, crossings = ", ".join(turns), _crossings(subject)
+    changes, crossings = ", ".join(turns), _crossings(subject)
     pairs = {0: "No lines cross", 1: "1 pair of lines crosses"}.get(
         crossings, f"{crossings} pairs of lines cross"
     )
@@ -189,8 +189,8 @@ def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
     best = "The same hypothesis is best at every α."
     best_ko = "1위 가설은 어느 α에서나 같습니다."
     if turns:
-        best = f"Another hypothesis becomes the best at α = {told}."
-        best_ko = f"α = {told}에서 1위 가설이 바뀝니다."
+        best = f"Another hypothesis becomes the best at α = {changes}."
+        best_ko = f"α = {changes}에서 1위 가설이 바뀝니다."
     return Words(
         f"“{subject.sentence}” {pairs} between α = 0 and 2. {best}",
         f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {pairs_ko}. {best_ko}",
@@ -205,24 +205,24 @@ def _likeliest_by_length(subject: Subject) -> tuple[Hypothesis, ...]:
     """
     by_length: dict[int, Hypothesis] = {}
     longest = 2 * len(subject.hypotheses[0].token_log_probabilities)
-    for one in subject.hypotheses:
-        if len(one.token_log_probabilities) <= longest:
-            by_length.setdefault(len(one.token_log_probabilities), one)
+    for hypothesis in subject.hypotheses:
+        if len(hypothesis.token_log_probabilities) <= longest:
+            by_length.setdefault(len(hypothesis.token_log_probabilities), hypothesis)
     return tuple(by_length.values())[:_HYPOTHESES]
 
 
-def _scores(found: Sequence[Hypothesis], alpha: float) -> list[float]:
+def _scores(hypotheses: Sequence[Hypothesis], alpha: float) -> list[float]:
     return [
-        one.log_probability / length_penalty(len(one.token_log_probabilities), alpha)
-        for one in found
+        hypothesis.log_probability / length_penalty(len(hypothesis.token_log_probabilities), alpha)
+        for hypothesis in hypotheses
     ]
 
 
 def _crossings(subject: Subject) -> int:
     """Return the number of pairs of drawn hypotheses whose order at the largest α differs from that
     at the smallest."""
-    found = _likeliest_by_length(subject)
-    first, last = (np.array(_scores(found, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
+    best = _likeliest_by_length(subject)
+    first, last = (np.array(_scores(best, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
     turned = np.sign(first[:, None] - first) * np.sign(last[:, None] - last)
     return int((turned < 0).sum()) // 2
 
@@ -232,12 +232,12 @@ def _least_sure(subject: Subject) -> int:
     avoided as uninteresting."""
     logits = subject.logits
     pieces = subject.run.target_text.pieces(logits.argmax(axis=1).tolist())
-    is_word = np.array([any(c.isalnum() for c in one) and "<" not in one for one in pieces])
+    is_word = np.array([any(c.isalnum() for c in piece) and "<" not in piece for piece in pieces])
     spread = _entropy(softmax(logits))
     return int(np.where(is_word, spread, -1.0).argmax() if is_word.any() else spread.argmax())
 
 
 def _entropy(shares: Array) -> Array:
     """Return the entropies (T,), in nats, of the distributions ``shares`` (T, V)."""
-    found: Array = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
-    return found
+    entropies: Array = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=-1)
+    return entropies

@@ -72,7 +72,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
             matrix_table("output", output[None], [word]),
         ],
         notes=[
-            *shortened(subject),
+            *length_notes(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {head + 1}, "
                 f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
@@ -146,7 +146,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
             matrix_table("output", output, words),
         ],
         notes=[
-            *shortened(subject),
+            *length_notes(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {number}, "
                 f"of the run {subject.name}, d_k = {k}. Loop, matrix form "
@@ -195,7 +195,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
             )
         ],
         notes=[
-            *shortened(subject),
+            *length_notes(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {number}, "
                 f"of the run {subject.name}. Without the mask {percent(leaked)} of the weight "
@@ -216,7 +216,7 @@ def _find_undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
     # Start and end symbols and punctuation are uninteresting examples.
-    written = [any(c.isalnum() for c in one) and "<" not in one for one in opened.looking]
+    written = [any(c.isalnum() for c in piece) and "<" not in piece for piece in opened.looking]
     head, row = np.unravel_index(int((second * written).argmax()), second.shape)
     return int(head), int(row)
 
@@ -236,7 +236,7 @@ def open_short(subject: Subject, part: Part, layer: int) -> OpenedAttention:
     return open_attention(subject.predictor, part, layer, source, target)
 
 
-def shortened(subject: Subject) -> list[Words]:
+def length_notes(subject: Subject) -> list[Words]:
     """Return a note if the figure shows only the beginning of the sentence that the user gave."""
     shown = _short(subject)
     if not subject.is_given or shown == subject.sentence:

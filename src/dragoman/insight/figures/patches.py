@@ -50,7 +50,7 @@ def rollout_figure(subject: Subject) -> Drawn:
     seen = light * np.kron(looked / looked.max(), np.ones((patch, patch)))
     pixel = _SIDE / max(light.shape)
     side = (pixel * patch, pixel * patch)
-    by_row, by_column = ([str(one + 1) for one in range(count)] for count in (down, across))
+    by_row, by_column = ([str(place + 1) for place in range(count)] for count in (down, across))
     shares = MatrixPicture("Attention rollout", looked, by_row, by_column, cell=side)
     rows = [(r + 1, c + 1, float(looked[r, c])) for r, c in np.ndindex(down, across)]
     most = max(rows, key=lambda row: row[2])
@@ -86,8 +86,8 @@ def rollout(weights: NDArray[np.floating], patches: int) -> Array:
     for layer in weights[::-1].mean(axis=1, dtype=np.float64):
         shares = (shares @ layer + shares) / 2
     shares = shares[size - patches :]
-    found: Array = shares / shares.sum()
-    return found
+    contributions: Array = shares / shares.sum()
+    return contributions
 
 
 def reading_figure(subject: Subject) -> Drawn:
@@ -176,16 +176,16 @@ def _stages(model: Network, read: Sequences) -> list[tuple[str, Array]]:
 
     class EmbeddedPatches(Probe):
         def take_embedded(self, rows: Tensor) -> Tensor:
-            found.append(("Rows, with their places", rows.double().numpy()))
+            stages.append(("Rows, with their places", rows.double().numpy()))
             return rows
 
-    found: list[tuple[str, Array]] = []
+    stages: list[tuple[str, Array]] = []
     with torch.inference_mode(), EmbeddedPatches() as probe:
         model.encode(read)
     layers = [rows.double().numpy() for rows in probe.activations.values()]
     every = list(enumerate(layers, 1))
     shown = every if len(every) <= _LAYERS else [every[0], every[-1]]
-    return found + [(f"After layer {number}", rows) for number, rows in shown]
+    return stages + [(f"After layer {number}", rows) for number, rows in shown]
 
 
 def places_figure(subject: Subject) -> Drawn:
@@ -199,7 +199,7 @@ def places_figure(subject: Subject) -> Drawn:
     rows = table.detach().double().numpy()[first : first + down * across]
     cosines = likeness(rows)
     near, far = _near_and_far(cosines, down, across)
-    told = [
+    table_rows = [
         (r + 1, c + 1, other // across + 1, other % across + 1, float(cosines[place, other]))
         for place, (r, c) in enumerate(product(range(down), range(across)))
         for other in range(down * across)
@@ -208,7 +208,7 @@ def places_figure(subject: Subject) -> Drawn:
     grid = cosines.reshape(down, across, down, across)
     return Drawn(
         [HeadGrid(title, grid, "row", "column")],
-        [DataTable("", ("row", "column", "other row", "other column", "cosine"), told)],
+        [DataTable("", ("row", "column", "other row", "other column", "cosine"), table_rows)],
         notes=[
             Words(
                 f"Mean cosine: {near:+.2f} of patches side by side, {far:+.2f} of those that share "
@@ -222,8 +222,8 @@ def places_figure(subject: Subject) -> Drawn:
 def likeness(rows: Array) -> Array:
     """Return (P, P): the cosine of each of the ``rows`` (P, D) with every other."""
     scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Array = scaled @ scaled.T
-    return found
+    cosines: Array = scaled @ scaled.T
+    return cosines
 
 
 def _near_and_far(cosines: Array, down: int, across: int) -> tuple[float, float]:
@@ -231,8 +231,8 @@ def _near_and_far(cosines: Array, down: int, across: int) -> tuple[float, float]
     different rows and columns. ``down`` and ``across``: the rows and columns of patches in the
     picture."""
     row, column = np.divmod(np.arange(down * across), across)
-    by_row, by_column = (np.abs(one[:, None] - one) for one in (row, column))
+    by_row, by_column = (np.abs(numbers[:, None] - numbers) for numbers in (row, column))
     touch, apart = by_row + by_column == 1, (by_row > 0) & (by_column > 0)
     return tuple(  # type: ignore[return-value]
-        float(cosines[one].mean()) if one.any() else float("nan") for one in (touch, apart)
+        float(cosines[mask].mean()) if mask.any() else float("nan") for mask in (touch, apart)
     )

@@ -56,13 +56,13 @@ def spikes_figure(subject: Subject) -> Drawn:
     frame = wide / (len(known) * form.settings.subsample) * (len(rows) / bands.shape[1])
     what = "Coefficients" if form.settings.features == "mfcc" else "Filter bank"
     each = f"rows of {row:g} s"
-    found = [
+    spikes = [
         (number, round(number * row, 4), name, float(line[number]))
         for number in range(len(known))
         for name, line in zip(names, lines, strict=True)
         if line[number] >= _TOLD
     ]
-    spiked = sum(one[2] != BLANK and one[3] > 0.5 for one in found)
+    spiked = sum(spike[2] != BLANK and spike[3] > 0.5 for spike in spikes)
     blank = float((lines[-1] > 0.5).mean())
     return Drawn(
         [
@@ -78,7 +78,7 @@ def spikes_figure(subject: Subject) -> Drawn:
                 cell=(wide / len(known), _LINE), reach=1.0,
             ),
         ],
-        [DataTable("", ("row", "second", "token", "probability"), found)],
+        [DataTable("", ("row", "second", "token", "probability"), spikes)],
         notes=[
             Words(
                 f"{subject.sentence}: “{output.text}”. CTC is more than half sure of a token in "
@@ -112,12 +112,12 @@ def band_heads_figure(subject: Subject) -> Drawn:
     hop = form.settings.hop_ms / 1000
     cell = _SIDE / groups
     panels: list[Panel] = []
-    found: list[tuple[float, ...]] = []
+    table: list[tuple[float, ...]] = []
     for head in reversed(range(heads)):
         low, high = head * each, (head + 1) * each
         name = f"Head {head + 1}: bands {low + 1} to {high}"
-        map_of_head = grouped(weights[head], groups)
-        found += [
+        map_of_head = group_frames(weights[head], groups)
+        table += [
             (head + 1, round(q * frames / groups * hop, 3), round(k * frames / groups * hop, 3), w)
             for (q, k), w in np.ndenumerate(map_of_head)
         ]
@@ -132,11 +132,11 @@ def band_heads_figure(subject: Subject) -> Drawn:
                 across=f"from 0 to {frames * hop:.2g} s", down="the frame that looks",
             ),
         ]  # fmt: skip
-    near = [nearness(one) * hop for one in weights]
+    near = [nearness(attention) * hop for attention in weights]
     least, most = int(np.argmin(near)), int(np.argmax(near))
     return Drawn(
         panels,
-        [DataTable("", ("head", "second that looks", "second looked at", "weight"), found)],
+        [DataTable("", ("head", "second that looks", "second looked at", "weight"), table)],
         notes=[
             Words(
                 f"{subject.sentence}: frames look {near[least]:.2f} s away on average in head "
@@ -159,11 +159,11 @@ def band_attention(subject: Subject, rows: NDArray[np.floating]) -> Array:
     assert front is not None, "recordings are read"
     with torch.inference_mode(), Probe() as probe:
         front(Sequences.of([torch.from_numpy(rows)]))
-    found: Array = probe.attention[BAND_WEIGHTS][0].double().numpy()
-    return found
+    attention: Array = probe.attention[BAND_WEIGHTS][0].double().numpy()
+    return attention
 
 
-def grouped(weights: Array, groups: int) -> Array:
+def group_frames(weights: Array, groups: int) -> Array:
     """Reduce ``weights`` (T, T) to (G, G), where G is ``groups``: the mean over the frames that
     attend, and the sum over the frames that they attend to, so that rows still sum to 1."""
     edges = np.linspace(0, len(weights), groups + 1).round().astype(int)

@@ -42,25 +42,25 @@ def order_figure(subject: Subject) -> Drawn:
     these words in different orders. Draw this with and without positions, and show the
     translations."""
     first, second = _ORDER if subject.is_demo else _reverse(subject)
-    found = order_experiment(subject.predictor, first, second)
-    told, untold = found.with_positions, found.without_positions
-    both = np.stack([told.differences, untold.differences])
+    experiment = order_experiment(subject.predictor, first, second)
+    ordered, unordered = experiment.with_positions, experiment.without_positions
+    both = np.stack([ordered.differences, unordered.differences])
     rows: list[tuple[Cell, ...]] = [
-        (token, place, found.other_places[place], float(told.differences[place]),
-         float(untold.differences[place]))
-        for place, token in enumerate(found.tokens)
+        (token, place, experiment.other_places[place], float(ordered.differences[place]),
+         float(unordered.differences[place]))
+        for place, token in enumerate(experiment.tokens)
     ]  # fmt: skip
     written = [
-        ("on", first, told.translations[0]),
-        ("on", second, told.translations[1]),
-        ("off", first, untold.translations[0]),
-        ("off", second, untold.translations[1]),
+        ("on", first, ordered.translations[0]),
+        ("on", second, ordered.translations[1]),
+        ("off", first, unordered.translations[0]),
+        ("off", second, unordered.translations[1]),
     ]
     differences = MatrixPicture(
         "From a word's row in one sentence to its row in the other, |a − b| / |a|",
         both,
         rows=["positions on", "positions off"],
-        columns=list(found.tokens),
+        columns=list(experiment.tokens),
         cell=(60, 30),
     )
     return Drawn(
@@ -78,10 +78,10 @@ def order_figure(subject: Subject) -> Drawn:
         ],
         notes=[
             Words(
-                f"Largest difference without positions: {power(untold.differences.max())}; "
-                f"with them: {told.differences.max():.2f}.",
-                f"위치 인코딩이 없을 때 가장 큰 차이: {power(untold.differences.max())}, 있을 때: "
-                f"{told.differences.max():.2f}.",
+                f"Largest difference without positions: {power(unordered.differences.max())}; "
+                f"with them: {ordered.differences.max():.2f}.",
+                f"위치 인코딩이 없을 때 가장 큰 차이: {power(unordered.differences.max())}, "
+                f"있을 때: {ordered.differences.max():.2f}.",
             )
         ],
     )
@@ -104,27 +104,27 @@ def _reverse(subject: Subject) -> tuple[str, str]:
 def importance_figure(subject: Subject) -> Drawn:
     """Draw how much the loss grows when one head at a time is switched off."""
     pairs = subject.pairs or ((subject.sentence, subject.output.text),)
-    found = head_importance(subject.predictor, pairs)
+    importance = head_importance(subject.predictor, pairs)
     return Drawn(
-        importance_panels(found),
-        [importance_table(found)],
-        notes=[_importance_note(found)],
+        importance_panels(importance),
+        [importance_table(importance)],
+        notes=[_importance_note(importance)],
     )
 
 
-def _importance_note(found: Importance) -> Words:
-    kind, layer, head, growth = found.ranked()[0]
-    idle = sum(abs(one[3]) < 0.01 for one in found.ranked())
-    count = len(found.ranked())
+def _importance_note(importance: Importance) -> Words:
+    kind, layer, head, growth = importance.ranking()[0]
+    idle = sum(abs(entry[3]) < 0.01 for entry in importance.ranking())
+    count = len(importance.ranking())
     name = PART_WORDS[kind]
     return Words(
-        f"{plural(found.sentences, 'sentence')}, {plural(found.tokens, 'token')}, loss "
-        f"{found.whole:.3f} with all "
+        f"{plural(importance.sentences, 'sentence')}, {plural(importance.tokens, 'token')}, loss "
+        f"{importance.whole:.3f} with all "
         f"heads. Most needed: {name.english}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
         f"Of {count} heads, switched off one at a time, {idle or 'none'} "
         f"{'change' if idle > 1 else 'changes'} the loss by less than 0.01.",
-        f"문장 {found.sentences}개, 토큰 {found.tokens}개, 모든 헤드로 잰 손실 "
-        f"{found.whole:.3f}. 가장 중요한 헤드: {name.korean} {layer + 1}층 헤드 {head + 1} "
+        f"문장 {importance.sentences}개, 토큰 {importance.tokens}개, 모든 헤드로 잰 손실 "
+        f"{importance.whole:.3f}. 가장 중요한 헤드: {name.korean} {layer + 1}층 헤드 {head + 1} "
         f"(+{growth:.2f}). 하나씩 껐을 때 손실이 0.01보다 적게 변하는 헤드: {count}개 중 {idle}개.",
     )
 
@@ -213,11 +213,11 @@ def pronoun_figure(subject: Subject) -> Drawn:
             rows.append(
                 (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
             )
-    seen = (f"{probe.pronoun}: {probe.reference}" for probe in probes)
+    texts = (f"{probe.pronoun}: {probe.reference}" for probe in probes)
     return Drawn(
         [TwoHops(hop) for hop in hops],
         [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
-        notes=[*(Words(told, told) for told in seen), _mean_note(heads)],
+        notes=[*(Words(text, text) for text in texts), _mean_note(heads)],
     )
 
 

@@ -84,7 +84,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     curves = {e: [loss(q, e) for q in p] for e in sorted({0.0, epsilon, 0.2})}
     best = p[int(np.argmin(curves[epsilon]))]
     tokens = [str(token) for token in range(1, vocabulary + 1)]
-    told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
+    least = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
     distribution = MatrixPicture(
         "Target distribution",
         np.stack([hard, smooth]),
@@ -121,8 +121,8 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
         ],
         notes=[
             Words(
-                f"Least at q = {told}.",
-                f"손실이 최소인 곳: q = {told}.",
+                f"Least at q = {least}.",
+                f"손실이 최소인 곳: q = {least}.",
             )
         ],
     )

@@ -26,24 +26,24 @@ PIECES = 10_000
 def units_written(units: Iterable[Unit]) -> Iterator[bytes]:
     """Encode units as frames, several units in each."""
     part, length, codes = list[Unit](), 0, 0
-    for one in units:
+    for unit in units:
         if part and (
-            length + len(one.text) > CHARACTERS
-            or codes + len(one.tags) > CODES
+            length + len(unit.text) > CHARACTERS
+            or codes + len(unit.tags) > CODES
             or len(part) == UNITS
         ):
-            yield _written(part)
+            yield _encode(part)
             part, length, codes = [], 0, 0
-        part.append(one)
-        length += len(one.text)
-        codes += len(one.tags)
+        part.append(unit)
+        length += len(unit.text)
+        codes += len(unit.tags)
     if part:
-        yield _written(part)
+        yield _encode(part)
 
 
-def _written(units: list[Unit]) -> bytes:
-    told = [[one.text, one.ordered, list(map(attrgetter(*_FIELDS), one.tags))] for one in units]
-    return json.dumps(told).encode()
+def _encode(units: list[Unit]) -> bytes:
+    rows = [[unit.text, unit.ordered, list(map(attrgetter(*_FIELDS), unit.tags))] for unit in units]
+    return json.dumps(rows).encode()
 
 
 def units_read(frame: bytes) -> Iterator[Unit]:
@@ -64,8 +64,8 @@ def targets_written(targets: Iterable[Target]) -> Iterator[bytes]:
     """Encode translations as frames of ``PIECES`` pieces; None ends each translation."""
     pieces: list[str | int | None] = []
     for target in targets:
-        for one in (*target, None):
-            pieces.append(one)
+        for piece in (*target, None):
+            pieces.append(piece)
             if len(pieces) == PIECES:
                 yield json.dumps(pieces).encode()
                 pieces = []
@@ -77,10 +77,10 @@ def targets_read(frames: Iterable[bytes]) -> list[Target]:
     targets: list[Target] = []
     target: Target = []
     for frame in frames:
-        for one in json.loads(frame):
-            if one is None:
+        for piece in json.loads(frame):
+            if piece is None:
                 targets.append(target)
                 target = []
             else:
-                target.append(one)
+                target.append(piece)
     return targets

@@ -104,12 +104,12 @@ class DocumentWorkers:
         the translation. Errors: ``BadDocument`` for a document that cannot be read or declares
         other languages, and if the worker died."""
         wanted = {"columns": columns, "source": source, "target": target}
-        told, frames = await self._work(
+        values, frames = await self._work(
             client, [data], name=name, language=None, most=most, **wanted
         )
-        return ReadDocument(data, name, wanted, frames=frames, **told)
+        return ReadDocument(data, name, wanted, frames=frames, **values)
 
-    async def written(
+    async def write(
         self, client: str, read: ReadDocument, targets: Sequence[Target], language: str, most: int
     ) -> bytes:
         """Write the translated document. It may have at most ``most`` bytes: a translation may
@@ -123,11 +123,11 @@ class DocumentWorkers:
 
     def close(self) -> None:
         """Kill all workers, busy and idle."""
-        for one in self._at_work:
-            one.kill()
-        for one in self._idle:
-            one.kill()
-            one.close()
+        for worker in self._at_work:
+            worker.kill()
+        for worker in self._idle:
+            worker.kill()
+            worker.close()
         self._idle.clear()
         self._threads.shutdown(wait=True)
 
@@ -135,14 +135,14 @@ class DocumentWorkers:
         self, client: str, frames: Sequence[bytes], **wanted: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
         async with self._turns.setdefault(client, asyncio.Lock()), self._free:
-            told, found = await self._ask_worker(frames, wanted)
-        if "memory" in told:
+            values, parts = await self._ask_worker(frames, wanted)
+        if "memory" in values:
             raise BadDocument(
                 f"{wanted['name']} needs more than {self._memory >> 20:,} MiB of memory: {_CUT}"
             )
-        if "problem" in told:
-            raise BadDocument(told["problem"])
-        return told, found
+        if "problem" in values:
+            raise BadDocument(values["problem"])
+        return values, parts
 
     async def _ask_worker(
         self, frames: Sequence[bytes], wanted: dict[str, Any]
@@ -159,14 +159,14 @@ class DocumentWorkers:
         goes_on = False
         try:
             async with asyncio.timeout(self._seconds):
-                told, found = await work
-            goes_on = told.pop("goes_on")
+                values, parts = await work
+            goes_on = values.pop("goes_on")
         except TimeoutError:
             raise BadDocument(
                 f"{name} takes more than {self._seconds:,.0f} seconds to be read: {_CUT}"
             ) from None
         except (EOFError, OSError):
-            ended = await loop.run_in_executor(self._threads, worker.ended)
+            ended = await loop.run_in_executor(self._threads, worker.wait_for_end)
             raise BadDocument(
                 f"{name} could not be read: the process that read it has ended ({ended}). Try "
                 f"again, or {_CUT}"
@@ -179,7 +179,7 @@ class DocumentWorkers:
                 worker.kill()
                 # A thread closes it, because freeing much memory takes a while.
                 self._threads.submit(worker.close)
-        return told, found
+        return values, parts
 
 
 class _Worker:
@@ -207,8 +207,8 @@ class _Worker:
         self._pipe.send_bytes(json.dumps({**wanted, "frames": len(frames) - 1}).encode())
         for frame in frames:
             self._pipe.send_bytes(frame)
-        told = json.loads(self._pipe.recv_bytes())
-        return told, [self._pipe.recv_bytes() for _ in range(told.pop("frames"))]
+        values = json.loads(self._pipe.recv_bytes())
+        return values, [self._pipe.recv_bytes() for _ in range(values.pop("frames"))]
 
     def kill(self) -> None:
         self._process.kill()
@@ -218,7 +218,7 @@ class _Worker:
         self._process.wait()
         self._pipe.close()
 
-    def ended(self) -> str:
+    def wait_for_end(self) -> str:
         """Return a description of how the process ended."""
         code = self._process.wait()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -93,7 +93,7 @@ def _answer(
             )
         return {}, [made]
     units = document.units
-    characters = sum(len(one.text) for one in units)
+    characters = sum(len(unit.text) for unit in units)
     values = {
         "count": len(units), "characters": characters, "media": form.media,
         "source": source, "doubts": doubts,

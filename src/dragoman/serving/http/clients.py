@@ -191,8 +191,8 @@ _BEARER = re.compile(r"bearer\s+(\S+)\s*$", re.IGNORECASE)
 
 def key_in_header(http: Request) -> str | None:
     """Return the key in the header ``Authorization: Bearer KEY``, or None."""
-    found = _BEARER.match(http.headers.get("authorization", ""))
-    return found[1] if found else None
+    match = _BEARER.match(http.headers.get("authorization", ""))
+    return match[1] if match else None
 
 
 def _digest(key: str) -> bytes:

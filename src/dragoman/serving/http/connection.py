@@ -66,7 +66,7 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
         body = await http.body()
         # A body that begins with a brace is JSON: curl sends everything as a form.
         is_form = kind == FORM and body.lstrip()[:1] != b"{"
-        parse = _form if is_form else partial(_parsed, max_values=max_values)
+        parse = _form if is_form else partial(_parse, max_values=max_values)
         in_loop = len(body) <= SMALL
         fields = parse(body) if in_loop else await asyncio.to_thread(parse, body)
     except MultiPartException as error:
@@ -89,13 +89,13 @@ async def read_fields(http: Request, max_values: int, *, forms: bool = False) ->
 def _form(body: bytes) -> Any:
     """Return the fields of a form. If a name occurs several times, the last value is used."""
     if (fields := body.count(b"&") + 1) > NAMES:
-        told = f"The form has {fields:,} fields; no request has more than {NAMES}."
-        raise Refusal("bad_form", told, problem=told)
+        message = f"The form has {fields:,} fields; no request has more than {NAMES}."
+        raise Refusal("bad_form", message, problem=message)
     text = body.decode("utf-8", "replace")
     return dict(parse_qsl(text, keep_blank_values=True))
 
 
-def _parsed(body: bytes, max_values: int) -> Any:
+def _parse(body: bytes, max_values: int) -> Any:
     # The parser holds the interpreter until the last value, and all other threads wait for it.
     if b"\\/" in body:
         # PHP writes slashes with a backslash, and megabytes of base64 may contain millions of them,
@@ -112,8 +112,8 @@ def _parsed(body: bytes, max_values: int) -> Any:
             values=values,
             most=max_values,
         )
-    found = json.loads(text, object_pairs_hook=_object)
-    return whole_characters(found) if b"\\u" in body else found
+    value = json.loads(text, object_pairs_hook=_object)
+    return whole_characters(value) if b"\\u" in body else value
 
 
 def _values(text: str) -> int:
@@ -146,18 +146,18 @@ def media_type(http: Request) -> str:
     """Return the media type in the header of a request. Raises Refusal 400 for a form whose charset
     is not a character encoding: Python would decode its fields with whatever codec has that name,
     which could take very long."""
-    said = http.headers.get("content-type", "")
-    kind = said.partition(";")[0].strip().lower()
-    if kind == PARTS and (told := _unreadable(said)):
-        raise Refusal("bad_form", f"{told}.", problem=told)
+    header = http.headers.get("content-type", "")
+    kind = header.partition(";")[0].strip().lower()
+    if kind == PARTS and (problem := _unreadable(header)):
+        raise Refusal("bad_form", f"{problem}.", problem=problem)
     return kind
 
 
 def _unreadable(header: str) -> str:
     """Return the reason why a form with this content type is refused, or an empty string if it is
     accepted."""
-    if found := _too_many_parameters(header):
-        return found
+    if problem := _too_many_parameters(header):
+        return problem
     # The parser of forms finds the charset in the same way; any other could be deceived.
     charset = parse_options_header(header)[1].get(b"charset", b"utf-8").decode("latin-1")
     if encoding_named(charset) is None:
@@ -179,12 +179,12 @@ class InMemoryParser(MultiPartParser):
 
     def on_header_end(self) -> None:
         """The framework calls this in the event loop."""
-        if told := _too_many_parameters(self._current_partial_header_value.decode("latin-1")):
-            raise MultiPartException(f"{told}.")
+        if problem := _too_many_parameters(self._current_partial_header_value.decode("latin-1")):
+            raise MultiPartException(f"{problem}.")
         super().on_header_end()
 
 
-async def gone(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client has closed the connection. The body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -194,7 +194,7 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     """Do ``work``, but cancel it when the client closes the connection: raises
     ClientDisconnect."""
     task = asyncio.ensure_future(work)
-    absence = asyncio.ensure_future(gone(receive))
+    absence = asyncio.ensure_future(wait_for_disconnect(receive))
     try:
         await asyncio.wait({task, absence}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -227,7 +227,7 @@ class Sites:
         Refusal 421 for a name that is not one of the server's, and Refusal 403 for plain text or a
         form that a page of another web site sent."""
         name = _name_of(http.headers.get("host", ""))
-        below = [one[1:] for one in self._names if one.startswith("*.")]
+        below = [pattern[1:] for pattern in self._names if pattern.startswith("*.")]
         # No web site can redirect an address; HTTP/1.0 has no name.
         is_own = not name or is_address(name) or not self._names.isdisjoint((name, "*"))
         if not is_own and not any(map(name.endswith, below)):

@@ -135,12 +135,12 @@ class Guard:
     # ---- inside
 
     def _strangers(self) -> list[GuardedConnection]:
-        return [one for own in self._open.values() for one in own if not one.is_proxy]
+        return [peer for peers in self._open.values() for peer in peers if not peer.is_proxy]
 
     def _make_room(self, connections: Iterable[GuardedConnection]) -> bool:
         """Close the connection that has waited longest for a request. Returns False if every
         connection has a request in progress."""
-        waiting = [(since, one) for one in connections if (since := one.waits_since) is not None]
+        waiting = [(since, peer) for peer in connections if (since := peer.waits_since) is not None]
         if not waiting:
             return False
         self.close(min(waiting, key=lambda both: both[0])[1], CROWDED)
@@ -161,7 +161,7 @@ class Guard:
         no more than ``most`` unread bytes in all."""
         sizes = {connection: connection.buffered for connection in connections}
         total = sum(sizes.values())
-        for connection in sorted(sizes, key=lambda one: -sizes[one]):
+        for connection in sorted(sizes, key=lambda peer: -sizes[peer]):
             if total <= most:
                 return
             total -= sizes[connection]

@@ -201,7 +201,7 @@ class Places:
         return sum(map(sum, self._held.values()))
 
     @contextmanager
-    def held(self, client: str, places: int) -> Iterator[None]:
+    def occupy(self, client: str, places: int) -> Iterator[None]:
         """Occupy ``places`` for a request while the context lasts. Raises Refusal 429 if too few
         places are left, for the client or for all clients. A request is never refused while no
         other request occupies a place, however many places it needs."""

@@ -97,7 +97,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 """The answers with an error of an endpoint, by status, for OpenAPI."""
 
 
-def written(model: BaseModel) -> bytes:
+def json_of(model: BaseModel) -> bytes:
     """Write an answer as JSON; fields that are None are left out."""
     return model.model_dump_json(exclude_none=True).encode()
 
@@ -145,7 +145,7 @@ def docs_html(description: Mapping[str, Any]) -> str:
         for method, operation in methods.items()
     )
     types = "".join(
-        _type_html(*one) for one in sorted(description["components"]["schemas"].items())
+        _type_html(*entry) for entry in sorted(description["components"]["schemas"].items())
     )
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
@@ -164,12 +164,12 @@ def _path_html(name: str, operation: Mapping[str, Any]) -> str:
 
 
 def _kinds_html(body: Mapping[str, Any]) -> str:
-    kinds = [_kind_html(one.get("schema", {})) for one in body.get("content", {}).values()]
+    kinds = [_kind_html(media.get("schema", {})) for media in body.get("content", {}).values()]
     return " or ".join(dict.fromkeys(kinds)) or "nothing"
 
 
 def _type_html(name: str, schema: Mapping[str, Any]) -> str:
-    fields = "".join(_field_html(*one) for one in schema.get("properties", {}).items())
+    fields = "".join(_field_html(*field) for field in schema.get("properties", {}).items())
     about = escape(schema.get("description", ""))
     return f'<h3 id="{name}">{name}</h3><p>{about}</p><table>{fields}</table>'
 
@@ -223,7 +223,7 @@ OPENAI_REFUSALS: dict[int | str, dict[str, Any]] = {
 """The answers with an error of an endpoint for OpenAI's clients, by status, for OpenAPI."""
 
 
-def shaped(path: str, status: int, body: Mapping[str, Any]) -> dict[str, Any]:
+def error_at(path: str, status: int, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of an error in the format that belongs to its path: dragoman's, or
     OpenAI's."""
     is_theirs = path in (TRANSCRIPTIONS, MODELS, IMAGES)
@@ -238,11 +238,11 @@ def openai_error(status: int, body: Mapping[str, Any]) -> dict[str, Any]:
         kind = "rate_limit_error"
     elif status >= 500:
         kind = "server_error"
-    told = {
+    error = {
         "message": body["error"],
         "type": kind,
         "param": body["values"].get("field"),
         "code": body["code"],
         "values": body["values"],
     }
-    return {"error": told}
+    return {"error": error}

@@ -103,7 +103,7 @@ class WithFiles(KeyedMessage):
         """The files of the request, from the form or from the field ``file``."""
         if isinstance(self.file, str):
             return [Upload("file", self.file)]
-        return self._parts or [Upload(f"file[{n}]", one) for n, one in enumerate(self.file or ())]
+        return self._parts or [Upload(f"file[{n}]", text) for n, text in enumerate(self.file or ())]
 
 
 def bad_file(called: str, problem: str) -> Refusal:
@@ -173,8 +173,8 @@ async def _parts(http: Request, most_files: int) -> tuple[dict[str, Any], list[U
             elif name == "file":
                 uploads.append(Upload(file_name(value.filename), await value.read()))
             else:
-                told = f"The field of a file must be called file, not {name[:40]!r}"
-                raise Refusal("bad_form", f"{told}.", problem=told)
+                problem = f"The field of a file must be called file, not {name[:40]!r}"
+                raise Refusal("bad_form", f"{problem}.", problem=problem)
     finally:
         await form.close()
     return fields, uploads

@@ -76,7 +76,7 @@ def look_answer(
     (text,) = texts_of(target, [seen.best])
     best = hypothesis_message(target, seen.best, text)
     read = source.names_of(seen.source_ids)
-    probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
+    probabilities, ids = (values[:, : request.choices].tolist() for values in seen.choices)
     tokens = {token for row in ids for token in row}
     if request.steps:
         tokens |= {c.token for step in seen.steps for c in step.continuations}
@@ -150,6 +150,6 @@ def _sizes(engine: Engine) -> ModelInfo:
             },
             "source_vocabulary": engine.source.size,
             "target_vocabulary": engine.target.size,
-            "parameters": sum(one.numel() for one in model.parameters()),
+            "parameters": sum(weights.numel() for weights in model.parameters()),
         }
     )

@@ -32,7 +32,7 @@ from dragoman.engine.session import (
 )
 from dragoman.models.interface import AttentionLayer, Part
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.messages import written
+from dragoman.serving.http.messages import json_of
 from dragoman.serving.http.refusals import Refusal, too_long
 from dragoman.serving.look.answer import check_size, weights_message
 from dragoman.serving.look.schema import (
@@ -102,10 +102,10 @@ class Inspector:
         """Return an inspector of the same model with the forms of another ``engine``. Both store
         their inspections together; these cannot be confused, because the tokens of their texts
         differ."""
-        found = copy(self)
-        found._engine, found._target = engine, engine.target
-        found._session = InspectionSession(engine, self._predictor)
-        return found
+        inspector = copy(self)
+        inspector._engine, inspector._target = engine, engine.target
+        inspector._session = InspectionSession(engine, self._predictor)
+        return inspector
 
     # ---- which text is looked at, and whether the request is possible
 
@@ -214,8 +214,8 @@ class Inspector:
         """Return the heads that a request switches off and the tokens that it hides. Raises Refusal
         for a head that the model does not have."""
         off = frozenset(
-            (self.layer(one.part, one.layer, one.head, "heads_off").name, one.head)
-            for one in request.heads_off
+            (self.layer(head.part, head.layer, head.head, "heads_off").name, head.head)
+            for head in request.heads_off
         )
         return Intervention(off, request.hidden)
 
@@ -237,7 +237,7 @@ class Inspector:
         layer = self.layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layer.heads
-        every = sum(one.heads for one in self.model.attentions_of(request.part))
+        every = sum(attention.heads for attention in self.model.attentions_of(request.part))
 
         seen = self._look_up(
             request, ids, lambda s, t: self._weights(request.part, s, t) * share // every
@@ -249,7 +249,7 @@ class Inspector:
             heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
         elif request.head is not None:
             heads = heads[request.head : request.head + 1]
-        return written(weights_message(heads[None]))
+        return json_of(weights_message(heads[None]))
 
     def word(self, request: WordRequest, ids: list[int]) -> bytes:
         """Return the attention and the vectors of one word, as JSON. Raises Refusal,
@@ -283,15 +283,15 @@ class Inspector:
         vectors = torch.stack([stage[places] for stage in stages.values()])
         sizes = vectors.float().square().mean(dim=-1).sqrt()
         answer = WordAnswer(
-            attention={part: weights_message(one) for part, one in rows.items()},
-            looked_at={part: weights_message(one) for part, one in columns.items()},
+            attention={part: weights_message(weights) for part, weights in rows.items()},
+            looked_at={part: weights_message(weights) for part, weights in columns.items()},
             stages=[
                 Stage(name=name, sizes=[round(value, 4) for value in row])
                 for name, row in zip(stages, sizes.tolist(), strict=True)
             ],
             vectors=weights_message(vectors[None]),
         )
-        return written(answer)
+        return json_of(answer)
 
     def cell(self, request: CellRequest, ids: list[int]) -> bytes:
         """Return the computation of one attention weight, as JSON. Raises Refusal,
@@ -315,7 +315,7 @@ class Inspector:
                 rows=rows,
                 columns=columns,
             )
-        found = open_cell(
+        cell = open_cell(
             self.model,
             layer,
             request.head,
@@ -326,12 +326,12 @@ class Inspector:
             heads_off=self.under(request).heads_off,
             hidden=request.hidden,
         )
-        return written(CellAnswer.of(found))
+        return json_of(CellAnswer.of(cell))
 
     def heads(self, request: LookRequest, ids: list[int]) -> bytes:
         """Return the effect of each head on the output, as JSON. Raises Refusal,
         ``SearchError``."""
-        count = sum(one.heads for one in self.model.attentions)
+        count = sum(attention.heads for attention in self.model.attentions)
 
         tokens = self._look_up(request, ids).best.tokens
         if count * (len(ids) + len(tokens) + 1) > MAX_MEASURED:
@@ -344,17 +344,17 @@ class Inspector:
                 target=len(tokens),
             )
 
-        def believed(under: Intervention) -> float:
+        def measure(under: Intervention) -> float:
             return self._session.believed(request.text, ids, tokens, under)
 
         under = self.under(request)
-        whole = believed(under)
-        without = self._session.without_each_head(believed, under)
+        whole = measure(under)
+        without = self._session.without_each_head(measure, under)
         fallen = {
-            part: [[round(whole - one, 5) for one in heads] for heads in without.get(part, ())]
+            part: [[round(whole - value, 5) for value in heads] for heads in without.get(part, ())]
             for part in PARTS
         }
-        return written(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
+        return json_of(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
     # ---- inside
 
@@ -363,7 +363,7 @@ class Inspector:
         and heads."""
         looking = source if part == "encoder" else target
         looked_at = target if part == "decoder" else source
-        return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
+        return looking * looked_at * sum(layer.heads for layer in self.model.attentions_of(part))
 
     def _look_up(
         self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0
@@ -379,7 +379,7 @@ class Inspector:
         key = f"{ids} {key}"  # the tokens tell the target language, too
         seen = self._kept.pop(key, None) or self._look(request, ids, most)
         self._kept[key] = seen
-        while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MAX_KEPT:
+        while len(self._kept) > 1 and sum(kept.size for kept in self._kept.values()) > MAX_KEPT:
             self._kept.popitem(last=False)
         return seen
 

@@ -105,7 +105,7 @@ class Hypothesis(Message):
 
 def texts_of(target: Form, hypotheses: Sequence[search.Hypothesis]) -> list[str]:
     """Decode the tokens of each hypothesis into text."""
-    return target.raw([one.tokens for one in hypotheses])
+    return target.raw([hypothesis.tokens for hypothesis in hypotheses])
 
 
 def hypothesis_message(target: Form, hypothesis: search.Hypothesis, text: str) -> Hypothesis:

@@ -49,8 +49,8 @@ def catch_native() -> threading.Thread:
     )  # A line is dropped if the pipe is full, so that no writer waits.
     os.dup2(writing, 2)
     os.close(writing)
-    told = sys.stderr.encoding
-    sys.stderr = open(kept, "w", buffering=1, encoding=told, errors="backslashreplace")  # noqa: SIM115
+    encoding = sys.stderr.encoding
+    sys.stderr = open(kept, "w", buffering=1, encoding=encoding, errors="backslashreplace")  # noqa: SIM115
     faulthandler.enable(kept)
     thread = threading.Thread(target=_log_native, args=(reading,), daemon=True)
     thread.start()
@@ -159,5 +159,5 @@ def error_summary(error: BaseException | None) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    found: dict[str, Any] = getattr(record, "fields", {})
-    return found
+    fields: dict[str, Any] = getattr(record, "fields", {})
+    return fields

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.clients import Networks
-from dragoman.serving.http.messages import shaped
+from dragoman.serving.http.messages import error_at
 from dragoman.serving.http.refusals import FAILED, body_too_large
 from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.operate.meters import Meters
@@ -59,7 +59,7 @@ HEADERS = (
 )
 
 
-def shown_path(path: str) -> str:
+def path_for_log(path: str) -> str:
     """Return a path as the log shows it, without the secret part of a download."""
     return quote(f"{DOWNLOADS}-" if path.startswith(DOWNLOADS) else path, safe="/")[:200]
 
@@ -79,11 +79,11 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        size, told = 0, Headers(scope=scope).get("content-length", "0")
+        size, length = 0, Headers(scope=scope).get("content-length", "0")
         most = self._of_paths.get(scope["path"], self._most_bytes)
-        is_too_large = told.isdecimal() and int(told) > most
+        is_too_large = length.isdecimal() and int(length) > most
 
-        async def counted() -> Message:
+        async def count_bytes() -> Message:
             nonlocal size
             if is_too_large:
                 raise body_too_large(most)
@@ -94,7 +94,7 @@ class BodyLimit:
                     raise body_too_large(most)
             return message
 
-        await self.app(scope, counted, send)
+        await self.app(scope, count_bytes, send)
 
 
 class Failures:
@@ -107,18 +107,18 @@ class Failures:
         """Handle a connection; the framework calls this method."""
         began = False
 
-        async def noted(message: Message) -> None:
+        async def send_noting(message: Message) -> None:
             nonlocal began
             began = True
             await send(message)
 
         try:
-            await self.app(scope, receive, noted)
+            await self.app(scope, receive, send_noting)
         except Exception:  # an endpoint may fail with any exception
             if began or scope["type"] != "http":
                 raise  # Half an answer is sent already: the server closes the connection.
-            logger.exception("%s %s failed", scope["method"], shown_path(scope["path"]))
-            await JSONResponse(shaped(scope["path"], 500, FAILED), 500)(scope, receive, send)
+            logger.exception("%s %s failed", scope["method"], path_for_log(scope["path"]))
+            await JSONResponse(error_at(scope["path"], 500, FAILED), 500)(scope, receive, send)
 
 
 HEAD = "dragoman.head"
@@ -162,27 +162,27 @@ class MeteredRequests:
         meters = self._meters
         began, status, size = time.perf_counter(), 0, 0
         host, _ = scope.get("client") or ("unknown", 0)
-        given = Headers(scope=scope).get("x-request-id", "")
-        if not (_ID.fullmatch(given) and host in self._proxies):
-            given = secrets.token_hex(8)
+        identifier = Headers(scope=scope).get("x-request-id", "")
+        if not (_ID.fullmatch(identifier) and host in self._proxies):
+            identifier = secrets.token_hex(8)
         scope.setdefault("state", {})
         meters.under_way.inc()
-        context = request_id.set(given)
+        context = request_id.set(identifier)
 
-        async def noted(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = [*HEADERS, (b"x-request-id", given.encode())]
+                headers = [*HEADERS, (b"x-request-id", identifier.encode())]
                 if self._is_closing():
-                    told.append((b"connection", b"close"))
-                message = {**message, "headers": [*message.get("headers", ()), *told]}
+                    headers.append((b"connection", b"close"))
+                message = {**message, "headers": [*message.get("headers", ()), *headers]}
             else:
                 size += len(message.get("body", b""))
             await send(message)
 
         try:
-            await self.app(scope, receive, noted)
+            await self.app(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - began
             request_id.reset(context)
@@ -192,7 +192,7 @@ class MeteredRequests:
             meters.requests.labels(path, str(status)).inc()
             meters.seconds.labels(path).observe(seconds)
             if self._access_log:
-                _log(scope, given, status, size, seconds)
+                _log(scope, identifier, status, size, seconds)
 
 
 def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:
@@ -204,7 +204,7 @@ def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> No
         "client": scope["state"].get("client", host),
         "address": host,
         "method": scope["method"],
-        "path": shown_path(scope["path"]),
+        "path": path_for_log(scope["path"]),
         "status": status,
         "bytes": size,
         "seconds": round(seconds, 4),

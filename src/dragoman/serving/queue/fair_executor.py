@@ -59,7 +59,7 @@ class FairExecutor:
     async def do(self, client: str, work: Callable[[], T]) -> T:
         """Do ``work`` in the thread when it is the client's turn, and return its result. Raises
         Refusal 429 if too much work waits already."""
-        with self.places.held(client, 1):
+        with self.places.occupy(client, 1):
             return await self._turn(client, work)
 
     async def _turn(self, client: str, work: Callable[[], T]) -> T:
@@ -73,18 +73,18 @@ class FairExecutor:
 
     async def turns(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
         """Do ``work`` part by part, in turns with other clients. The client must already occupy
-        places (``places.held``). Yields the results of each turn; with those of the last turn, it
+        places (``places.occupy``). Yields the results of each turn; with those of the last turn, it
         yields True."""
         is_last = False
         while not is_last:
-            found, is_last = await self._turn(client, partial(_one_turn, work))
-            yield found, is_last
+            results, is_last = await self._turn(client, partial(_one_turn, work))
+            yield results, is_last
 
     async def all(self, client: str, work: Iterator[T], places: int = 1) -> list[T]:
         """Return all results of ``work``, which occupies ``places`` from its first turn to its
         last. Raises Refusal 429."""
-        with self.places.held(client, places):
-            return [one async for found, _ in self.turns(client, work) for one in found]
+        with self.places.occupy(client, places):
+            return [result async for results, _ in self.turns(client, work) for result in results]
 
     def close(self) -> None:
         """Cancel the waiting work, and start no other work."""
@@ -117,9 +117,9 @@ def _one_turn(work: Iterator[T]) -> tuple[list[T], bool]:
     """Do the parts of ``work`` that fit into one turn. Returns their results, and True if the work
     is finished."""
     end = time.perf_counter() + TURN_SECONDS
-    found = []
-    for one in work:
-        found.append(one)
+    results = []
+    for result in work:
+        results.append(result)
         if time.perf_counter() >= end:
-            return found, False
-    return found, True
+            return results, False
+    return results, True

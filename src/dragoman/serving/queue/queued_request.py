@@ -42,7 +42,7 @@ class QueuedRequest:
         self.client = client
         self.requests = requests
         self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
-        self.costly = [rows_of(one.settings) * one.limit >= COSTLY for one in requests]
+        self.costly = [rows_of(request.settings) * request.limit >= COSTLY for request in requests]
         self.left = len(requests)
         self.taken = 0
         self.wanted = True
@@ -79,10 +79,10 @@ class Turns(Generic[T]):
         self._away: set[str] = set()
         """The clients whose turn is in progress. They join the order again after it."""
 
-    def add(self, client: str, one: T) -> None:
+    def add(self, client: str, item: T) -> None:
         """Add an item after the other items of its client. A client that had no items joins the
         order at its end."""
-        self._waiting.setdefault(client, deque()).append(one)
+        self._waiting.setdefault(client, deque()).append(item)
         if client not in self._away and client not in self._order:
             self._order.append(client)
 
@@ -91,12 +91,12 @@ class Turns(Generic[T]):
         False are skipped, and their clients keep their places in the order. Returns None if no
         waiting item is left."""
         for client in self._order:
-            for one in self._waiting[client]:
-                if may(one):
+            for item in self._waiting[client]:
+                if may(item):
                     self._away.add(client)
                     self._order.remove(client)
-                    self.forget(client, one)
-                    return client, one
+                    self.forget(client, item)
+                    return client, item
         return None
 
     def end(self, client: str) -> None:
@@ -106,11 +106,11 @@ class Turns(Generic[T]):
         if client in self._waiting:
             self._order.append(client)
 
-    def forget(self, client: str, one: T) -> None:
+    def forget(self, client: str, item: T) -> None:
         """Remove an item that is no longer needed."""
         waiting = self._waiting.get(client)
-        if waiting is not None and one in waiting:
-            waiting.remove(one)
+        if waiting is not None and item in waiting:
+            waiting.remove(item)
             if not waiting:
                 del self._waiting[client]
                 if client in self._order:
@@ -125,10 +125,10 @@ class FairQueue(Turns[QueuedRequest]):
     ) -> tuple[QueuedRequest, int] | None:
         """Take the next sentence: return its request and its number in this request. The request is
         chosen as in ``take``."""
-        found = self.take(may)
-        if found is None:
+        turn = self.take(may)
+        if turn is None:
             return None
-        client, queued = found
+        client, queued = turn
         queued.taken += 1
         if queued.taken < len(queued.requests):
             self.add(client, queued)

@@ -242,15 +242,15 @@ class Worker:
         if done:
             finished: dict[QueuedRequest, None] = {}
             with self._waiting.changed:
-                for ticket, found in done:
+                for ticket, best in done:
                     queued, number = batch.running.pop(ticket)
                     self._hold(queued, number, -1)
-                    queued.answers[number] = found
+                    queued.answers[number] = best
                     queued.left -= 1
                     self.counters["sentences"] += 1
-                    self.counters["tokens"] += len(found[0].token_log_probabilities) if found else 0
+                    self.counters["tokens"] += len(best[0].token_log_probabilities) if best else 0
                     if queued.watched:
-                        queued.news[number] = Answer(number, found)
+                        queued.news[number] = Answer(number, best)
                     finished[queued] = None
             for queued in finished:
                 if queued.done or queued.watched:

@@ -35,8 +35,8 @@ class LanguageDetector:
     def rank(self, text: str) -> list[tuple[str, float]]:
         """Return the codes of all known languages with their probabilities, the most probable
         first. For a text without letters, the result is meaningless."""
-        found = self._identifier.rank(text.replace("\0", " "))
-        return [(str(code), float(probability)) for code, probability in found]
+        ranking = self._identifier.rank(text.replace("\0", " "))
+        return [(str(code), float(probability)) for code, probability in ranking]
 
     def choose(self, text: str, offered: Sequence[str]) -> DetectedLanguage:
         """Return the most probable of the ``offered`` codes, of which there must be at least
@@ -44,8 +44,8 @@ class LanguageDetector:
         for language, probability in self.rank(text):
             for code in offered:
                 if base(code) == language:
-                    return detected(code, probability)
-        return detected(offered[0], 0.0)
+                    return language_message(code, probability)
+        return language_message(offered[0], 0.0)
 
 
 class Catalogue:
@@ -71,7 +71,7 @@ class Catalogue:
         """The runs of the server that translate."""
         return [run for run in self.runs if run.translates]
 
-    def named(self, name: str) -> ServedRun:
+    def run_named(self, name: str) -> ServedRun:
         """Return the run with this name. Raises Refusal 404 if there is none."""
         for run in self.runs:
             if run.name == name:
@@ -88,25 +88,25 @@ class Catalogue:
         """Return the named run, or without a name all runs of a ``kind``. Raises Refusal 404 if no
         run has the name, and Refusal 400 if the named run is of another kind or no run is of this
         kind."""
-        runs = [self.named(name)] if name else self.runs
-        found = [run for run in runs if isinstance(run, kind)]
-        if name and not found:
-            (other,) = runs
+        runs = [self.run_named(name)] if name else self.runs
+        matches = [run for run in runs if isinstance(run, kind)]
+        if name and not matches:
+            (run,) = runs
             raise Refusal(
                 "other_task",
-                f"{name} {other.does}. Send the request to {other.path}.",
+                f"{name} {run.does}. Send the request to {run.path}.",
                 run=name,
-                task=other.task,
-                path=other.path,
+                task=run.task,
+                path=run.path,
             )
-        if not found:
+        if not matches:
             raise Refusal(
                 "no_run_for_task",
                 f"No run here {kind.does}. To train one: {kind.trained}",
                 task=kind.task,
                 command=kind.trained,
             )
-        return found
+        return matches
 
     def of(self, kind: type[Served], name: str | None) -> Served:
         """Return the named run, or without a name the first run of a ``kind``. Raises the same as
@@ -118,7 +118,7 @@ class Catalogue:
         for ``/v1/look`` choose: the translators; if there are none, all runs that can be inspected;
         if there are none, the first run. Raises Refusal 404."""
         able = [run for run in self.runs if run.can_be_looked_into]
-        return [self.named(name)] if name else self.translating or able or self.runs[:1]
+        return [self.run_named(name)] if name else self.translating or able or self.runs[:1]
 
     def choose(
         self, runs: Sequence[Served], text: str, source: str, target: str | None
@@ -139,8 +139,8 @@ class Catalogue:
         of_sources = [(run, run.source) for run in runs]
         if source != AUTO:
             return self._matching(of_sources, "source", source)[0][0], None
-        found = self.detector.choose(text, list(dict.fromkeys(own for _, own in of_sources)))
-        return next(run for run in runs if run.source == found.language), found
+        detection = self.detector.choose(text, list(dict.fromkeys(own for _, own in of_sources)))
+        return next(run for run in runs if run.source == detection.language), detection
 
     def _matching(
         self, of_runs: Sequence[tuple[Served, str]], side: str, code: str
@@ -148,8 +148,8 @@ class Catalogue:
         """Return the runs whose ``side`` (source or target) is the language ``code``, each with its
         own code for this language. The codes that match best come first (see ``same_language``)."""
         codes = same_language(code, [own for _, own in of_runs])
-        found = [(run, own) for wanted in codes for run, own in of_runs if own == wanted]
-        if not found:
+        matches = [(run, own) for wanted in codes for run, own in of_runs if own == wanted]
+        if not matches:
             pairs = [(run.source, own) for run in self.translating for own in run.targets]
             raise Refusal(
                 "language_not_supported",
@@ -159,10 +159,10 @@ class Catalogue:
                 side=side,
                 pairs=["-".join(pair) for pair in pairs],
             )
-        return found
+        return matches
 
 
-def detected(language: str, confidence: float) -> DetectedLanguage:
+def language_message(language: str, confidence: float) -> DetectedLanguage:
     """Make the message about a detected language. ``confidence`` is from 0 to 1; the message has it
     in percent, as LibreTranslate does."""
     return DetectedLanguage(language=language, confidence=round(100 * confidence, 1))

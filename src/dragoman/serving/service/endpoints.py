@@ -89,10 +89,10 @@ class Endpoints(APIRouter):
         ``seconds``: the time limit of an answer, if it differs from that of other requests."""
 
         def add(begin: Begin[Body]) -> Begin[Body]:
-            media: dict[str, Any] = {one: {} for one in (*also, "text/event-stream")}
-            told = {"model": kind.gives, "description": about, "content": media}
+            media: dict[str, Any] = {name: {} for name in (*also, "text/event-stream")}
+            answer = {"model": kind.gives, "description": about, "content": media}
             path = kind.path.removeprefix(self.prefix)
-            self._add(path, kind.sent, summary, told, begin, seconds=seconds)
+            self._add(path, kind.sent, summary, answer, begin, seconds=seconds)
             return begin
 
         return add
@@ -118,8 +118,8 @@ class Endpoints(APIRouter):
                 work = await begin(request, client, http)
                 if isinstance(work, AsyncGenerator):
                     return EventStream(work, held.pop_all().aclose, seconds, self.error)
-                found = await service.finish(http, work, seconds)
-                return json_response(found) if isinstance(found, bytes) else found
+                result = await service.finish(http, work, seconds)
+                return json_response(result) if isinstance(result, bytes) else result
 
         endpoint.__doc__ = begin.__doc__
         self.post(
@@ -159,14 +159,14 @@ def asks(
             routes = Endpoints(service, *router)
 
             @wraps(work)
-            async def answered(request: Body, client: str) -> bytes:
+            async def answer_request(request: Body, client: str) -> bytes:
                 answer = await work(service, request, client)
                 if isinstance(answer, bytes):
                     return answer
-                return await service.written(client, lambda: answer)
+                return await service.encode(client, lambda: answer)
 
             path = kind.path.removeprefix(routes.prefix)
-            routes.answers(path, kind.sent, kind.gives, summary)(answered)
+            routes.answers(path, kind.sent, kind.gives, summary)(answer_request)
             return routes
 
         return endpoints

@@ -69,13 +69,13 @@ class LookedToken(Message):
     cross-attention."""
 
 
-def drawn(form: RowsForm, rows: Rows) -> dict[str, Any]:
+def png_of(form: RowsForm, rows: Rows) -> dict[str, Any]:
     """Return the fields of a ``SeenFile`` for the rows of a file."""
     pixels = form.picture(rows)
     return {"width": pixels.shape[1], "height": pixels.shape[0], "png": png_base64(pixels)}
 
 
-def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.float32] | None:
+def attention(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.float32] | None:
     """Return (N, S), the attention of each output token to the rows of the encoder: the mean over
     the heads of the last layer. Returns None for a model without cross-attention, and if the file
     or the output is too long."""
@@ -86,13 +86,13 @@ def looked(engine: Engine, rows: Rows, tokens: Sequence[int]) -> NDArray[np.floa
     return shares[: len(tokens)]
 
 
-def looked_tokens(names: Sequence[str], shares: NDArray[np.float32] | None) -> list[LookedToken]:
+def token_messages(names: Sequence[str], shares: NDArray[np.float32] | None) -> list[LookedToken]:
     """Return a message for each token, with its attention to each row."""
     each = [[]] * len(names) if shares is None else shares.tolist()
-    return [LookedToken(text=name, looked=told(row)) for name, row in zip(names, each, strict=True)]
+    return [LookedToken(text=name, looked=trim(row)) for name, row in zip(names, each, strict=True)]
 
 
-def told(shares: Sequence[float]) -> list[float]:
+def trim(shares: Sequence[float]) -> list[float]:
     """Round shares to three digits, which are enough to draw them."""
     return [float(f"{share:.3g}") for share in shares]
 
@@ -113,10 +113,10 @@ def grid_of(form: RowsForm, count: int) -> Grid | None:
     return None if cells is None else Grid(rows=cells.rows, columns=cells.columns)
 
 
-def hidden_cells(told: str) -> tuple[int, ...]:
+def parse_cells(text: str) -> tuple[int, ...]:
     """Parse numbers of cells that are separated by commas. Raises Refusal 400 if the text is
     something else."""
-    parts = [part.strip() for part in told.split(",")] if told.strip() else []
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
     if len(parts) > MOST_CELLS or not all(
         part.isascii() and part.isdecimal() and len(part) <= 4 for part in parts
     ):
@@ -205,7 +205,7 @@ class FileRun(AskedRun[Asks]):
         self.check_search(chosen)
         return chosen
 
-    async def searched(
+    async def search_files(
         self, request: SearchedFiles, client: str, most: int | None = None
     ) -> tuple[list[OpenedFile], list[Rows], list[list[Hypothesis]]]:
         """Open, decode and search the files of a request. Returns the files, the rows of each, and
@@ -215,11 +215,11 @@ class FileRun(AskedRun[Asks]):
         if request.seen and len(request.uploads) > 1:
             raise wrong_field("seen", "true works with only one picture. Send one at a time")
         settings = self.search_settings(request.beam)
-        files = await self.opening.all(client, self.opened(request.uploads))
-        rows = await self.decoded(files, client, most)
+        files = await self.opening.all(client, self.open_files(request.uploads))
+        rows = await self.decode_files(files, client, most)
         wanted = [
-            self.engine.request(values, settings, raw=one.file.called)
-            for one, values in zip(files, rows, strict=True)
+            self.engine.request(values, settings, raw=opened.file.called)
+            for opened, values in zip(files, rows, strict=True)
         ]
         self.check_searches(wanted)
         if request.seen:  # to say where the run looked costs as much again
@@ -236,7 +236,7 @@ class FileRun(AskedRun[Asks]):
         if len(uploads) > most:
             raise too_many_files(len(uploads), most)
 
-    def opened(
+    def open_files(
         self, uploads: Sequence[Upload], most_bytes: int | None = None
     ) -> Iterator[OpenedFile]:
         """Open each file and read its size. Raises Refusal 400 for a file that cannot be read, and
@@ -269,19 +269,19 @@ class FileRun(AskedRun[Asks]):
         places = 1 + int(seconds // SECONDS_OF_A_PLACE) + pixels // PIXELS_OF_A_PLACE
         return self.opening if places == 1 else self._decoding, places
 
-    async def decoded(
+    async def decode_files(
         self, files: Sequence[OpenedFile], client: str, most: int | None = None
     ) -> list[Rows]:
         """Decode files, and return the rows of each. Raises Refusal 400 for a file that cannot be
         read, or that has more than ``most`` rows."""
 
         def rows() -> Iterator[Rows | None]:
-            for one in files:
-                with readable(one.file):
-                    yield from self.form.in_turns(one.file, most)
+            for opened in files:
+                with readable(opened.file):
+                    yield from self.form.in_turns(opened.file, most)
 
-        extents = [one.extent for one in files]
-        seconds = sum(one.seconds for one in extents)
-        executor, places = self.for_size(seconds, sum(one.pixels for one in extents))
-        found = await executor.all(client, rows(), places)
-        return [one for one in found if one is not None]
+        extents = [opened.extent for opened in files]
+        seconds = sum(extent.seconds for extent in extents)
+        executor, places = self.for_size(seconds, sum(extent.pixels for extent in extents))
+        parts = await executor.all(client, rows(), places)
+        return [part for part in parts if part is not None]

@@ -74,13 +74,13 @@ _MAX_EXAMPLE = 90
 def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
     """Read the notes on the training from the folder of a run, and get example inputs from the
     function ``examples``. Damaged notes are left out, and a warning is logged."""
-    told: dict[str, Any] = dict.fromkeys(("pairs", "words", "longest"))
-    told |= {"verdict": "", "commonest": [], "examples": []}
+    values: dict[str, Any] = dict.fromkeys(("pairs", "words", "longest"))
+    values |= {"verdict": "", "commonest": [], "examples": []}
     try:
         lexicon, verdict = run.lexicon(), " ".join(run.verdict())
         if verdict:
             logger.warning("%s: %s", run.folder, verdict)
-        told = {
+        values = {
             "verdict": verdict,
             "pairs": run.notes().get("pairs", {}).get("train"),
             "words": None if lexicon is None else len(lexicon),
@@ -92,10 +92,10 @@ def knowledge_of(run: Run, examples: Callable[[Run], list[str]]) -> Knowledge:
         logger.warning("%s", error)
     recipe = run.recipe
     notice = NOTICE if recipe.data.embedded else ""
-    return Knowledge(notice=notice, label_smoothing=recipe.training.label_smoothing, **told)
+    return Knowledge(notice=notice, label_smoothing=recipe.training.label_smoothing, **values)
 
 
-def measured_on(run: Run) -> list[str]:
+def sample_sources(run: Run) -> list[str]:
     """Return the source texts of the samples in ``scores.json``; without scores, those of the last
     validation."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
@@ -115,14 +115,14 @@ def sentences_of(run: Run) -> list[str]:
     """Return sentences of the test set as examples. For the demo, the list begins with two
     sentences that show what attention does."""
     if run.recipe.data.embedded and run.recipe.languages.source == "en":
-        return short((*_PAIR, *measured_on(run)))
-    return sorted(short(measured_on(run)), key=len)
+        return short((*_PAIR, *sample_sources(run)))
+    return sorted(short(sample_sources(run)), key=len)
 
 
 def short(texts: Iterable[str]) -> list[str]:
     """Return the first few different texts that are short enough to be examples."""
-    found = dict.fromkeys(one for one in texts if one and len(one) <= _MAX_EXAMPLE)
-    return list(found)[:_EXAMPLES]
+    different = dict.fromkeys(text for text in texts if text and len(text) <= _MAX_EXAMPLE)
+    return list(different)[:_EXAMPLES]
 
 
 SPARE = 4
@@ -217,7 +217,7 @@ class ServedRun(ABC):
     @staticmethod
     def examples(run: Run) -> list[str]:
         """Return a few short texts to try, from the samples of the run. Errors: ``RunError``."""
-        return sorted(short(measured_on(run)), key=len)
+        return sorted(short(sample_sources(run)), key=len)
 
     def into(self, target: str) -> Self:
         """Return this run as a translator into one of its ``targets``."""
@@ -254,8 +254,8 @@ class ServedRun(ABC):
     def inspector(self) -> Inspector:
         """The inspector of the run. Raises Refusal 400 if the server cannot inspect the run."""
         if self._inspector is None:
-            told = f"{self.name} cannot be looked into here: {self.why_not_inside}"
-            raise Refusal("cannot_look", told, run=self.name)
+            message = f"{self.name} cannot be looked into here: {self.why_not_inside}"
+            raise Refusal("cannot_look", message, run=self.name)
         return self._inspector
 
     @property
@@ -328,12 +328,12 @@ class ServedRun(ABC):
         the limit."""
         weight = 1 if self.engine.path.whole_steps else ON_TORCH
         cost = sum(
-            (rows_of(one.settings) * weight + one.settings.n_best) * one.limit
-            for one in wanted
-            if len(one.source)
+            (rows_of(request.settings) * weight + request.settings.n_best) * request.limit
+            for request in wanted
+            if len(request.source)
         )
-        longest = max((one.limit for one in wanted), default=0)
-        widest = max((rows_of(one.settings) for one in wanted), default=0)
+        longest = max((request.limit for request in wanted), default=0)
+        widest = max((rows_of(request.settings) for request in wanted), default=0)
         self.check_cost(
             cost,
             "search",
@@ -385,5 +385,5 @@ def bad_field(error: ValidationError, begin: str = "") -> Refusal:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
-    told = f"{where}: {message}" if where else message
-    return Refusal("bad_field", f"{begin}{told}", field=where, problem=message)
+    detail = f"{where}: {message}" if where else message
+    return Refusal("bad_field", f"{begin}{detail}", field=where, problem=message)

@@ -19,7 +19,7 @@ from dragoman.serving.document_workers.pool import DocumentWorkers
 from dragoman.serving.http.clients import ApiKeys, Networks, key_in_header, stranger
 from dragoman.serving.http.connection import Sites, read_fields, while_connected
 from dragoman.serving.http.limits import Client, Limiter, Places, check_marks
-from dragoman.serving.http.messages import Texts, json_response, written
+from dragoman.serving.http.messages import Texts, json_of, json_response
 from dragoman.serving.http.refusals import (
     Refusal,
     key_in_header_needed,
@@ -101,15 +101,15 @@ class Service:
                 self.limiter.take_one(stranger(http))
             limits = self.settings.limits
             size = model.most_bytes(limits) if issubclass(model, WithFiles) else limits.body_bytes
-            told = http.headers.get("content-length", "")
+            length = http.headers.get("content-length", "")
             # A body may come in chunks instead (RFC 9112, section 6.3).
-            if told.isdecimal() and "transfer-encoding" not in http.headers:
-                size = int(told)
+            if length.isdecimal() and "transfer-encoding" not in http.headers:
+                size = int(length)
             if client is None and size > limits.body_bytes:
                 raise key_in_header_needed(limits.body_bytes)
             if size > FIELDS_BYTES:
                 pool = self.uploads if client else self.strangers
-                held.enter_context(pool.held((client or stranger(http)).name, size))
+                held.enter_context(pool.occupy((client or stranger(http)).name, size))
             fields, files = await self._fields(http, model, forms=forms)
             if client is None:
                 # From here on the request counts for the holder of its key, if the key is known.
@@ -162,7 +162,7 @@ class Service:
         """Wait before answering a client that sends too many requests."""
         await asyncio.sleep(TOO_MANY_SECONDS)
 
-    async def probed(self, http: Request) -> None:
+    async def count_probe(self, http: Request) -> None:
         """Count a request for /health or /ready, which is always answered. If a client sends too
         many, its answers are delayed."""
         try:
@@ -178,10 +178,10 @@ class Service:
             async with self._making:  # requests that come meanwhile wait for the same result
                 if name not in made:
                     made[name] = await asyncio.to_thread(make)
-        found: T = made[name]
-        return found
+        result: T = made[name]
+        return result
 
-    async def rendered(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
+    async def json_once(self, http: Request, make: Callable[[], bytes], name: str = "") -> Response:
         """Return a response with the JSON that ``make`` returns. The method ``once`` computes this
         JSON only once for each path and ``name``."""
         return json_response(await self.once(f"{http.scope['path']} {name}", make))
@@ -267,14 +267,14 @@ class Service:
     ) -> list[tuple[Served, DetectedLanguage | None]]:
         """Choose the run for each text, as ``Catalogue.choose`` does. Returns each run with the
         detected language. Raises Refusal 400."""
-        choices = (self.catalogue.choose(runs, one, source, target) for one in texts)
+        choices = (self.catalogue.choose(runs, text, source, target) for text in texts)
         if source != AUTO:  # nothing to detect
             return list(choices)
         return await self.texts.all(client, choices)
 
-    async def written(self, client: str, make: Callable[[], BaseModel]) -> bytes:
+    async def encode(self, client: str, make: Callable[[], BaseModel]) -> bytes:
         """Make an answer and encode it as JSON, in a thread outside the event loop."""
-        return await self.texts.do(client, lambda: written(make()))
+        return await self.texts.do(client, lambda: json_of(make()))
 
 
 def _invalid(error: ValidationError) -> Refusal:

@@ -41,14 +41,14 @@ def show_labels(run: Run, measured: ClassificationReport, console: Console) -> s
 def shape_pictures() -> DemoFiles:
     """Make the pictures that the demo learns from. Errors: ``DataError`` if the extra ``images`` is
     missing."""
-    from dragoman.demo.shapes import DRAWN_NOTICE, drawn_demo, write_drawn
+    from dragoman.demo.shapes import DRAWN_NOTICE, draw_demo, write_drawn
     from dragoman.pictures.bitmaps import png_of
     from dragoman.sources.picture.picture_file import library
 
     library()
     telling = "Drawing {count} pictures into {folder}: open one of the PNG files."
     write = partial(write_drawn, encoded=png_of)
-    return DemoFiles(PICTURES, DRAWN_NOTICE, telling, drawn_demo, write)
+    return DemoFiles(PICTURES, DRAWN_NOTICE, telling, draw_demo, write)
 
 
 def show_shapes(run: Run, measured: ClassificationReport, console: Console) -> str:

@@ -22,9 +22,9 @@ from dragoman.serving.service.endpoints import asks
 from dragoman.serving.service.file_run import (
     FileRun,
     OpenedFile,
-    drawn,
     grid_of,
-    hidden_cells,
+    parse_cells,
+    png_of,
     row_of,
     without,
 )
@@ -78,7 +78,7 @@ class ServedFileClassifier(FileRun[Labeller]):
         if request.reading and not self.form.settings.patches:
             problem = "it works only with pictures that are cut into patches"
             raise invalid_request("reading", problem)
-        hidden_cells(request.hidden)
+        parse_cells(request.hidden)
         check_labels(count, self.reads, len(self.predictor.labels.names), request.top)
 
     def check_rows(self, rows: Sequence[Rows], request: ClassifyRequest) -> None:
@@ -100,7 +100,7 @@ class ServedFileClassifier(FileRun[Labeller]):
     ) -> Iterator[tuple[int, LabelledFile]]:
         """Yield each file with its number, as it is labelled, one turn at a time."""
         names = [entry.file.called for entry in opened]
-        cells = hidden_cells(request.hidden)
+        cells = parse_cells(request.hidden)
         read = [without(self.form, file, cells, self.predictor.longest) for file in rows]
         for number, classified in self.predictor.parts(names, TOKENS_AT_ONCE, read):
             extent = opened[number].extent
@@ -141,7 +141,7 @@ class ServedFileClassifier(FileRun[Labeller]):
                 way, _ = reading(labeller.network, taken, PicturesForm.of(form), read, label.ranked)
                 panels = [panel.to_dict() for panel in way]
         grid = grid_of(form, len(read))
-        return Seen(**drawn(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
+        return Seen(**png_of(form, read), rollout=looked, grid=grid, heads=of_heads, reading=panels)
 
     def _record_attention(self, read: Rows) -> tuple[NDArray[np.float32], int] | None:
         """(L, H, T, T) attention weights of the encoder, and how many of the T rows are parts of
@@ -176,8 +176,8 @@ async def classify(service: Service, request: ClassifyRequest, client: str) -> C
     run = _choose_run(service, request)
     if isinstance(run, ServedFileClassifier):
         run.check(request.uploads, request)
-        opened = await run.opening.all(client, run.opened(request.uploads))
-        rows = await run.decoded(opened, client, run.most_rows(run.predictor.longest))
+        opened = await run.opening.all(client, run.open_files(request.uploads))
+        rows = await run.decode_files(opened, client, run.most_rows(run.predictor.longest))
         run.check_rows(rows, request)
         labelled = dict(await run.asking.all(client, run.label(opened, rows, request)))
         files = [labelled[number] for number in range(len(opened))]
@@ -198,7 +198,7 @@ def _choose_run(service: Service, request: ClassifyRequest) -> ServedRun:
         problem = "give either text or file, not both"
         raise Refusal("bad_field", f"Invalid request: {problem}", field="file", problem=problem)
     catalogue, named = service.catalogue, request.run
-    if named and (run := catalogue.named(named)) and run.task == ServedClassifier.task:
+    if named and (run := catalogue.run_named(named)) and run.task == ServedClassifier.task:
         if has_files != run.takes_files and (has_files or request.text is not None):
             sent = "file" if run.takes_files else "text"
             raise Refusal(

@@ -10,7 +10,7 @@ import typer
 from dragoman.base.errors import DragomanError
 from dragoman.base.reading import readable
 from dragoman.base.wording import plural
-from dragoman.console.given import files_given, named_files
+from dragoman.console.given import files_given, input_files
 from dragoman.console.lines import (
     Into,
     LinesArguments,
@@ -76,7 +76,7 @@ def classify(args: ClassifyArguments) -> None:
         raise DragomanError(
             f"{run.folder} reads {run.task.noun}. Only lines of text can be divided into parts"
         )
-    names = named_files(args.given, run.recipe.source.kind)
+    names = input_files(args.given, run.recipe.source.kind)
     if args.explain:
         raise DragomanError(
             f"--explain works only with text, but {run.folder} reads {run.task.noun}. To see "

@@ -32,12 +32,12 @@ _GAP = 2
 def make_scenes() -> DemoFiles:
     """Make the scenes that the demo learns from. Errors: ``DataError`` if the extra ``images`` is
     missing."""
-    from dragoman.demo.scenes import SCENES_NOTICE, drawn_demo, write_drawn
+    from dragoman.demo.scenes import SCENES_NOTICE, draw_demo, write_drawn
     from dragoman.sources.picture.picture_file import library
 
     library()
     telling = "Drawing {count} scenes into {folder}: look at one of the PNG files."
-    return DemoFiles(SCENES, SCENES_NOTICE, telling, drawn_demo, write_drawn)
+    return DemoFiles(SCENES, SCENES_NOTICE, telling, draw_demo, write_drawn)
 
 
 def show_boxes(run: Run, report: Any, console: Console) -> str:

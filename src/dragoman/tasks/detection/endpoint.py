@@ -15,7 +15,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.http.messages import Message
 from dragoman.serving.http.uploads import WithFiles
 from dragoman.serving.service.endpoints import asks
-from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, drawn, looked, told
+from dragoman.serving.service.file_run import FileRun, OpenedFile, SeenFile, attention, png_of, trim
 from dragoman.serving.service.service import Service
 from dragoman.sources.picture.settings import PictureSource
 from dragoman.sources.shared.rows_form import Rows
@@ -112,7 +112,7 @@ class ServedDetector(FileRun[Detector]):
         picture, if the answer also gives these and the attention for each box."""
         size = opened.extent.height, opened.extent.width
         picture = self.predictor.answer(opened.file.called, [best], size)
-        shares = None if seen is None else looked(self.engine, seen, best.tokens)
+        shares = None if seen is None else attention(self.engine, seen, best.tokens)
         if shares is not None:
             shares = shares.reshape(-1, PER_BOX, shares.shape[-1]).mean(axis=1)
         return SearchedPicture(
@@ -124,7 +124,7 @@ class ServedDetector(FileRun[Detector]):
                     score=round(box.score, 6),
                     label=box.label,
                     box=BoxEdges.model_validate(box.to_dict()["box"]),
-                    looked=None if shares is None else told(shares[number].tolist()),
+                    looked=None if shares is None else trim(shares[number].tolist()),
                 )
                 for box, number in zip(picture.above(threshold), picture.order, strict=False)
             ],
@@ -134,7 +134,7 @@ class ServedDetector(FileRun[Detector]):
     def _draw_input(self, rows: Rows) -> SeenPicture:
         """Return the picture as the model reads it. ``rows``: its patches."""
         down, across = PictureSource.of(self.form.settings).grid
-        return SeenPicture(**drawn(self.form, rows), rows=down, columns=across)
+        return SeenPicture(**png_of(self.form, rows), rows=down, columns=across)
 
 
 @asks(ServedDetector, "Find objects in pictures")
@@ -143,7 +143,7 @@ async def detect(service: Service, request: DetectRequest, client: str) -> Detec
     detection pipelines of Hugging Face's Transformers return. Send the pictures as `file`, in a
     form or in base64."""
     run = service.catalogue.of(ServedDetector, request.run)
-    opened, rows, hypotheses = await run.searched(request, client)
+    opened, rows, hypotheses = await run.search_files(request, client)
     if request.seen:
         work = partial(run.to_schema, opened[0], hypotheses[0][0], request.threshold, rows[0])
         pictures = [await run.asking.do(client, work)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.base.errors import DragomanError, FileError
 from dragoman.base.reading import NOT_UTF8, readable
-from dragoman.console.given import files_given, named_files
+from dragoman.console.given import files_given, input_files
 from dragoman.console.options import RunFolder, argument, arguments, search_settings, setting
 from dragoman.console.output import log_to_stderr, output_to
 
@@ -69,7 +69,7 @@ def detect(args: DetectArguments) -> None:
     from dragoman.tasks.catalogue import open_run
 
     run = open_run(args.run, "detection", "which finds no boxes")
-    names = named_files(args.given, run.recipe.source.kind)
+    names = input_files(args.given, run.recipe.source.kind)
     _check_drawings(args, names)
     from dragoman.tasks.detection.detector import Detector
 

@@ -69,7 +69,7 @@ def endpoints(service: Service) -> Endpoints:
             costs = [cost for part in parts for cost in part]
             answers.append(await service.texts.do(client, partial(run.surprise, text, ids, costs)))
         service.meters.count_characters(run.name, client, sum(map(len, texts)))
-        return await service.written(client, lambda: SurpriseAnswer(run=run.name, texts=answers))
+        return await service.encode(client, lambda: SurpriseAnswer(run=run.name, texts=answers))
 
     @routes.answers(
         "/continuations", ContinuationsRequest, ContinuationsAnswer, "List probable next words"
@@ -90,7 +90,7 @@ def endpoints(service: Service) -> Endpoints:
         place = await service.texts.do(client, partial(run.place, request))
         (hypotheses,) = await run.queue.search([place.request], client)
         service.meters.count_characters(run.name, client, len(request.text))
-        return await service.written(client, partial(run.continuations, place, hypotheses))
+        return await service.encode(client, partial(run.continuations, place, hypotheses))
 
     return routes
 
@@ -131,7 +131,7 @@ class _Writing:
             self.growth.rest()
             return self.run.describe(self.growth)
 
-        return await self.service.written(self.client, answer)
+        return await self.service.encode(self.client, answer)
 
     async def _grow(self, tell: Callable[[str], bytes]) -> AsyncGenerator[bytes, None]:
         """Yield an event for each new part of the text until it has ended. Closing the generator

@@ -15,7 +15,7 @@ from dragoman.serving.http.refusals import Refusal, check_total, too_long
 from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.queue.cost import READING
 from dragoman.serving.service.endpoints import asks
-from dragoman.serving.service.served_run import AskedRun, measured_on, short
+from dragoman.serving.service.served_run import AskedRun, sample_sources, short
 from dragoman.serving.service.service import Service
 from dragoman.tasks.masked.filler import BEST, BLANK, MAX_PIECES, Filled, Filler, NoTokenFitsError
 
@@ -90,7 +90,7 @@ class ServedFillMask(AskedRun[Filler]):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        texts = measured_on(run)
+        texts = sample_sources(run)
         return sorted(short(texts) or short(map(_around_blank, texts)), key=len)
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
@@ -190,7 +190,7 @@ async def fill(service: Service, request: FillRequest, client: str) -> bytes:
     *_, filled = await run.asking.all(client, run.parts(request))
     assert filled is not None, "the filled text comes last"
     service.meters.count_characters(run.name, client, len(request.text))
-    return await service.written(client, partial(run.answer, request.text, filled))
+    return await service.encode(client, partial(run.answer, request.text, filled))
 
 
 def _around_blank(text: str) -> str:

@@ -26,14 +26,14 @@ CODES_CHANGES: tuple[str, ...] = ()
 def make_pictures() -> DemoFiles:
     """Make the pictures that the demo learns from, and their captions. Errors: ``DataError`` if the
     extra ``images`` is missing."""
-    from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, drawn_shapes, write_shapes
+    from dragoman.demo.captioned_shapes import CAPTIONED_NOTICE, draw_shapes, write_shapes
     from dragoman.pictures.bitmaps import png_of
     from dragoman.sources.picture.picture_file import library
 
     library()
     telling = "Drawing {count} pictures into {folder}: look at one of the PNG files."
     write = partial(write_shapes, encoded=png_of)
-    return DemoFiles(CAPTIONED, CAPTIONED_NOTICE, telling, drawn_shapes, write)
+    return DemoFiles(CAPTIONED, CAPTIONED_NOTICE, telling, draw_shapes, write)
 
 
 def show_painted(run: Run, report: Any, console: Console) -> str:

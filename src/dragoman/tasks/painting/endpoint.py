@@ -28,7 +28,7 @@ from dragoman.serving.http.refusals import Refusal, unsearchable, wrong_field
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.cost import PIXELS_OF_A_PLACE
 from dragoman.serving.service.endpoints import asks
-from dragoman.serving.service.served_run import AskedRun, measured_on, short
+from dragoman.serving.service.served_run import AskedRun, sample_sources, short
 from dragoman.serving.service.service import Service
 from dragoman.tasks.painting.painter import LARGEST_SCALE, Painter, painting_settings, unknown_words
 
@@ -142,7 +142,7 @@ class ServedPainter(AskedRun[Painter]):
 
     @staticmethod
     def examples(run: Run) -> list[str]:
-        return short(measured_on(run))
+        return short(sample_sources(run))
 
     def check(self, request: ImagesRequest) -> None:
         """Check a request before the search. Raises Refusal 400."""

@@ -17,9 +17,9 @@ from dragoman.serving.http.messages import (
     MODELS,
     OPENAI_REFUSALS,
     OpenAiErrorBody,
+    json_of,
     json_response,
     openai_error,
-    written,
 )
 from dragoman.serving.service.endpoints import Endpoints, Whole
 from dragoman.serving.service.service import Service
@@ -77,7 +77,7 @@ def endpoints(service: Service) -> Endpoints:
                 ListedModel(id=run.name, created=run.run.written, task=run.task)
                 for run in service.catalogue.runs
             ]
-            return await service.rendered(http, lambda: written(ModelList(data=models)))
+            return await service.json_once(http, lambda: json_of(ModelList(data=models)))
 
     return routes
 
@@ -131,8 +131,8 @@ class _Hearing:
                 words = (word for segment in segments for word in segment.words)
                 answer.words = [TranscribedWord(**word_record(word)) for word in words]
         if self.request.seen:  # some MB of pictures and numbers: written outside the event loop
-            return json_response(await self.run.asking.do(self.client, partial(written, answer)))
-        return json_response(written(answer))
+            return json_response(await self.run.asking.do(self.client, partial(json_of, answer)))
+        return json_response(json_of(answer))
 
     @property
     def _usage(self) -> Usage:

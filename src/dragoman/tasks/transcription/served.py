@@ -29,11 +29,11 @@ from dragoman.serving.http.uploads import Upload, readable
 from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.service.file_run import (
     FileRun,
-    drawn,
+    attention,
     grid_of,
-    hidden_cells,
-    looked,
-    looked_tokens,
+    parse_cells,
+    png_of,
+    token_messages,
     without,
 )
 from dragoman.sources.frames.cutting import RecordingPiece, Span
@@ -113,7 +113,7 @@ class ServedTranscriber(FileRun[Transcriber]):
             raise wrong_field("stream", "a stream needs response_format=json or verbose_json")
         if request.seen and request.response_format != "verbose_json":
             raise wrong_field("seen", "seen works only with response_format=verbose_json")
-        hidden_cells(request.hidden)
+        parse_cells(request.hidden)
         if request.beam is not None:
             self.check_width(request.beam)
         (upload,) = uploads
@@ -124,7 +124,7 @@ class ServedTranscriber(FileRun[Transcriber]):
     async def open_recording(self, upload: Upload, client: str) -> tuple[InMemory, float]:
         """Open an uploaded recording. Return the file, and its length in seconds according to its
         header."""
-        opening = self.opened([upload], self.settings.limits.recording_bytes)
+        opening = self.open_files([upload], self.settings.limits.recording_bytes)
         (opened,) = await self.opening.all(client, opening)
         return opened.file, await self.opening.do(client, partial(seconds_of, opened.file))
 
@@ -134,7 +134,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         """Transcribe a recording. Yield each segment that has words, with its hypothesis, in order.
         ``seconds``: the length according to the header."""
         executor, places = self.for_size(seconds)
-        with executor.places.held(client, places):
+        with executor.places.occupy(client, places):
             spans: list[Span] = []
             async for measured, _ in executor.turns(client, self._measure_spans(file)):
                 spans = measured[-1] if measured else spans
@@ -174,7 +174,7 @@ class ServedTranscriber(FileRun[Transcriber]):
         self, some: Sequence[RecordingPiece], client: str, request: TranscriptionRequest, seen: bool
     ) -> list[FoundSegment]:
         words = "word" in request.timestamp_granularities
-        cells, most = hidden_cells(request.hidden), self.predictor.engine.longest
+        cells, most = parse_cells(request.hidden), self.predictor.engine.longest
         pieces = [replace(part, rows=without(self.form, part.rows, cells, most)) for part in some]
         searches = [self.predictor.ask(piece.rows, request.beam) for piece in pieces]
         results = await self.queue.search(searches, client)
@@ -218,10 +218,10 @@ def view_of(transcriber: Transcriber, form: RowsForm, rows: Rows, best: Hypothes
     """Return what the model reads of a segment (``rows``), the times at which CTC is sure of a
     token, and the attention of each token of its hypothesis ``best``."""
     names = as_text(transcriber.run.target).names_of(best.tokens)
-    shares = looked(transcriber.engine, rows, best.tokens)
+    shares = attention(transcriber.engine, rows, best.tokens)
     return Heard(
-        **drawn(form, rows), grid=grid_of(form, len(rows)),
-        spikes=_spikes(transcriber, form, rows), tokens=looked_tokens(names, shares),
+        **png_of(form, rows), grid=grid_of(form, len(rows)),
+        spikes=_spikes(transcriber, form, rows), tokens=token_messages(names, shares),
     )  # fmt: skip
 
 

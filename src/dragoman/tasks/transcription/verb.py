@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.base.errors import DragomanError
-from dragoman.console.given import named_files
+from dragoman.console.given import input_files
 from dragoman.console.lines import Into, LineVerb, LineWork, PartsArguments, in_parts, wants_parts
 from dragoman.console.options import (
     Quiet,
@@ -104,7 +104,7 @@ def transcribe(args: TranscribeArguments) -> None:
     if wants_parts(args):
         _in_parts(args, run)
         return
-    recordings, to = named_files(args.given), None if args.to is None else Path(args.to)
+    recordings, to = input_files(args.given), None if args.to is None else Path(args.to)
     layout, several = _format_of(args, to), len(recordings) > 1
     targets = _targets(recordings, to, layout)
     if several and to is None and layout != "text":

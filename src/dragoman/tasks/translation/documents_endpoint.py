@@ -39,7 +39,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.document_workers.pool import ReadDocument
 from dragoman.serving.http.connection import PARTS, media_type
 from dragoman.serving.http.limits import LimitSettings, Places, check_marks
-from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_response, written
+from dragoman.serving.http.messages import REFUSALS, Message, error_of, json_of, json_response
 from dragoman.serving.http.refusals import Refusal, missing_field
 from dragoman.serving.http.stream import EventStream, event_of
 from dragoman.serving.http.uploads import FIELDS_BYTES, WithFiles
@@ -185,7 +185,7 @@ def endpoints(service: Service) -> Endpoints:
         async with AsyncExitStack() as held:
             received = service.receive(http, DocumentRequest)
             request, client = await held.enter_async_context(received)
-            held.enter_context(under_way.held(client, 1))
+            held.enter_context(under_way.occupy(client, 1))
             work = _Work(service, kept, client, str(http.base_url).rstrip("/"))
             if not request.uploads:
                 raise missing_field("file")
@@ -194,7 +194,7 @@ def endpoints(service: Service) -> Endpoints:
                 events = work.events(document, request)
                 return EventStream(events, held.pop_all().aclose, seconds)
             answer = await service.finish(http, work.address(document, request), seconds)
-            return json_response(written(answer))
+            return json_response(json_of(answer))
 
     @routes.get(
         DOWNLOADS + "{key}/{name}",
@@ -281,7 +281,7 @@ class _Work:
             take = partial(check.take_targets, list(read.units()), step)
             await service.documents.do(client, take)
             doubts = [*read.doubts, *map(str, check.doubts)]
-            made = await service.document_workers.written(client, read, step, run.target, most)
+            made = await service.document_workers.write(client, read, step, run.target, most)
         except DragomanError as error:
             problem = str(error)
             raise Refusal("bad_document", problem, problem=problem) from None

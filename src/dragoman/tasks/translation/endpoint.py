@@ -15,7 +15,7 @@ from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Span
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import json_in_parts, written
+from dragoman.serving.http.messages import json_in_parts, json_of
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of
 from dragoman.serving.look import outputs
@@ -226,7 +226,7 @@ def translation_message(
         json_in_parts(
             Sentence(source=own[0].text, behind=own[0].behind, hypotheses=[]),
             "hypotheses",
-            ([written(hypothesis)] for hypothesis in _n_best(target, *own)),
+            ([json_of(hypothesis)] for hypothesis in _n_best(target, *own)),
         )
         for own in zip(passage.pieces, n_bests, texts, of_best, strict=True)
     )

@@ -20,11 +20,11 @@ from dragoman.formats.html.text import HtmlDocument
 from dragoman.formats.units.document import Target, parts_of
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.messages import ApiKey, Message, Texts, written
+from dragoman.serving.http.messages import ApiKey, Message, Texts, json_of
 from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.look.outputs import DetectedLanguage, texts_of
 from dragoman.serving.queue.fair_executor import FairExecutor
-from dragoman.serving.service.catalogue import detected
+from dragoman.serving.service.catalogue import language_message
 from dragoman.serving.service.endpoints import Endpoints
 from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.service.service import Service
@@ -162,7 +162,7 @@ def endpoints(service: Service) -> Endpoints:
     async def languages(http: Request) -> Response:
         """Returns each language with the languages into which it can be translated."""
         service.count(http)
-        return await service.rendered(http, lambda: _languages(service.catalogue.translating))
+        return await service.json_once(http, lambda: _languages(service.catalogue.translating))
 
     @routes.answers(
         "/detect",
@@ -178,7 +178,7 @@ def endpoints(service: Service) -> Endpoints:
             raise missing_field("q")
         rank = partial(service.catalogue.detector.rank, request.q)
         ranked = (await service.texts.do(client, rank))[:DETECTED]
-        answer = [detected(*guess) for guess in ranked]
+        answer = [language_message(*guess) for guess in ranked]
         return TypeAdapter(list[DetectedLanguage]).dump_json(answer)
 
     @routes.get(
@@ -190,7 +190,7 @@ def endpoints(service: Service) -> Endpoints:
         """Returns the limits of a request, whether it needs an API key, and the default
         languages."""
         service.count(http)
-        return await service.rendered(http, lambda: written(client_settings()))
+        return await service.json_once(http, lambda: json_of(client_settings()))
 
     def client_settings() -> FrontendSettings:
         first, *_ = service.catalogue.translating or service.catalogue.runs
@@ -224,7 +224,7 @@ async def _translate(service: Service, request: LibreTranslateRequest, client: s
     options = partial(ServedTranslator.alternatives, count=request.alternatives)
     if request.format == "html":
         versions = await _translate_html(service, documents, choices, options, ranks, client)
-        return await service.written(client, lambda: _answer(request, choices, versions))
+        return await service.encode(client, lambda: _answer(request, choices, versions))
     results = await search_texts(service, choices, texts, options, client)
 
     def answer_in_turns() -> Iterator[bytes]:
@@ -235,7 +235,7 @@ async def _translate(service: Service, request: LibreTranslateRequest, client: s
                 texts = texts_of(run.engine.target, _of_rank(hypotheses, rank))
                 every[-1].append(passage.join(texts))
                 yield b""
-        yield written(_answer(request, choices, every))
+        yield json_of(_answer(request, choices, every))
 
     return b"".join(await service.texts.all(client, answer_in_turns()))
 

@@ -24,9 +24,9 @@ from dragoman.serving.service.file_run import (
     LookedToken,
     OpenedFile,
     SeenFile,
-    drawn,
-    looked,
-    looked_tokens,
+    attention,
+    png_of,
+    token_messages,
 )
 from dragoman.serving.service.service import Service
 from dragoman.sources.shared.rows_form import Rows
@@ -122,9 +122,9 @@ class ServedLines(FileRun[Translator]):
 
     def view(self, rows: Rows, best: Hypothesis) -> SeenLine:
         """Return the input of a line, and the attention of each token of its best hypothesis."""
-        shares = looked(self.engine, rows, best.tokens)
-        tokens = looked_tokens(self.engine.target.names_of(best.tokens), shares)
-        return SeenLine(**drawn(self.form, rows), tokens=tokens)
+        shares = attention(self.engine, rows, best.tokens)
+        tokens = token_messages(self.engine.target.names_of(best.tokens), shares)
+        return SeenLine(**png_of(self.form, rows), tokens=tokens)
 
     def message(self, picture: OpenedFile, best: Hypothesis) -> ReadLine:
         """Return the text that was read in a picture as a message of the API."""
@@ -147,7 +147,7 @@ async def translate_pictures(service: Service, request: LinesRequest, client: st
     trained to read. Crop the pictures close to the line. Send them as `file`, in a form or in
     base64."""
     run = service.catalogue.of(ServedLines, request.run)
-    pictures, rows, n_bests = await run.searched(request, client, run.most_columns)
+    pictures, rows, n_bests = await run.search_files(request, client, run.most_columns)
     best = await run.choose_best(rows, n_bests, client)
     lines = [run.message(*both) for both in zip(pictures, best, strict=True)]
     if request.seen:

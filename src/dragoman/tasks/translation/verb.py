@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.console.given import files_among, files_given, lines_given, named_files, running_text
+from dragoman.console.given import files_among, files_given, input_files, lines_given, running_text
 from dragoman.console.lines import (
     Into,
     LinesArguments,
@@ -213,7 +213,7 @@ def _translate_lines(args: TranslateArguments, run: Run) -> None:
     files: list[Path] = []
     kind, language = run.recipe.source.kind, run.recipe.languages.source
     if run.task.reads_files:
-        lines = files_given(named_files(args.given, kind), kind)
+        lines = files_given(input_files(args.given, kind), kind)
     else:
         files = _files(args)
         lines = lines_given(files, args.given, language, plain=args.plain)
