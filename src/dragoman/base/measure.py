@@ -56,9 +56,9 @@ class Measure:
         """The heading of a column of its numbers."""
         return f"{self.called}, %" if self.percent else self.called
 
-    def is_better(self, one: float, other: float) -> bool:
-        """True if ``one`` is better than ``other``."""
-        return one < other if self.better == "lower" else one > other
+    def is_better(self, value: float, other: float) -> bool:
+        """True if ``value`` is better than ``other``."""
+        return value < other if self.better == "lower" else value > other
 
 
 BLEU = Measure("BLEU", "higher")

@@ -53,20 +53,20 @@ def share_of(given: str | None) -> Share:
     """Parse a share of the parts, such as ``--part 17/500``. Errors: ``DragomanError``."""
     if given is None:
         return Share()
-    found = _SHARE.match(given)
-    if found is None or int(found[1]) > int(found[2]):
+    match = _SHARE.match(given)
+    if match is None or int(match[1]) > int(match[2]):
         raise DragomanError(
             f"--part {given}: use PART/PARTS, such as 1/500 to 500/500. 0/500 only creates the plan"
         )
-    return Share(int(found[1]), int(found[2]))
+    return Share(int(match[1]), int(match[2]))
 
 
 def place_of(given: str | None) -> Place:
     """Parse ``--on local:4``; None means one process. Errors: ``DragomanError``."""
-    found = _PLACE.match(given or "local:1")
-    if found is None:
+    match = _PLACE.match(given or "local:1")
+    if match is None:
         raise DragomanError(f"--on {given}: use local, local:4, ray or ray:40")
-    return found[1], int(found[2]) if found[2] else None
+    return match[1], int(match[2]) if match[2] else None
 
 
 def workers_at(place: Place) -> Workers:

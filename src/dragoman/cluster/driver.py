@@ -113,14 +113,14 @@ class Driver:
     def _tell(self) -> None:
         """Report in one line what was done."""
         progress = self._progress
-        told = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
+        message = f"{plural(progress.fresh, 'line')} in {duration(progress.seconds)}"
         if progress.rate:
-            told += f", {in_figures(progress.rate)} lines/s"
+            message += f", {in_figures(progress.rate)} lines/s"
         if self._died:
-            told += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
+            message += f"; {plural(self._died, 'worker was', 'workers were')} replaced"
         if self._stood:
-            told += f"; {plural(self._stood, 'part', 'parts')} completed by other machines"
-        progress.say(told)
+            message += f"; {plural(self._stood, 'part', 'parts')} completed by other machines"
+        progress.say(message)
 
     # ---- workers
 

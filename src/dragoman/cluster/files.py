@@ -85,13 +85,13 @@ def files_of(addresses: Sequence[str]) -> list[File]:
 
     Errors: ``DataError`` for an address without files, ``StoreError`` for one that cannot be read.
     """
-    found: list[File] = []
+    files: list[File] = []
     for address in addresses:
         some = list(_files(address))
         if not some:
             raise DataError(f"{address} does not name a file")
-        found += some
-    return found
+        files += some
+    return files
 
 
 def _files(address: str) -> Iterator[File]:
@@ -117,12 +117,12 @@ def _files(address: str) -> Iterator[File]:
         return
     below = name[: pattern.start()] if pattern else f"{name.rstrip('/')}/" if name else ""
     above = below.rfind("/") + 1
-    for one, stat in files.names(below):
-        is_hidden = any(part.startswith(_HIDDEN) for part in one[above:].split("/"))
+    for entry, stat in files.names(below):
+        is_hidden = any(part.startswith(_HIDDEN) for part in entry[above:].split("/"))
         # "*" stays within a folder, as it does in a shell.
-        matches = not pattern or (fnmatchcase(one, name) and one.count("/") == name.count("/"))
+        matches = not pattern or (fnmatchcase(entry, name) and entry.count("/") == name.count("/"))
         if matches and not is_hidden:
-            yield File(store, one, stat)
+            yield File(store, entry, stat)
 
 
 class OpenedFile(RawIOBase):

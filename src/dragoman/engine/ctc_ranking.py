@@ -58,13 +58,13 @@ class CtcRanking:
         if len(hypotheses) < 2 or not self.ranks:
             return list(hypotheses)
         known = ctc_log_probabilities(self._engine, values)
-        by_ctc = text_log_probabilities(known, [one.tokens for one in hypotheses])
+        by_ctc = text_log_probabilities(known, [hypothesis.tokens for hypothesis in hypotheses])
         weight = self._weight
 
         def joint(place: int) -> tuple[bool, float]:
-            one = hypotheses[place]
-            decoder = math.fsum(one.token_log_probabilities)
-            return rank(one.finished, (1 - weight) * decoder + weight * by_ctc[place])
+            hypothesis = hypotheses[place]
+            decoder = math.fsum(hypothesis.token_log_probabilities)
+            return rank(hypothesis.finished, (1 - weight) * decoder + weight * by_ctc[place])
 
         return [hypotheses[place] for place in sorted(range(len(by_ctc)), key=joint)]
 

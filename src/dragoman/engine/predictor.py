@@ -250,7 +250,7 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
     def answers(self, given: Sequence[str], requests: Iterable[Request]) -> Iterator[Found]:
         """Search for each request, and yield the result for its source, in order."""
         return self.engine.searcher.each(
-            requests, lambda number, found: self.answer(given[number], found)
+            requests, lambda number, result: self.answer(given[number], result)
         )
 
     def stream(
@@ -260,7 +260,7 @@ class SearchingPredictor(WritingPredictor[Answer], Generic[Answer, Found]):
         in order. Errors: ``DataError`` for a source that cannot be read, raised after the results
         for all sources before it."""
         for part in parts(given, self.together):
-            yield from self.answers(part, (self.ask(one, settings) for one in part))
+            yield from self.answers(part, (self.ask(source, settings) for source in part))
 
 
 def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
@@ -282,10 +282,10 @@ def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
 
 def named(given: Iterable[object]) -> Iterator[str]:
     """Yield texts unchanged, and paths as texts. Errors: ``TypeError`` for anything else."""
-    for number, one in enumerate(given):
-        if not isinstance(one, str | Path):
+    for number, item in enumerate(given):
+        if not isinstance(item, str | Path):
             raise TypeError(
                 f"expected texts or paths, but number {number}, counted from 0, is "
-                f"{type(one).__name__}"
+                f"{type(item).__name__}"
             )
-        yield str(one)
+        yield str(item)

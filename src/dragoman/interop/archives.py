@@ -72,14 +72,14 @@ class StoredZip:
         every = self._zip.infolist()
         if len(every) > _MOST_MEMBERS:
             raise self.damaged(f"its {len(every):,} members exceed the limit of {_MOST_MEMBERS:,}")
-        self.members = {one.filename: one for one in every}
+        self.members = {member.filename: member for member in every}
         self.size: int = file.seek(0, 2)
-        packed = sum(one.file_size for one in every)
+        packed = sum(member.file_size for member in every)
         if len(self.members) != len(every) or packed > self.size:
             raise self.damaged("its members overlap")
-        for one in every:
-            if one.compress_type != zipfile.ZIP_STORED or one.flag_bits & 1:
-                raise self.damaged(f"member {one.filename[:80]!r} is packed or encrypted")
+        for member in every:
+            if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+                raise self.damaged(f"member {member.filename[:80]!r} is packed or encrypted")
 
     def read(self, name: str, begin: int = 0, count: int | None = None) -> bytes:
         """``count`` bytes of a member from ``begin`` on; all of them if it is None."""

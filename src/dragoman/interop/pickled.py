@@ -184,32 +184,32 @@ class PickledWeights:
         if archive.members[pickles[0]].file_size > _MOST_PICKLE:
             raise archive.damaged(f"{pickles[0]} has more than the {_MOST_PICKLE:,} bytes allowed")
         try:
-            found = _Machine().run(archive.read(pickles[0]))
+            state = _Machine().run(archive.read(pickles[0]))
         except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
             raise RunError(
                 f"{archive.path}: {pickles[0]} is refused: it contains more than plain tensors "
                 f"({str(error)[:100]}). Save it as safetensors with the program that made it"
             ) from None
-        if not isinstance(found, dict):
+        if not isinstance(state, dict):
             raise archive.damaged("its pickle contains no dict of tensors")
-        self._tensors = {name: one for name, one in found.items() if isinstance(one, _Tensor)}
+        self._tensors = {name: item for name, item in state.items() if isinstance(item, _Tensor)}
         # For each tensor all numbers that it is a view of are read.
-        storages = [one.storage for one in self._tensors.values()]
-        check_growth(archive.path, self.size, sum(one.count * one.width for one in storages))
+        storages = [tensor.storage for tensor in self._tensors.values()]
+        check_growth(archive.path, self.size, sum(part.count * part.width for part in storages))
         self.shapes: Mapping[str, tuple[int, ...]] = {
-            name: one.shape for name, one in self._tensors.items()
+            name: tensor.shape for name, tensor in self._tensors.items()
         }
 
     def read(self, name: str) -> Array:
         """The numbers of a tensor as fp32."""
-        one = self._tensors[name]
-        member = f"{self._folder}data/{one.storage.key}"
+        tensor = self._tensors[name]
+        member = f"{self._folder}data/{tensor.storage.key}"
         if member not in self._archive.members:
             raise self._archive.damaged(f"member {member[:80]!r} is missing")
-        held = self._archive.read(member, 0, one.storage.count * one.storage.width)
-        flat = numbers(held, one.storage.kind)[one.offset :]
-        steps = tuple(stride * flat.itemsize for stride in one.strides)
-        return np.lib.stride_tricks.as_strided(flat, one.shape, steps, writeable=False)
+        held = self._archive.read(member, 0, tensor.storage.count * tensor.storage.width)
+        flat = numbers(held, tensor.storage.kind)[tensor.offset :]
+        steps = tuple(stride * flat.itemsize for stride in tensor.strides)
+        return np.lib.stride_tricks.as_strided(flat, tensor.shape, steps, writeable=False)
 
 
 @contextmanager

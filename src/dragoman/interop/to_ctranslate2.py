@@ -131,10 +131,10 @@ def vmap(shortlist: Shortlist, source: Sequence[str], target: Sequence[str]) -> 
     def written(words: Sequence[str]) -> Iterator[str]:
         return (word for word in words if not any(mark in word for mark in " \t\r\n"))
 
-    lines = ["\t" + " ".join(written([target[one] for one in shortlist.always]))]
+    lines = ["\t" + " ".join(written([target[token] for token in shortlist.always]))]
     for number, word in enumerate(source):
         first, last = shortlist.offsets[number : number + 2]
-        candidates = [target[one] for one in shortlist.candidates[first:last]]
+        candidates = [target[token] for token in shortlist.candidates[first:last]]
         lines += [f"{key}\t{' '.join(written(candidates))}" for key in written([word])]
     return "\n".join(lines) + "\n"
 

@@ -86,8 +86,8 @@ class ConvolutionalDecoderLayer(nn.Module):
         (P, k x C) and the decoder's input ``embedded`` (P, D), return rows (P, C). ``look_over``
         computes the attention."""
         made = self.block(windows)
-        found = look_over(self, (self.query(made) + embedded) * HALF)
-        return ((self.found(found) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
+        context = look_over(self, (self.query(made) + embedded) * HALF)
+        return ((self.found(context) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
 
 
 LookOver = Callable[[ConvolutionalDecoderLayer, Tensor], Tensor]
@@ -260,8 +260,8 @@ class _AllAtOnce:
         layout, memory = self._layout, self._memory
         if self._by_kernels and probes.guiding.get().name != layer.name:
             places = layout.offsets, memory.layout.offsets
-            found = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
-            return found * self._factor
+            context = native.attention((query, memory.rows), *places, heads=1, scale=1.0)
+            return context * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
         probes.offer_weights(layer.name, weights[:, None])
         return seen_by_probe(layer.name, layout.pack(out)) * self._factor
@@ -281,8 +281,8 @@ class _StepByStep:
         seen = self._looking(query, places, source, scale=1.0, factors=factors)
         if seen is not None:
             return seen
-        found, _ = look(places.pad(query), source, 1.0)
-        return seen_by_probe(layer.name, places.pack(found * factors[:, None, None]))
+        context, _ = look(places.pad(query), source, 1.0)
+        return seen_by_probe(layer.name, places.pack(context * factors[:, None, None]))
 
 
 def _source(memory: Memory) -> Source:

@@ -95,8 +95,8 @@ class Decoder(OnlyWriting):
     def attentions(self) -> tuple[AttentionLayer, ...]:
         attentions = [layer.attention for layer in self.layers]
         return tuple(
-            AttentionLayer("decoder", number, one.heads, one.scale, one.name)
-            for number, one in enumerate(attentions)
+            AttentionLayer("decoder", number, attention.heads, attention.scale, attention.name)
+            for number, attention in enumerate(attentions)
         )
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:

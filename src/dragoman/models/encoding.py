@@ -209,8 +209,8 @@ class Encoder(LayeredEncoder):
     def attentions(self) -> tuple[AttentionLayer, ...]:
         attentions = [layer.attention for layer in self.encoder]
         return tuple(
-            AttentionLayer("encoder", number, one.heads, one.scale, one.name)
-            for number, one in enumerate(attentions)
+            AttentionLayer("encoder", number, attention.heads, attention.scale, attention.name)
+            for number, attention in enumerate(attentions)
         )
 
     @property

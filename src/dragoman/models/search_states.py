@@ -69,12 +69,12 @@ def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
     return context[:, 0], weights[:, 0]
 
 
-def seen_by_probe(name: str, found: Tensor) -> Tensor:
+def seen_by_probe(name: str, output: Tensor) -> Tensor:
     """Return the output of an attention's only head, or zeros if an open probe has switched the
     head off."""
     probe = probes.opened.get()
-    head = None if probe is None else probe.head_mask(name, 1, found.device)
-    return found if head is None else found * head.to(found.dtype)
+    head = None if probe is None else probe.head_mask(name, 1, output.device)
+    return output if head is None else output * head.to(output.dtype)
 
 
 class Looking(Computing):
@@ -161,7 +161,7 @@ class CarriedState(DecodeState):
     def select(self, rows: Tensor) -> None:
         owners = torch.arange(len(self._counts)).repeat_interleave(torch.tensor(self._counts))
         kept, counts = torch.unique_consecutive(owners[rows.cpu()], return_counts=True)
-        self.carried = tuple(one[:, rows] for one in self.carried)
+        self.carried = tuple(part[:, rows] for part in self.carried)
         self._lengths = self._lengths[rows.cpu()]
         if kept.tolist() != list(range(len(self._counts))):
             self.source = self.source.select(kept.to(rows.device))

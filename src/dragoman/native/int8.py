@@ -69,11 +69,11 @@ class Int8Map:
         """The k best outputs of a map without bias, k at most ``MAX_BEST`` and N, best first:
         log-probabilities (P, k) and which they are (P, k)."""
         x = _rows(x)
-        found, ids = x.new_empty(len(x), k), x.new_empty(len(x), k, dtype=torch.int64)
+        scores, ids = x.new_empty(len(x), k), x.new_empty(len(x), k, dtype=torch.int64)
         self._kernels.best(
-            self._handle, address(x), x.stride(0), len(x), k, address(found), address(ids)
+            self._handle, address(x), x.stride(0), len(x), k, address(scores), address(ids)
         )
-        return found, ids
+        return scores, ids
 
     def gated(self, x: Tensor) -> Tensor:
         """A σ(B) of two groups A and B: (..., K) -> (..., N)."""
@@ -107,7 +107,7 @@ class Int8Map:
         order of steps, of which each takes the first ``sizes`` sequences; ``begin`` (B, N) hidden
         vectors and cells.
         """
-        hidden, cells = (one.float().contiguous() for one in begin)
+        hidden, cells = (state.float().contiguous() for state in begin)
         counts = torch.tensor(sizes, dtype=torch.int64)
         kept = out.new_empty(out.shape)
         self._kernels.recur(

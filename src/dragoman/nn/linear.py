@@ -308,10 +308,10 @@ def has_onednn(dtype: torch.dtype) -> bool:
         expected = F.relu(F.linear(x, weight, bias)).float()
         try:
             packed = torch.ops.mkldnn._reorder_linear_weight(weight)
-            found = torch.ops.mkldnn._linear_pointwise.default(x, packed, bias, "relu", [], "")
+            result = torch.ops.mkldnn._linear_pointwise.default(x, packed, bias, "relu", [], "")
         except (AttributeError, RuntimeError, TypeError):
             return False
-        return bool((found.float() - expected).norm() < 0.01 * expected.norm())
+        return bool((result.float() - expected).norm() < 0.01 * expected.norm())
 
 
 def rounded(rows: int) -> int:

@@ -71,7 +71,7 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     learn(store, plan, say)
     _do(command, stages.Encoding(to, plan))
     counts = [*map(json.loads, stages.encoded(store, len(plan.parts), stages.Encoding.last))]
-    examples = tuple(one["train"] for one in counts)
+    examples = tuple(of_part["train"] for of_part in counts)
     if not any(examples):
         raise DataError(NOTHING_LEFT)
     forms = stages.forms_of(store, plan)
@@ -81,7 +81,7 @@ def run(command: Command, recipe: Recipe, lines: int) -> None:
     ranges = _ranges(plan, examples)
     about = about_store(types, ranges, {"cleaning": report.to_dict()})
     _finish(command, plan, forms, ranges, about, shards.sums())
-    held = ", ".join(f"{sum(one[side] for one in counts):,} {side}" for side in stages.HELD)
+    held = ", ".join(f"{sum(of_part[side] for of_part in counts):,} {side}" for side in stages.HELD)
     say(f"{plural(sum(examples), 'example')} to train on, {held}: {to}")
 
 
@@ -109,8 +109,8 @@ def report_of(store: Store, plan: DataPlan) -> CleaningReport:
             if cleaner.report.kept == before:
                 raise nothing_left(cleaner.report, plan.names[corpus])
             corpus, before = part.corpus, cleaner.report.kept
-        found = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
-        cleaner.report.add(CleaningReport.from_dict(found))
+        values = json.loads(stages.read(store, stages.object_name(stages.READ, number, "json")))
+        cleaner.report.add(CleaningReport.from_dict(values))
         again = stages.duplicates_of(store, plan, number)
         if not len(again):
             continue
@@ -225,7 +225,7 @@ def _ranges(plan: DataPlan, counts: Sequence[int]) -> list[CorpusRange]:
 def _doubts(plan: DataPlan) -> list[Doubt]:
     """Warnings about the corpora: as ``dragoman train`` finds them, but from the first lines of
     many parts if there are too many parts to read again."""
-    recipe, found = plan.recipe, list[Doubt]()
+    recipe, doubts = plan.recipe, list[Doubt]()
     if len(recipe.spec.texts) < 2:
         return []
     languages = recipe.languages.source, recipe.languages.target
@@ -243,5 +243,5 @@ def _doubts(plan: DataPlan) -> list[Doubt]:
                 [pair for pair, _ in zip(plan.pairs(part), range(_FIRST), strict=False)]
                 for part in some
             ]
-        found += find_doubts(corpus, blocks, languages)
-    return found
+        doubts += find_doubts(corpus, blocks, languages)
+    return doubts

@@ -88,13 +88,13 @@ class DataPlan:
         first, count = part.stretches[0].first + 1, 0
         match format_of(corpus):
             case "tsv":
-                found = tsv_pairs(sides[0], corpus, first)
+                pairs = tsv_pairs(sides[0], corpus, first)
             case "jsonl":
-                found = jsonl_pairs(sides[0], corpus, first)
+                pairs = jsonl_pairs(sides[0], corpus, first)
             case _:
                 both = enumerate(zip(*sides, strict=True), start=first)
-                found = (Pair(line, *texts) for line, texts in both)
-        for pair in found:
+                pairs = (Pair(line, *texts) for line, texts in both)
+        for pair in pairs:
             count += 1
             yield pair
         if count != part.stretches[0].lines:
@@ -113,12 +113,12 @@ def make_plan(recipe: Recipe, lines: int) -> DataPlan:
     parts: list[PartOfCorpus] = []
     for number, corpus in enumerate(recipe.data.train):
         next(read_pairs(corpus), None)  # a problem of a file is reported at once
-        found = tuple(kind_of(file)[1] for file in _files(corpus))
-        files.append(found)
+        of_corpus = tuple(kind_of(file)[1] for file in _files(corpus))
+        files.append(of_corpus)
         if format_of(corpus) not in _BY_LINES:
             parts.append(PartOfCorpus(number, ()))
             continue
-        cut = cut_together(found, KINDS["text"], lines)
+        cut = cut_together(of_corpus, KINDS["text"], lines)
         parts += [PartOfCorpus(number, some) for some in cut]
     known = sum(part.stretches[0].lines for part in parts if part.stretches)
     check_count(len(parts), known)

@@ -74,8 +74,8 @@ class Learned:
             side = "source" if "source" in self.hashes else "target"
             return _find([pair.source or pair.target for pair in pairs], self.hashes.get(side))
         return [
-            any(found)
-            for found in zip(
+            any(answers)
+            for answers in zip(
                 *(
                     _find_in_lines([getattr(pair, side) for pair in pairs], hashes)
                     for side in ("source", "target")
@@ -102,16 +102,16 @@ def _find(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[b
     if hashes is None:
         return [False] * len(texts)
     wanted = np.array([hash_of(text) for text in texts], np.uint64)
-    found: list[bool] = np.isin(wanted, hashes).tolist()
-    return found
+    matches: list[bool] = np.isin(wanted, hashes).tolist()
+    return matches
 
 
 def _find_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
     """For each text: True if it, or half of its lines, was learned. A base may have read other
     pieces of the same text: lines, passages, documents."""
     lines = [_lines(text) for text in texts]
-    found = iter(_find(list(chain.from_iterable(lines)), hashes))
-    seen = [[next(found) for _ in of_text] for of_text in lines]
+    matches = iter(_find(list(chain.from_iterable(lines)), hashes))
+    seen = [[next(matches) for _ in of_text] for of_text in lines]
     whole = _find(texts, hashes)
     return [
         bool(of_text) and (known or 2 * sum(of_text) >= len(of_text))
@@ -130,21 +130,21 @@ class _Watch:
         self._recipe = recipe
         # Of files what they hold is known.
         sides = (side for side in recipe.spec.sides if side in ("source", *recipe.spec.texts))
-        self._found = {side: array("Q") for side in sides}
+        self._hashes = {side: array("Q") for side in sides}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         for pair in texts_of(self._recipe, pairs):
-            for side, found in self._found.items():
+            for side, values in self._hashes.items():
                 text = getattr(pair, side)
-                found.append(hash_of(text))
+                values.append(hash_of(text))
                 if "\n" in text:
-                    found.extend(map(hash_of, _lines(text)))
+                    values.extend(map(hash_of, _lines(text)))
             yield pair
 
     def hashes(self) -> Hashes:
         return {
-            side: np.unique(np.frombuffer(found, np.uint64)) if found else np.empty(0, np.uint64)
-            for side, found in self._found.items()
+            side: np.unique(np.frombuffer(values, np.uint64)) if values else np.empty(0, np.uint64)
+            for side, values in self._hashes.items()
         }
 
 
@@ -159,7 +159,7 @@ def record_learned(
     warnings = []
     if recipe.data.embedded is None:
         seen = find_overlaps(*_comparable(recipe, train, held))
-        warnings = [words for name, found in seen.items() if (words := found.summary(name))]
+        warnings = [words for name, overlaps in seen.items() if (words := overlaps.summary(name))]
     else:  # disjoint by construction
         for _ in train:
             pass
@@ -210,7 +210,7 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
         "weights": base.weights_hash,
         "part": take,
         "corpora": [
-            {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
+            {"name": entry["name"], "sha256": entry["sha256"]} for entry in notes.get("corpora", [])
         ],
     }
     known = notes.get(BASES, [])
@@ -270,9 +270,9 @@ def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
 
 def _save(folder: Path, number: int, hashes: Hashes) -> None:
     (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
-    for side, found in hashes.items():
+    for side, values in hashes.items():
         with replacing_file(folder / _FOLDER / f"{number}-{side}") as path:
-            path.write_bytes(found.astype("<u8").tobytes())
+            path.write_bytes(values.astype("<u8").tobytes())
 
 
 def _load(folder: Path, number: int) -> Hashes:

@@ -104,8 +104,8 @@ class Run:
         path = Path(folder)
         if path.is_file():
             is_of_run = (path.parent / RECIPE).is_file()
-            told = f"such as {path.parent}" if is_of_run else "which dragoman train or demo creates"
-            raise RunError(f"{path} is a file; a run is a folder, {told}")
+            hint = f"such as {path.parent}" if is_of_run else "which dragoman train or demo creates"
+            raise RunError(f"{path} is a file; a run is a folder, {hint}")
         if not path.is_dir():
             raise RunError(f"there is no run folder {path}. Create one with dragoman train or demo")
         if not (path / RECIPE).is_file():
@@ -299,8 +299,8 @@ class Run:
     def longest_words(self) -> int | None:
         """Words that all but one in a thousand of its training sources have at most; None where
         that was not written down. Errors: ``RunError`` if damaged."""
-        found: int | None = self.notes().get(LONGEST_WORDS)
-        return found
+        words: int | None = self.notes().get(LONGEST_WORDS)
+        return words
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """Yields the records of training, update by update."""
@@ -381,11 +381,11 @@ def load_shortlist(run: Run) -> Shortlist:
     """
     path = run.folder / SHORTLIST
     target = run.target_text
-    found = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
-    if found is None:
+    learned = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
+    if learned is None:
         what = "is for other weights" if path.exists() else "does not exist"
         raise RunError(f"{path} {what}. Learn one with: dragoman shortlist {run.folder}")
-    return found
+    return learned
 
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:

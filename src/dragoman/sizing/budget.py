@@ -73,16 +73,16 @@ def size_in(
     fitted = smaller_updates(size, tokens, reads=task.reads)
     if fitted == rows[0]:
         return fitted
-    told = f"chosen for {plural(minutes, 'minute')}: {_written(fitted, task)}. "
+    message = f"chosen for {plural(minutes, 'minute')}: {_written(fitted, task)}. "
     if size == rows[0]:
-        told += f"Without a limit, updates have {size.tokens_per_update:,} tokens"
+        message += f"Without a limit, updates have {size.tokens_per_update:,} tokens"
     else:
-        told += (
+        message += (
             f"This text is enough for a larger model: {_written(rows[0], task)}, which learns "
             f"more, takes about --minutes {math.ceil(whole)} or more"
         )
-        told += "" if tokens >= enough else ". Even this model will learn little"
-    say(told)
+        message += "" if tokens >= enough else ". Even this model will learn little"
+    say(message)
     return fitted
 
 

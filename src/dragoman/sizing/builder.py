@@ -359,8 +359,8 @@ class RecipeBuilder(ABC):
         """The section ``languages``; unknown ones are detected, or taken from the base."""
         if "und" not in languages.values():
             return languages
-        told = language_of(seen.texts)
-        known = {side: told if code == "und" else code for side, code in languages.items()}
+        detected = language_of(seen.texts)
+        known = {side: detected if code == "und" else code for side, code in languages.items()}
         return known if self.base is None else known_of(known, self.base.languages)
 
     def held(self, train: CorpusSettings) -> dict[str, CorpusSettings]:
@@ -467,12 +467,12 @@ def by_groups(data: dict[str, Any], groups: Mapping[str, int], say: Say) -> dict
     split = SplitSettings.model_validate(data["split"]).for_whole(groups, most=math.inf)
     if split.whole_texts or not (split.dev or split.test):
         return {**data, "split": split.model_dump()}
-    told = plural(len(groups), "speaker or other group is", "speakers or other groups are")
+    amount = plural(len(groups), "speaker or other group is", "speakers or other groups are")
     say(
-        f"warning: {told} too few to hold out whole ones, so each is in training and in test, "
+        f"warning: {amount} too few to hold out whole ones, so each is in training and in test, "
         "and scores may be too high. Set --dev and --test with examples of others"
     )
-    train = [{k: v for k, v in one.items() if not k.startswith("group_")} for one in data["train"]]
+    train = [{k: v for k, v in row.items() if not k.startswith("group_")} for row in data["train"]]
     return {**data, "train": train}
 
 

@@ -151,10 +151,10 @@ def shape_of(family: str, task: Spec) -> Shape:
     """The function from a row to the model settings for ``task``. Errors: ``RecipeError`` if the
     family has no such model."""
     check_family(family)
-    able = {name: _shape(one, task) for name, one in FAMILIES.items()}
+    able = {name: _shape(FAMILIES[name], task) for name in FAMILIES}
     shape = able[family]
     if shape is None:
-        others = [name for name, one in able.items() if one is not None]
+        others = [name for name in able if able[name] is not None]
         raise RecipeError(
             f"--model {family} cannot learn a {task.called}. Use --model {' or '.join(others)}"
         )

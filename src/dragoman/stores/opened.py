@@ -24,12 +24,12 @@ def split_address(address: str) -> tuple[str, str]:
     """
     if not is_remote(address):
         return os.path.abspath(address), ""
-    found = urlsplit(address)
-    if found.scheme not in SCHEMES:
-        known = ", ".join(f"{one}://" for one in ("s3", "gs", "az", "http", "https"))
-        raise StoreError(f"{address}: {found.scheme}:// is not supported. Use one of {known}")
+    parts = urlsplit(address)
+    if parts.scheme not in SCHEMES:
+        known = ", ".join(f"{scheme}://" for scheme in ("s3", "gs", "az", "http", "https"))
+        raise StoreError(f"{address}: {parts.scheme}:// is not supported. Use one of {known}")
     name = address.partition("://")[2].partition("/")[2]
-    return f"{found.scheme}://{found.netloc}", name
+    return f"{parts.scheme}://{parts.netloc}", name
 
 
 def whole_address(address: str) -> str:

@@ -116,10 +116,10 @@ def repeated(
 def _nearest_way(ways: Sequence[TrainingWay], kernels: str, precision: str) -> TrainingWay:
     """Return the way that matches the requested precision and kernels best. If several ways match
     equally well, the first of them is returned."""
-    found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
-    if found.level is None or library.agrees(found.level):
-        return found
-    return _nearest_way([way for way in ways if way.kernels != found.kernels], kernels, precision)
+    nearest = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
+    if nearest.level is None or library.agrees(nearest.level):
+        return nearest
+    return _nearest_way([way for way in ways if way.kernels != nearest.kernels], kernels, precision)
 
 
 def _threads(available: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:

@@ -70,12 +70,12 @@ class RecentLoss:
         speed = self._tokens / max(self._seconds, 1e-9)
         nll = self._nll / tokens
         scores = {"loss": self._loss / tokens, "perplexity": perplexity(nll)}
-        told = "  ".join(
+        means = "  ".join(
             f"{self._task.measure(name).called} {self._task.measure(name).written(value)}"
             for name, value in scores.items()
             if name in self._task.metrics
         )
-        phrase = f"{told}  {speed:,.0f} {self._task.counted}/s  rate {learning_rate:.2e}"
+        phrase = f"{means}  {speed:,.0f} {self._task.counted}/s  rate {learning_rate:.2e}"
         self._clear()
         return phrase
 
@@ -161,7 +161,7 @@ class PlainDisplay(_Display):
         super().__init__(task, updates, line_every, fills)
         self._stream = stream
         self._next_samples = 0.0
-        self._told: Sequence[Sample] = ()
+        self._last: Sequence[Sample] = ()
         """The samples that were shown last; a sample that has not changed is not shown again."""
 
     def show(self, update: int, numbers: str, left: str) -> None:
@@ -173,9 +173,9 @@ class PlainDisplay(_Display):
         if now < self._next_samples and not last:
             return
         self._next_samples = now + self._every
-        told = [one for one in record.samples[:_SAMPLES_SHOWN] if one not in self._told]
-        self._told = record.samples
-        for line in sample_lines(told):
+        fresh = [sample for sample in record.samples[:_SAMPLES_SHOWN] if sample not in self._last]
+        self._last = record.samples
+        for line in sample_lines(fresh):
             self.on_message(f"  {line}")
 
     def on_message(self, text: str) -> None:

@@ -337,8 +337,8 @@ class Trainer:
     def _restore(self) -> bool:
         """Load the newest checkpoint, if there is one, and give all processes the same state.
         Return True if there is no checkpoint, so that the run begins."""
-        found = self.ranks.first and self._checkpoints.exists
-        checkpoint = self._checkpoints.latest() if found else None
+        has_checkpoint = self.ranks.first and self._checkpoints.exists
+        checkpoint = self._checkpoints.latest() if has_checkpoint else None
         if checkpoint is not None:
             self._state.take(checkpoint.state)
             if not checkpoint.state.files:

@@ -138,10 +138,10 @@ def without_torch(
     if path is None or path.without_torch is None:
         return None
     with loader.using(path.level):
-        found = packed_model(path.without_torch, settings, sizes, weights, kept)
-        if found is None:
+        packed = packed_model(path.without_torch, settings, sizes, weights, kept)
+        if packed is None:
             return None
-        made = path.without_torch.make(found, shortlist)
+        made = path.without_torch.make(packed, shortlist)
     line += _shortlist_note(path, shortlist)
     _tell(line, _is_as_asked(path, precision, shortlist))
     rows = _rows(path, lambda _: times)

@@ -88,11 +88,11 @@ class PreparedTransformer(PreparedNetwork):
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, CpuState)  # a state comes back to the model that made it
         network, new = self._network, tokens.shape[1]
-        told = None if state.following is None else state.following.next_word_rows(tokens)
+        next_words = None if state.following is None else state.following.next_word_rows(tokens)
         tokens = state.spread(tokens)
         x = network.embed_target(tokens.flatten(), state.begin(tokens).flatten())  # (n x t, D)
-        if told is not None:
-            x = x + state.spread(told.unflatten(0, (-1, new))).flatten(0, 1)
+        if next_words is not None:
+            x = x + state.spread(next_words.unflatten(0, (-1, new))).flatten(0, 1)
         for i, layer in enumerate(self._layers):
             sublayers: tuple[Callable[[Tensor], Tensor], ...] = (
                 partial(self._look_back, i, layer, state),
@@ -110,15 +110,15 @@ class PreparedTransformer(PreparedNetwork):
         heads = self._heads
         query, key, value = layer.joint(x).split((self._widths[0], *self._widths), dim=1)
         keys, values = state.append(i, key, value)
-        found = heads.attend(heads.split(query, len(state.starts)), keys, values, state.mask)
-        return layer.self_output(heads.join(found, self._dtype))
+        context = heads.attend(heads.split(query, len(state.starts)), keys, values, state.mask)
+        return layer.self_output(heads.join(context, self._dtype))
 
     def _look_over(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
         heads, sources = self._heads, state.sources
         assert sources is not None
         query = heads.split(taken(layer.query(x), state.cells, state.new), len(sources.allowed))
-        found = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
-        return layer.cross_output(taken(heads.join(found, self._dtype), state.places, state.new))
+        context = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
+        return layer.cross_output(taken(heads.join(context, self._dtype), state.places, state.new))
 
     def _sources_of(self, memory: Memory) -> Sources:
         """Return the keys and values of the sources in every layer."""

@@ -273,14 +273,14 @@ class CpuState(DecodeState):
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Store new keys (n x t, H x K) and values (n x t, H x Kv) of a layer. Return all keys so
         far, (n x H, T, K), and all values."""
-        found, seen = [], self.mask.bias.shape[2]
+        by_head, seen = [], self.mask.bias.shape[2]
         for i, new in ((2 * layer, keys), (2 * layer + 1, values)):
             table = self._history.table(i, seen)  # (T, n, H x K)
             grid = new.unflatten(0, (-1, self.new)).transpose(0, 1)  # (t, n, H x K)
             table[self._column - self.new : self._column] = grid
             heads = table.view(seen, len(self.starts) * self._heads.count, -1)
-            found.append(heads.transpose(0, 1))
-        return found[0], found[1]
+            by_head.append(heads.transpose(0, 1))
+        return by_head[0], by_head[1]
 
     # ---- inside
 

@@ -158,5 +158,5 @@ def _agrees(level: str | None) -> bool:
         tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
         fast = Int8Transformer(plain)
         expected = plain.step(tokens, plain.start(plain.encode(source)))
-        found = fast.step(tokens, fast.start(fast.encode(source)))
-        return bool((found - expected).norm() < 0.05 * expected.norm())
+        logits = fast.step(tokens, fast.start(fast.encode(source)))
+        return bool((logits - expected).norm() < 0.05 * expected.norm())

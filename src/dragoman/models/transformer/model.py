@@ -116,32 +116,32 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
         return tuple(
-            AttentionLayer(part, number, one.heads, one.scale, one.name)
-            for part, number, one in self._attending()
+            AttentionLayer(part, number, attention.heads, attention.scale, attention.name)
+            for part, number, attention in self._attending()
         )
 
     @property
     def sublayers(self) -> tuple[Sublayer, ...]:
         """All sub-layers, in the order of computing."""
-        found = []
+        sublayers = []
         for number, reading in enumerate(self.encoder):
-            found += [
+            sublayers += [
                 Sublayer("encoder", number, "self-attention", reading.attention_norm),
                 Sublayer("encoder", number, "feed-forward", reading.feed_forward_norm),
             ]
         for number, writing in enumerate(self.decoder):
-            found += [
+            sublayers += [
                 Sublayer("decoder", number, "self-attention", writing.self_attention_norm),
                 Sublayer("decoder", number, "cross-attention", writing.cross_attention_norm),
                 Sublayer("decoder", number, "feed-forward", writing.feed_forward_norm),
             ]
-        return tuple(found)
+        return tuple(sublayers)
 
     def query_matrix(self, attention: AttentionLayer) -> Tensor:
         """Return W^Q of all heads, (H x K, D); (H, K, D / H) if each head reads only a slice of its
         input."""
-        (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
-        return found.query.weight.detach()
+        (module,) = (layer for _, _, layer in self._attending() if layer.name == attention.name)
+        return module.query.weight.detach()
 
     # ---- writing
 

@@ -112,9 +112,9 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
 
     def mapped(value: Any, key: str) -> Any:
         if isinstance(value, Mapping):
-            return {name: mapped(one, name) for name, one in value.items()}
+            return {name: mapped(item, name) for name, item in value.items()}
         if isinstance(value, list):
-            return [mapped(one, "") for one in value]
+            return [mapped(item, "") for item in value]
         is_path = key in _PATHS and isinstance(value, str)
         return change(value) if is_path and not (key == "prepared" and "://" in value) else value
 
@@ -234,9 +234,9 @@ def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]
             continue
         if isinstance(part, int) or part not in model.model_fields:
             continue
-        found = settings_in(model.model_fields[part].annotation)
-        if found is not None:
-            model = found
+        nested = settings_in(model.model_fields[part].annotation)
+        if nested is not None:
+            model = nested
     return list(model.model_fields)
 
 
@@ -246,7 +246,7 @@ def settings_in(annotation: Any) -> type[BaseModel] | None:
         return annotation
     if get_origin(annotation) in (Union, UnionType, tuple, list):
         for inner in get_args(annotation):
-            found = settings_in(inner)
-            if found is not None:
-                return found
+            nested = settings_in(inner)
+            if nested is not None:
+                return nested
     return None
