@@ -108,7 +108,7 @@ def test_a_shortlist_allows_the_same_tokens(tmp_path: Path) -> None:
                 translator.translate_batch([tokens], use_vmap=True, **GIVEN)[0],
             )
         )
-        allowed = {*shortlist.allowed(run.source.values([line])[0]).tolist(), *symbols}
+        allowed = {*shortlist.tokens_for(run.source.values([line])[0]).tolist(), *symbols}
         assert allowed.issuperset(short)
         assert (plain == short) == allowed.issuperset(plain)
         same += plain == short

@@ -13,7 +13,7 @@ def plural(number: float, single: str, more: str | None = None) -> str:
     return f"{digits} {single if number == 1 else more or single + 's'}"
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """At most ``most`` characters of a text; where there are more, the last is an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from dragoman.base.errors import DragomanError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.cluster.driver import Driver, ProgressConsole, duration
 from dragoman.cluster.lines import (
     BAD_LINES,
@@ -140,7 +140,7 @@ def run(
     lacking = missing(job, standing(job))
     own = [job.name(number) for number in lacking if share.has(number)]
     if own:
-        count, names = plural(len(own), "part is", "parts are"), shortened(", ".join(own), _SHOWN)
+        count, names = plural(len(own), "part is", "parts are"), shorten(", ".join(own), _SHOWN)
         raise DragomanError(
             f"{count} missing in {command.to}, although all were written: {names}. Run the same "
             "command to create them again"

@@ -125,7 +125,7 @@ class Job(Work):
         if way is not None and way.level:
             from dragoman.native import library, loader
 
-            if way.level in loader.offered():
+            if way.level in loader.levels_offered():
                 os.environ["DRAGOMAN_NATIVE"] = way.level
                 library.reset()
         mapper = self.make("" if way is None else way.precision)

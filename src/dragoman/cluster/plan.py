@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from dragoman.base.errors import DataError, RunError
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.cluster.files import File
 from dragoman.cluster.kinds import KINDS, KindName, check_count, cut_together, kind_of
 from dragoman.cluster.rows import Fields, InputKind, PartOfInput, Stretch
@@ -122,7 +122,7 @@ def stored_plan(
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{where} is damaged or belongs to another command "
-            f"({shortened(' '.join(str(error).split()), 200)}). Choose another folder with --to, "
+            f"({shorten(' '.join(str(error).split()), 200)}). Choose another folder with --to, "
             "or remove this one with all of its parts"
         ) from error
     check(plan)

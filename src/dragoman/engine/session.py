@@ -219,8 +219,8 @@ class InspectionSession:
                 self._half(deciding, part, source, read) for part in ("decoder", "cross")
             )
             choices = self._choices(hidden, best.tokens, search.rules)
-            stages = model.embedded(source, "source") | reading.activations
-            target_stages = model.embedded(read, "target") | deciding.activations
+            stages = model.input_terms(source, "source") | reading.activations
+            target_stages = model.input_terms(read, "target") | deciding.activations
         return Inspection(
             source_ids=ids,
             best=best,
@@ -248,7 +248,7 @@ class InspectionSession:
             (best,) = self._predictor.score_ids([wanted.text], [said.ids])
         source = torch.tensor(wanted.ids)
         with torch.inference_mode():
-            stages = self.model.embedded(source, "source") | reading.activations
+            stages = self.model.input_terms(source, "source") | reading.activations
         return Inspection(
             source_ids=wanted.ids,
             best=best,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.formats.units.document import (
     BadDocument,
     Splice,
@@ -86,7 +86,7 @@ class CsvTable(TextDocument[_CsvCell]):
             if not found and column.strip().isdecimal() and 1 <= int(column) <= self.width:
                 found = [int(column)]
             if not found:
-                names = shortened(", ".join(self.header), 100)
+                names = shorten(", ".join(self.header), 100)
                 raise BadDocument(f"{self.name} has no column {column}, only {self.width}: {names}")
             numbers.update(found)
         cells = [one for one in self.slots if one.column + 1 in numbers]

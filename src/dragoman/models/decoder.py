@@ -120,7 +120,7 @@ class Decoder(OnlyWriting):
         x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
         return x if self.norm is None else self.norm.forward(x)
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         word = self.embedding(tokens) * self.settings.embedding_scale
         place = self.positions(torch.arange(len(tokens)), None, word.dtype)
         return {"embedding": word, "position": place, "sum": word + place}

@@ -170,7 +170,7 @@ def why_not_int8(level: str | None = None) -> str | None:
     if not library.available():
         return library.status().reason
     with loader.using(level):
-        if not native.supported():
+        if not native.is_supported():
             return "the native library has no int8 products for this processor"
         agree = _agrees(loader.level_in_use())
     return None if agree else "its kernels do not agree with plain torch on this machine"

@@ -175,12 +175,12 @@ class Recurrent(EncoderDecoder):
         for column in tokens.unbind(dim=1):
             x = self._embed(self.written_embedding, column)
             out, carried = self._advance(self._read(x), Carried(*state.carried), look_over)
-            state.moved(carried)
+            state.store(carried)
         return out
 
     # ---- inside
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         embedding = self.source_embedding if side == "source" else self.written_embedding
         return {"embedding": self._embed(embedding, tokens)}
 

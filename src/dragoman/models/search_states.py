@@ -19,7 +19,7 @@ from dragoman.native import attention as native
 from dragoman.nn import probes
 from dragoman.nn.attention import scaled_dot_product
 from dragoman.nn.cache import Cache
-from dragoman.nn.layout import Layout, joined
+from dragoman.nn.layout import Layout, join
 from dragoman.nn.linear import Computing, Precision
 
 
@@ -52,7 +52,7 @@ class Source(NamedTuple):
     @classmethod
     def join(cls, first: Source, second: Source) -> Source:
         """Return the sources of both, those of ``first`` first."""
-        keys, values, allowed = map(joined, first[:3], second[:3])
+        keys, values, allowed = map(join, first[:3], second[:3])
         return cls(keys, values, allowed, torch.cat([first.lengths, second.lengths]))
 
 
@@ -154,7 +154,7 @@ class CarriedState(DecodeState):
         """The layout of rows by source: the rows of one source form one sequence."""
         return Layout(self._counts, self.source.keys.device)
 
-    def moved(self, carried: Carried) -> None:
+    def store(self, carried: Carried) -> None:
         """Store the state after every row has read one token."""
         self.carried, self._lengths = carried, self._lengths + 1
 

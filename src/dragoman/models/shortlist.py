@@ -42,7 +42,7 @@ class Shortlist:
     candidates: Integers
     """(C,) the candidates of all source tokens, which are target tokens."""
 
-    def allowed(self, source: npt.ArrayLike) -> Integers:
+    def tokens_for(self, source: npt.ArrayLike) -> Integers:
         """Return the target tokens that a source (length,) may use, sorted."""
         parts = [self.always]
         for token in np.unique(np.asarray(source)).tolist():

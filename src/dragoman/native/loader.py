@@ -101,7 +101,7 @@ def library_path() -> Path:
     return Path(os.environ.get("DRAGOMAN_NATIVE_LIBRARY") or building.LIBRARY)
 
 
-def loaded() -> bool:
+def is_loaded() -> bool:
     """True if there are kernels; ``library.available`` compares them with their twins too."""
     return load()[0] is not None
 
@@ -157,7 +157,7 @@ def _can_run(handle: ctypes.CDLL) -> tuple[list[str], str]:
     return levels().decode().split(), refused().decode()
 
 
-def offered() -> tuple[str, ...]:
+def levels_offered() -> tuple[str, ...]:
     """The instruction sets among which the fastest may be chosen here, best first; none where there
     are no kernels, and one alone where ``DRAGOMAN_NATIVE`` forces it."""
     library, _ = load()
@@ -179,8 +179,8 @@ def training_level(level: str, *precisions: str) -> str | None:
 
 
 def decoding_levels() -> tuple[str, ...]:
-    """The instruction sets that have int8 kernels of their own, among ``offered``; the one that is
-    forced stands for the next behind it that has some."""
+    """The instruction sets that have int8 kernels of their own, among ``levels_offered``; the one
+    that is forced stands for the next behind it that has some."""
     library, _ = load()
     if library is None:
         return ()
@@ -292,7 +292,7 @@ def function(name: str, level: str | None = None) -> Any | None:
     return _bind(name, level or level_in_use(), ctypes.CFUNCTYPE)
 
 
-def bound(prefix: str) -> SimpleNamespace | None:
+def functions_of(prefix: str) -> SimpleNamespace | None:
     """Return the functions of ``abi.py`` whose names begin with ``prefix``, by the rest of their
     names, for the level in use. Returns None if one is missing."""
     names = [name for name in abi.FUNCTIONS if name.startswith(prefix)]
@@ -303,7 +303,7 @@ def bound(prefix: str) -> SimpleNamespace | None:
 def kernel(name: str, level: str | None = None) -> Any:
     """``function`` where the library is loaded and a level has it."""
     routine = function(name, level)
-    assert routine is not None, "ask loaded() or trains() first"
+    assert routine is not None, "ask is_loaded() or trains() first"
     return routine
 
 
@@ -311,7 +311,7 @@ def quick_function(name: str) -> Any:
     """A kernel that is too short to let other threads in: it keeps Python's lock. The library is
     loaded."""
     routine = _bind(name, level_in_use(), ctypes.PYFUNCTYPE)
-    assert routine is not None, "ask loaded() first"
+    assert routine is not None, "ask is_loaded() first"
     return routine
 
 

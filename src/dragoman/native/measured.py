@@ -9,7 +9,7 @@ and its microcode, torch, the native library, the number of threads, the work. D
 moving the folder to another machine, only means that it is measured again.
 
 Kernels are measured only after they were compared with plain torch, so what is remembered of them
-says that too, of this very library on this very machine (``known``): a later process may translate
+says that too, of this very library on this very machine (``recall``): a later process may translate
 by them without torch. Nothing is imported for a look at the memory but what reads it.
 """
 
@@ -109,14 +109,14 @@ def microseconds(folder: Path, trials: Mapping[str, Callable[[], Trial]]) -> dic
     The value of a trial prepares what is to be timed. A folder that cannot be written to is no
     error: then it is measured again next time.
     """
-    times = dict(known(folder))
+    times = dict(recall(folder))
     if not trials.keys() <= times.keys():
         times |= measure(trials)
         remember(folder, times)
     return {name: times[name] for name in trials}
 
 
-def known(folder: Path, work: str = "") -> Mapping[str, int]:
+def recall(folder: Path, work: str = "") -> Mapping[str, int]:
     """The remembered times of this machine, trial -> microseconds; empty if none were measured.
 
     If the kernels' trial is among it, a process before this one has found that they compute what

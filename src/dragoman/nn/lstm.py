@@ -69,7 +69,7 @@ class Lstm(Computing):
 
     def fits(self, precision: Precision) -> bool:
         return all(
-            native.supported(weight.shape[1], weight.shape[0], precision)
+            native.is_supported(weight.shape[1], weight.shape[0], precision)
             for weight in self.parameters(recurse=False)
             if weight.dim() == 2
         )

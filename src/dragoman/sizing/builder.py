@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from dragoman.base.errors import DataError, RecipeError
 from dragoman.base.task import ModelPart, Side
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.files.columns import is_tabbed
 from dragoman.data.files.corpora import read_pairs
@@ -445,7 +445,7 @@ def checked_corpus(about: Mapping[str, Any], option: str, value: str | None) -> 
         return CorpusSettings.model_validate(about)
     except ValidationError as error:
         why = error.errors(include_input=False, include_url=False)[0]["msg"]
-        given = shortened(value or "", 40)
+        given = shorten(value or "", 40)
         raise RecipeError(f"{option} {given}: {why.removeprefix('Value error, ')}") from None
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.base.errors import DataError, DragomanError, RunError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.form import Pair
 from dragoman.forms.languages import base
 from dragoman.metrics.significance import Test
@@ -146,7 +146,7 @@ def require_one_test_set(systems: Sequence[System], pairs: Sequence[Pair]) -> No
             raise RunError(
                 f"{runs[0].folder} and {run.folder} have different references for the same source "
                 f"in {len(differ):,} of {len(both):,} test examples, such as "
-                f"{shortened(differ[0][0], 60)!r} and {shortened(differ[0][1], 60)!r}. Only runs "
+                f"{shorten(differ[0][0], 60)!r} and {shorten(differ[0][1], 60)!r}. Only runs "
                 "of the same languages can be compared. If these runs are of the same languages, "
                 "name the test set: --source FILE --reference FILE"
             )

@@ -90,7 +90,7 @@ def train(
     """
     is_new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     with ExitStack() as stack:
-        ranks = stack.enter_context(Ranks.joined())
+        ranks = stack.enter_context(Ranks.join())
         if ranks.first:
             if not (folder / LOCK).exists():  # else another process is at work, or was killed
                 refuse_occupied(folder)
@@ -143,7 +143,7 @@ def resume(
     run = with_text(run, text)
     run.require_text("train", "dev", "test")
     check_unchanged(run.recipe, run.notes(), folder, say)
-    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
+    with Ranks.join() as ranks, locked(folder) if ranks.first else nullcontext():
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
         return _Training(run.recipe, folder, prepared, ranks, say).run(display, resume_command)
 
@@ -178,7 +178,7 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
 
     Errors: those of ``train``.
     """
-    with Ranks.joined() as ranks, TemporaryDirectory() as folder:
+    with Ranks.join() as ranks, TemporaryDirectory() as folder:
         learn_vocabularies(recipe, Path(folder), _say_nothing)
         prepared = prepare(recipe, Path(folder), _say_nothing)
         training = _Training(recipe, Path(folder), prepared, ranks, say)

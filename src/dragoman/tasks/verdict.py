@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dragoman.base.measure import LOSS
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.runs.run import Run
 from dragoman.sizing.minutes import min_tokens
 from dragoman.tasks.catalogue import runtime_of
@@ -48,7 +48,7 @@ def verdict(run: Run) -> list[str]:
         advice = _advice(run, training) if training.tokens else ""  # no training is recorded
         said.append(f"This run {why}. {advice}".rstrip())
     if alike := _same_words(run, training):
-        such = shortened(alike, _SHOWN)
+        such = shorten(alike, _SHOWN)
         said.append(f"It writes much the same words whatever it reads, such as “{such}”.")
     return said
 

@@ -106,7 +106,7 @@ def _kind(way: TrainingWay) -> tuple[str, str]:
     return way.kernels, way.precision
 
 
-def chosen(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
+def choose(seconds: Mapping[TrainingWay, float]) -> TrainingWay:
     """Return the fastest way. bf16 is chosen only if it is faster than fp32 by more than
     ``GAIN_OF_BF16``.
 
@@ -191,7 +191,7 @@ def fastest_way(
         return MeasuredWays(ways[0], {})
     known = _recall(remembered, work, ways, ranks)
     if known is not None:
-        return MeasuredWays(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
+        return MeasuredWays(choose(known), {way: 1 / seconds for way, seconds in known.items()})
     with TemporaryDirectory() as folder:
         splits = Splits(Path(folder))
         trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
@@ -202,7 +202,7 @@ def fastest_way(
     if ranks.first and remembered is not None:
         nanoseconds = {_name(way): max(1, round(1e9 * cost)) for way, cost in seconds.items()}
         measured.remember(remembered, nanoseconds, work)
-    return MeasuredWays(chosen(seconds), {way: 1 / cost for way, cost in seconds.items()})
+    return MeasuredWays(choose(seconds), {way: 1 / cost for way, cost in seconds.items()})
 
 
 class _Trials:
@@ -345,7 +345,7 @@ def _recall(
 ) -> dict[TrainingWay, float] | None:
     """Return the seconds per token of the ways that the first process has stored, or None if it has
     not stored all ``ways``."""
-    remembered = measured.known(folder, work) if ranks.first and folder is not None else {}
+    remembered = measured.recall(folder, work) if ranks.first and folder is not None else {}
     remembered = json.loads(ranks.broadcast_text(json.dumps(dict(remembered))))
     seconds = {}
     for way in ways:

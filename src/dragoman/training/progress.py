@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dragoman.base.measure import perplexity
 from dragoman.base.task import Task
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
 
 _SAMPLES_SHOWN = 3
@@ -105,7 +105,7 @@ class ShownPace:
         be recalculated again, so from now on the time left is estimated from the updates."""
         self.updates, self._fills = updates, 0.0
 
-    def left(self, update: int, elapsed: float) -> str:
+    def time_left(self, update: int, elapsed: float) -> str:
         """Return ``1:02:03 left``, or an empty text before the first update. ``elapsed``: the
         seconds of the run so far."""
         done = update - self._first
@@ -141,7 +141,7 @@ class _Display(Listener):
             return
         self._next = now + self._every
         numbers = self._recent.read(record.learning_rate)
-        self.show(record.update, numbers, self._pace.left(record.update, record.elapsed))
+        self.show(record.update, numbers, self._pace.time_left(record.update, record.elapsed))
 
     def on_plan(self, updates: int) -> None:
         self._pace.replan(updates)
@@ -274,4 +274,4 @@ def _make_harmless(text: str) -> str:
     word until it is stopped. Control characters, which could take over a terminal, are replaced.
     """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
-    return shortened(text, _SAMPLE_CHARACTERS)
+    return shorten(text, _SAMPLE_CHARACTERS)

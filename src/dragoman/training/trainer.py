@@ -34,7 +34,7 @@ from dragoman.training.minutes import (
     Pace,
     awaits_correction,
     can_correct,
-    corrected,
+    correct,
     planned_schedule,
 )
 from dragoman.training.records import Listener, MetricsLog, TensorBoard, ValidationRecord
@@ -256,7 +256,7 @@ class Trainer:
         planned, text = self.settings.updates, ""
         if first:
             per_validation = pace.per_validation if pace.validations else correction.per_validation
-            settings = corrected(
+            settings = correct(
                 self.settings, update, self._state.elapsed, pace.per_update, per_validation
             )
             correction.keep(settings)

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.prepared import PreparedNetwork
-from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns, taken
+from dragoman.models.transformer.cpu_state import CpuState, Heads, History, Sources, columns, take
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.layers import DecoderLayer
 from dragoman.nn.linear import InferenceLinear, Linear, SlicedLinear
@@ -103,7 +103,7 @@ class PreparedTransformer(PreparedNetwork):
                 added = sublayer(norm.forward(x) if self._pre else x)
                 x = x + added if self._residual else added
                 x = x if self._pre else norm.forward(x)
-        x = taken(x.unflatten(0, (-1, new))[:, -1], state.standing)  # (N, D)
+        x = take(x.unflatten(0, (-1, new))[:, -1], state.standing)  # (N, D)
         return x if network.decoder_norm is None else network.decoder_norm.forward(x)
 
     def _look_back(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
@@ -116,9 +116,9 @@ class PreparedTransformer(PreparedNetwork):
     def _look_over(self, i: int, layer: _CpuLayer, state: CpuState, x: Tensor) -> Tensor:
         heads, sources = self._heads, state.sources
         assert sources is not None
-        query = heads.split(taken(layer.query(x), state.cells, state.new), len(sources.allowed))
+        query = heads.split(take(layer.query(x), state.cells, state.new), len(sources.allowed))
         context = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
-        return layer.cross_output(taken(heads.join(context, self._dtype), state.places, state.new))
+        return layer.cross_output(take(heads.join(context, self._dtype), state.places, state.new))
 
     def _sources_of(self, memory: Memory) -> Sources:
         """Return the keys and values of the sources in every layer."""

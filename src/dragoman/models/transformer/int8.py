@@ -137,7 +137,7 @@ def why_not_here() -> str | None:
     they can run some."""
     if not library.available():
         return library.status().reason
-    if not decoder.supported():
+    if not decoder.is_supported():
         return "the native library has no int8 decoder for this processor"
     level = loader.level_in_use()
     return None if _agrees(level) else "its kernels do not agree with plain torch on this machine"

@@ -112,7 +112,7 @@ class Int8Search(SearchModel):
             if not self.has_shortlist:
                 scores = logits - _log_sum(logits)
                 return _greatest(scores if constrain is None else constrain(scores), k)
-            allowed = self.allowed(state)
+            allowed = self.flag_allowed(state)
             total = _log_sum(np.where(allowed, logits, np.float32(-np.inf)))  # (N, 1)
             # What is not on the list costs what it would if it were.
             scores = logits - np.where(allowed, total, np.logaddexp(total, logits))
@@ -121,11 +121,11 @@ class Int8Search(SearchModel):
             forced = np.isfinite(scores).sum(axis=1, keepdims=True) == 1
             return _greatest(np.where(allowed | forced, scores, np.float32(-np.inf)), k)
 
-    def allowed(self, state: NativeState) -> npt.NDArray[np.bool_]:
+    def flag_allowed(self, state: NativeState) -> npt.NDArray[np.bool_]:
         """Return flags (N, V), True for the tokens that the shortlist allows for the source of each
         row."""
         out = np.empty((state.rows, self.vocabulary), np.bool_)
-        state.allowed(out)
+        state.flag_allowed(out)
         return out
 
     def _take(

@@ -54,13 +54,13 @@ class PositionTable:
         """
         with self._lock:
             if length > self.kept[2]:
-                made = self._made(length)
+                made = self._make(length)
                 rows = np.zeros((len(made), self._width), np.float32)
                 rows[:, : made.shape[1]] = made
                 self.kept = (rows, rows.ctypes.data, len(rows))
             return self.kept
 
-    def _made(self, length: int) -> Array:
+    def _make(self, length: int) -> Array:
         if self._learned is None:
             return _fixed_rows(self._settings, max(256, 2 * length), self._model_dim)
         if length > len(self._learned):

@@ -24,7 +24,7 @@ from dragoman.models.settings import BEGIN, UNKNOWN, TransformerSettings
 from dragoman.models.transformer.next_word import Following, NextWord
 from dragoman.nn.attention import MultiHeadAttention, mask_of_keys
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.embedding import Positions, embed, placed
+from dragoman.nn.embedding import Positions, add_positions, embed
 from dragoman.nn.layers import Around, DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Computing
@@ -197,7 +197,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
             return rows
         starts = (tokens == BEGIN).nonzero()[:, 0]
         weight = self.written_embedding.weight
-        only_positions = placed(
+        only_positions = add_positions(
             weight.new_zeros(len(starts), weight.shape[1]),
             self.dropout,
             positions=positions[starts],
@@ -206,7 +206,7 @@ class Transformer(EncoderDecoder, LayeredEncoder, Computing):
         )
         return rows.index_copy(0, starts, only_positions.to(rows.dtype))
 
-    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+    def input_terms(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         of_source, places = side == "source", torch.arange(len(tokens))
         embedding = self.source_embedding if of_source else self.written_embedding
         encoding = self.source_positions if of_source else self.target_positions

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from dragoman.base.errors import RecipeError, RunError
 from dragoman.base.reading import near_files, read_bytes
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.data.files.corpus_settings import CORPUS_FILES
 from dragoman.models.settings import KINDS
 from dragoman.sources.known import SOURCES
@@ -184,7 +184,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
         # pydantic adds the kind of model or source after the section that contains it.
         has_kind = len(location) > 1 and location[1] in _KINDS_OF.get(str(location[0]), ())
         written = location[:1] + location[2:] if has_kind else location
-        key = shortened(".".join(str(part) for part in written), _SHOWN)
+        key = shorten(".".join(str(part) for part in written), _SHOWN)
         if key in _GONE:
             lines.append(f"{key!r} is no longer a setting: leave it out")
         elif problem["type"] == "extra_forbidden":
@@ -198,7 +198,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
             message = problem["msg"].removeprefix("Value error, ")
             given = problem["input"]
             is_simple = not isinstance(given, dict | list | tuple)
-            shown = f" (given: {shortened(repr(given), _SHOWN)})" if is_simple else ""
+            shown = f" (given: {shorten(repr(given), _SHOWN)})" if is_simple else ""
             lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
     return f"{where}: " + "\n  ".join(lines)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from dragoman.base.errors import DataError
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.forms.boxes import Box, Scene
 from dragoman.forms.form import Pair
 from dragoman.sources.picture.picture_file import picture_size
@@ -118,7 +118,7 @@ def _read(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not UTF-8 text") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{file} is not JSON: {shortened(str(error), 80)}") from error
+        raise DataError(f"{file} is not JSON: {shorten(str(error), 80)}") from error
     missing = [name for name in _NEEDED if not _is_list(about, name)]
     if missing:
         raise DataError(
@@ -137,7 +137,7 @@ def _is_list(about: object, name: str) -> bool:
 def _key(one: dict[str, Any], name: str, at: str) -> Any:
     found = one.get(name)
     if not isinstance(found, int | str) or isinstance(found, bool):
-        told = shortened(json.dumps(found), 40)
+        told = shorten(json.dumps(found), 40)
         raise DataError(f"{at}: {name} is {told}. Write a whole number")
     return found
 
@@ -209,7 +209,7 @@ def _box(one: dict[str, Any], at: str, labels: dict[Any, str], image: dict[str, 
     crowd = one.get("iscrowd") or 0
     if crowd not in (0, 1):
         raise DataError(
-            f"{at}: iscrowd is {shortened(json.dumps(crowd), 40)}. Use 0, or 1 for a region with "
+            f"{at}: iscrowd is {shorten(json.dumps(crowd), 40)}. Use 0, or 1 for a region with "
             "several objects"
         )
     area, product = one.get("area"), width * height

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dragoman.base.errors import DataError, DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.base.reading import readable
-from dragoman.base.wording import shortened
+from dragoman.base.wording import shorten
 from dragoman.engine.predictor import ReadingPredictor
 from dragoman.forms.sides import Forms
 from dragoman.runs.recipe.recipe import Recipe
@@ -132,7 +132,7 @@ class Filler(ReadingPredictor[Filled]):
         """Fill the blanks of a text in steps: yields None after each step of the model, and the
         filled text last."""
         given = self._tokenise(text, pieces, max(MAX_TOKENS, self.context))
-        shown = shortened(readable(text), _SHOWN)
+        shown = shorten(readable(text), _SHOWN)
         if not given.blanks:
             raise DataError(f"{shown!r} has no blank. Write ___ where a word is missing")
         values = list(given.values)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.measure import percent
-from dragoman.base.wording import plural, shortened
+from dragoman.base.wording import plural, shorten
 from dragoman.data.files.columns import file_at, is_tabbed
 from dragoman.data.files.corpora import read_pairs
 from dragoman.data.files.corpus_settings import CorpusSettings
@@ -56,7 +56,7 @@ class Mistake:
         return (
             f"line {self.line}: {self.true}, taken for {self.chosen} "
             f"({SHARE.written(self.probability)} against {SHARE.written(self.of_true)}): "
-            f"{shortened(self.text, longest)}"
+            f"{shorten(self.text, longest)}"
         )
 
 

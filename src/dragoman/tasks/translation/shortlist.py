@@ -70,7 +70,7 @@ def learn_shortlist(run: Run, settings: ShortlistSettings | None = None) -> Lear
         path = run.folder / SHORTLIST
         shortlist.save(path, key)
         texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
-        allowed = sum(len(shortlist.allowed(ids)) for ids in run.source.values(texts))
+        allowed = sum(len(shortlist.tokens_for(ids)) for ids in run.source.values(texts))
         return LearnedShortlist(
             path,
             shortlist,
