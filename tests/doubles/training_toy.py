@@ -33,7 +33,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import Embedding
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Linear
-from dragoman.runs.lock import locked
+from dragoman.runs.lock import lock_folder
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
@@ -170,7 +170,7 @@ class ToyRun:
             evaluate=evaluate,
             ranks=ranks,
         )
-        with locked(self.folder) if trainer.ranks.first else nullcontext():
+        with lock_folder(self.folder) if trainer.ranks.first else nullcontext():
             return trainer.run()
 
 

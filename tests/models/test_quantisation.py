@@ -28,7 +28,7 @@ def test_every_code_is_reached_and_no_other() -> None:
     codes = scalars.codes(scalars.quantise(far))
     assert codes.unique().tolist() == list(range(240))
     assert codes[0] == 239 and codes[1] == 0
-    assert scalars.bound(torch.zeros(1, 3)).abs().max() < 1e-6
+    assert scalars.limit(torch.zeros(1, 3)).abs().max() < 1e-6
 
 
 def test_gradients_pass_as_if_nothing_were_rounded() -> None:

@@ -24,7 +24,7 @@ from dragoman.cluster.lines import (
 from dragoman.cluster.plan import PARTS_PLANS, PLAN, Asked, check_same, make_plan, stored_plan
 from dragoman.cluster.work import Work, way_that_stands
 from dragoman.cluster.workers import Workers, actors, processes
-from dragoman.stores.opened import opened, whole_address
+from dragoman.stores.opened import open_store, whole_address
 from dragoman.stores.store import Store
 
 _PLACE = re.compile(r"(local|ray)(?::([1-9][0-9]{0,4}))?\Z")
@@ -87,7 +87,7 @@ class Command:
     @cached_property
     def store(self) -> Store:
         """The store to which the parts are written."""
-        return opened(self.to)
+        return open_store(self.to)
 
     def drive(
         self, work: Work, parts: Sequence[int], of_command: Sequence[int], *, mixed: bool = False,

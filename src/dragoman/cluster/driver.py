@@ -18,7 +18,7 @@ from typing import Any
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.work import Way, Work, agreed_way
+from dragoman.cluster.work import Way, Work, agree_on_way
 from dragoman.cluster.workers import Answer, Worker, Workers
 
 logger = logging.getLogger("dragoman.cluster")
@@ -172,7 +172,7 @@ class Driver:
             self._pass_over(number)
 
     def _begin(self, begun: _Begun, way: Way, description: str) -> None:
-        agreed = agreed_way(self._work.store, way)
+        agreed = agree_on_way(self._work.store, way)
         self._work = replace(self._work, way=agreed)
         if way != agreed and not self._mixed:
             if not begun.wished:

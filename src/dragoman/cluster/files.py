@@ -15,7 +15,7 @@ from io import RawIOBase
 from typing import Any, Literal
 
 from dragoman.base.errors import DataError, needing
-from dragoman.stores.opened import is_remote, opened, split_address
+from dragoman.stores.opened import is_remote, open_store, split_address
 from dragoman.stores.store import BLOCK, CHANGED, InputChanged, Stat, Store
 
 _PATTERN = re.compile(r"[*?\[]")
@@ -48,7 +48,7 @@ class File:
 
     def open(self) -> Store:
         """Open the store of the file."""
-        return opened(self.store)
+        return open_store(self.store)
 
     def check_unchanged(self) -> None:
         """Errors: ``InputChanged`` if the file has changed."""
@@ -107,7 +107,7 @@ def _files(address: str) -> Iterator[File]:
             name = os.path.relpath(whole, store)
         elif not os.path.isdir(address):
             raise DataError(f"there is no file {address}")
-    files = opened(store)
+    files = open_store(store)
     listed = not store.startswith("http")
     pattern = _PATTERN.search(name) if listed else None
     if name and not pattern and (stat := files.stat(name)) is not None:
@@ -195,7 +195,7 @@ def plain_blocks(blocks: Iterable[bytes], compression: Compression, name: str) -
         raise DataError(f"{name} is cut off: its {compression} data ends too early")
 
 
-def compressed(data: bytes, compression: Compression) -> bytes:
+def compress(data: bytes, compression: Compression) -> bytes:
     """Compress data, with the same result on every machine and at any time."""
     if compression == "gz":
         return gzip.compress(data, _LEVEL, mtime=0)

@@ -65,7 +65,7 @@ class ParquetRows(InputKind):
             else:
                 yield Row(number, texts)
 
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         pyarrow = _pyarrow(part.files[0].place)

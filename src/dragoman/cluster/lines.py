@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from dragoman.base.errors import DragomanError
 from dragoman.base.wording import plural
-from dragoman.cluster.files import compressed
+from dragoman.cluster.files import compress
 from dragoman.cluster.plan import PartsPlan
 from dragoman.cluster.rows import InputKind, PartOfInput, Row
 from dragoman.cluster.work import NOTES, Way, Work
@@ -119,7 +119,7 @@ class Job(Work):
     def lines(self, number: int) -> int:
         return self.parts[number][1].stretches[0].lines
 
-    def begun(self) -> tuple[LineMapper, Way, str]:
+    def begin(self) -> tuple[LineMapper, Way, str]:
         """Make the model, computing in the job's way if this machine can."""
         way = self.way
         if way is not None and way.level:
@@ -135,7 +135,7 @@ class Job(Work):
     def do(self, number: int, tools: LineMapper, way: Way) -> tuple[Any, bool]:
         kind, part = self.parts[number]
         rows, outputs, bad = _map(kind, part, tools)
-        data = compressed(kind.written(part, rows, outputs), part.files[0].compression)
+        data = compress(kind.encode(part, rows, outputs), part.files[0].compression)
         digest, name = hashlib.sha256(data).hexdigest(), self.name(number)
         both = zip(rows, outputs, strict=True)
         good = [(row.texts, output) for row, output in both if row.texts and output is not None]

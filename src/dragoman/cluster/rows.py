@@ -155,7 +155,7 @@ class InputKind(ABC):
         """Every row of a part, including bad ones."""
 
     @abstractmethod
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         """Encode the output of a part, without compression. None as an output: the row has none."""
@@ -182,11 +182,11 @@ class TextRows(InputKind):
             if far is not None:
                 yield Row(number, None, f"has {far.size:,} {TOO_LONG}")
                 continue
-            texts = tuple(decoded(line.data or b"", first=number == 1) for line in raw)
+            texts = tuple(decode(line.data or b"", first=number == 1) for line in raw)
             bad = any(not text.isascii() and NOT_UTF8.search(text) for text in texts)
             yield Row(number, texts, _NOT_UTF8 if bad else "")
 
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         return "".join(f"{readable(output or '')}\n" for output in outputs).encode()
@@ -199,7 +199,7 @@ def lines_of(file: File, stretch: Stretch) -> Iterator[RawLine]:
     return islice(raw_lines(file.plain()), stretch.first, stretch.first + stretch.lines)
 
 
-def decoded(line: bytes, *, first: bool) -> str:
+def decode(line: bytes, *, first: bool) -> str:
     """Decode a line as ``data.lines`` does; ``first``: True for the first line of its file."""
     if first:
         line = line.removeprefix(_UTF8_MARK)
@@ -222,7 +222,7 @@ class JsonRows(InputKind):
         for number, line in enumerate(lines_of(file, stretch), stretch.first + 1):
             yield _row(number, line, part.fields)
 
-    def written(
+    def encode(
         self, part: PartOfInput, rows: Sequence[Row], outputs: Sequence[str | None]
     ) -> bytes:
         name = json.dumps(part.fields.write, ensure_ascii=False)
@@ -234,7 +234,7 @@ class JsonRows(InputKind):
 def _row(number: int, line: RawLine, fields: Fields) -> Row:
     if line.data is None:
         return Row(number, None, f"has {line.size:,} {TOO_LONG}")
-    text = decoded(line.data, first=number == 1)
+    text = decode(line.data, first=number == 1)
     given = readable(text).encode()
     if not text.strip():
         return Row(number, None, given=given)

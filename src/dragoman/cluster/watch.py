@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from dragoman.base.errors import DataError, DragomanError
 from dragoman.cluster.files import File, files_of
 from dragoman.cluster.work import NOTES, check_conditional
-from dragoman.stores.opened import is_remote, opened, whole_address
+from dragoman.stores.opened import is_remote, open_store, whole_address
 from dragoman.stores.store import BLOCK, InputChanged, Stat, Store
 
 BAD = f"{NOTES}/bad"
@@ -47,7 +47,7 @@ class Watch:
                 f"{outbox} is {inbox} or inside it, so outputs would be read again. Set another "
                 "--to"
             )
-        self._store: Store = opened(to)
+        self._store: Store = open_store(to)
         check_conditional(self._store)
         self._done = {name for name, _ in self._store.names("") if not name.startswith(NOTES)}
         self._seen: dict[str, tuple[Stat, float]] = {}

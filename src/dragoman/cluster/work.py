@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from dragoman.stores.opened import opened
+from dragoman.stores.opened import open_store
 from dragoman.stores.store import Store, StoreError
 
 NOTES = "_dragoman"
@@ -35,7 +35,7 @@ class Way:
         return f"{self.precision} by {by}, dragoman {self.dragoman}, torch {self.torch}"
 
 
-def agreed_way(store: Store, own: Way) -> Way:
+def agree_on_way(store: Store, own: Way) -> Way:
     """The way in which all workers compute: the stored one, or ``own``, which is stored now."""
     store.create(_WAY, json.dumps(asdict(own)).encode())
     way = way_that_stands(store)
@@ -85,7 +85,7 @@ class Work(ABC):
     @cached_property
     def store(self) -> Store:
         """The store of the parts; each process opens it for itself."""
-        return opened(self.to)
+        return open_store(self.to)
 
     @abstractmethod
     def name(self, number: int) -> str:
@@ -100,7 +100,7 @@ class Work(ABC):
         """The number of lines of a part, for the progress."""
 
     @abstractmethod
-    def begun(self) -> tuple[Any, Way, str]:
+    def begin(self) -> tuple[Any, Way, str]:
         """Begin in a worker: returns its tools, its way, and a line for people."""
 
     @abstractmethod

@@ -86,7 +86,7 @@ class AligningHead:
         return cls(moments[when], int(match[1]) - 1, head)
 
     @classmethod
-    def taught(
+    def of_guided(
         cls, guided: GuidedSettings, layers: Sequence[AttentionLayer]
     ) -> AligningHead | None:
         """The head that guided alignment teaches; None if it teaches none."""

@@ -57,7 +57,7 @@ class AttentionReader:
         """The head that was trained to align; None if there is none."""
         if self.guided is None:
             return None
-        return AligningHead.taught(self.guided, self.network.attentions_of("cross"))
+        return AligningHead.of_guided(self.guided, self.network.attentions_of("cross"))
 
     def record(
         self, values: Sequence[int] | Values, tokens: Sequence[int], through: Probe | None = None

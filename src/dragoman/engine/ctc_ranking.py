@@ -44,7 +44,7 @@ class CtcRanking:
         """True if CTC is used; otherwise the hypotheses keep their order."""
         return bool(self._weight)
 
-    def asked(self, settings: SearchSettings) -> SearchSettings:
+    def with_n_best(self, settings: SearchSettings) -> SearchSettings:
         """Return the settings of the search whose hypotheses are ranked: ``n_best`` is raised to
         the beam. Where nothing is ranked, and for sampling, return ``settings`` unchanged."""
         if settings.sampling is not None or not self.ranks:

@@ -97,7 +97,7 @@ class Predictor(ABC, Generic[Answer]):
         if isinstance(given, str | Path):
             (answer,) = self.each([str(given)], *how, **options)
             return answer
-        return list(self.each(named(given), *how, **options))
+        return list(self.each(as_texts(given), *how, **options))
 
     @abstractmethod
     def each(self, given: Iterable[str], *how: Any, **options: Any) -> Iterator[Answer]:
@@ -105,7 +105,7 @@ class Predictor(ABC, Generic[Answer]):
         you use this predictor again."""
 
     @abstractmethod
-    def shown(self, text: str, prefix: str = "") -> Output:
+    def own_output(self, text: str, prefix: str = "") -> Output:
         """Return the output to look at when no other is given: the output of the model for the
         whole text, or the text itself for a model that reads no source."""
 
@@ -160,7 +160,7 @@ class Predictor(ABC, Generic[Answer]):
             return self.engine.source.read([source])[0]
         return self.source_ids(source)
 
-    def given_ids(self, text: str) -> list[int]:
+    def ids_to_show(self, text: str) -> list[int]:
         """Return the tokens of a text that is to be shown: the tokens that the model reads or, for
         a model that reads no source, those that it writes."""
         return self.source_ids(text) if self.reads else self.engine.target.tokens([text])[0]
@@ -280,7 +280,7 @@ def parts(items: Iterable[Item], size: int = WINDOW) -> Iterator[list[Item]]:
         yield part
 
 
-def named(given: Iterable[object]) -> Iterator[str]:
+def as_texts(given: Iterable[object]) -> Iterator[str]:
     """Yield texts unchanged, and paths as texts. Errors: ``TypeError`` for anything else."""
     for number, item in enumerate(given):
         if not isinstance(item, str | Path):

@@ -148,7 +148,7 @@ class InspectionSession:
             return self._inspect_writing(wanted, fits)
         return self._inspect_reading(wanted, fits)
 
-    def believed(
+    def output_log_p(
         self, text: str, ids: Sequence[int] | Values, tokens: Sequence[int], under: Intervention
     ) -> float:
         """Return log P of an output in nats, including its end symbol; for a model that writes
@@ -241,7 +241,7 @@ class InspectionSession:
         assert self._predictor is not None, "what writes nothing is read by its predictor"
         fits(len(wanted.ids), 1)
         with wanted.under.probe():
-            said = self._predictor.shown(wanted.text)
+            said = self._predictor.own_output(wanted.text)
         begin_part()
         # Scoring reads the text once, with open blanks, so that reading is recorded.
         with wanted.under.probe(record=True) as reading:
@@ -330,7 +330,7 @@ _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 @contextmanager
-def ended_by(check: Check) -> Iterator[None]:
+def use_check(check: Check) -> Iterator[None]:
     """Begin each part of the work in this thread with ``check()`` while the context is open."""
     token = _check.set(check)
     try:

@@ -95,15 +95,15 @@ class ModelBin:
         self.name, self.revision = self._text(), self._number("<I")
         count = self._number("<I")
         if count > _MOST_VARIABLES:
-            raise self._damaged(f"its {count:,} variables exceed the limit of {_MOST_VARIABLES:,}")
+            raise self._error(f"its {count:,} variables exceed the limit of {_MOST_VARIABLES:,}")
         self._variables = dict(self._variable() for _ in range(count))
         aliases = self._number("<I") if self.version >= 3 else 0
         if aliases > _MOST_VARIABLES:
-            raise self._damaged(f"its {aliases:,} aliases exceed the limit of {_MOST_VARIABLES:,}")
+            raise self._error(f"its {aliases:,} aliases exceed the limit of {_MOST_VARIABLES:,}")
         for _ in range(aliases):
             alias, name = self._text(), self._text()
             if name not in self._variables:
-                raise self._damaged(f"it has an alias of {name[:80]!r}, which is missing")
+                raise self._error(f"it has an alias of {name[:80]!r}, which is missing")
             self._variables[alias] = self._variables[name]
         self.shapes: Mapping[str, tuple[int, ...]] = {
             name: variable.shape for name, variable in self._variables.items()
@@ -118,7 +118,7 @@ class ModelBin:
         scale = self._variables.get(f"{name}_scale")
         rows = variable.shape[0] if variable.shape else 1
         if scale is None or math.prod(scale.shape) not in (1, rows):
-            raise self._damaged(f"{name[:80]!r} has integers without a valid scale")
+            raise self._error(f"{name[:80]!r} has integers without a valid scale")
         by = numbers(self._bytes(scale), scale.kind)
         return raw / by.reshape(-1, *(1,) * (raw.ndim - 1)) if by.size > 1 else raw / by[0]
 
@@ -128,7 +128,7 @@ class ModelBin:
         if variable is None:
             return default
         if math.prod(variable.shape) != 1:
-            raise self._damaged(f"{name} is not a single number")
+            raise self._error(f"{name} is not a single number")
         return int(np.nan_to_num(numbers(self._bytes(variable), variable.kind)[0]))
 
     def layers(self, side: str) -> int:
@@ -143,7 +143,7 @@ class ModelBin:
     def _variable(self) -> tuple[str, _Variable]:
         name, rank = self._text(), self._number("<B")
         if rank > _MOST_RANK:
-            raise self._damaged(f"{name[:80]!r} has {rank} dimensions; the most is {_MOST_RANK}")
+            raise self._error(f"{name[:80]!r} has {rank} dimensions; the most is {_MOST_RANK}")
         shape = tuple(self._number("<I") for _ in range(rank))
         code, count = self._number("<B"), self._number("<I")
         if self.version >= 4:
@@ -153,7 +153,7 @@ class ModelBin:
             size = code * count
         begin = self._file.tell()
         if not kind or math.prod(shape) * _WIDTHS[kind] != size or begin + size > self.size:
-            raise self._damaged(f"the shape of {name[:80]!r} does not match its type and size")
+            raise self._error(f"the shape of {name[:80]!r} does not match its type and size")
         self._file.seek(size, 1)
         return name, _Variable(shape, kind, begin, size)
 
@@ -164,7 +164,7 @@ class ModelBin:
     def _take(self, count: int) -> bytes:
         content = self._file.read(count)
         if len(content) != count:
-            raise self._damaged("it is cut short")
+            raise self._error("it is cut short")
         return content
 
     def _number(self, kind: str) -> int:
@@ -174,7 +174,7 @@ class ModelBin:
     def _text(self) -> str:
         return self._take(self._number("<H")).rstrip(b"\0").decode("utf-8", "replace")
 
-    def _damaged(self, what: str) -> RunError:
+    def _error(self, what: str) -> RunError:
         return RunError(f"{self._path} is damaged or not a model of {PROGRAM} ({what})")
 
 

@@ -47,7 +47,7 @@ def import_model(
     Errors: ``RunError`` for what cannot be imported; ``FileError`` if the run cannot be written.
     """
     try:
-        with _unpacked(given) as folder:
+        with _model_folder(given) as folder:
             return _import(given, folder, to, languages, tag)
     except (DragomanError, OSError) as error:  # names from the files may move a terminal's cursor
         raise RunError(visible(str(error))) from error
@@ -90,7 +90,7 @@ def _languages_in(path: Path) -> tuple[str, str] | None:
 
 
 @contextmanager
-def _unpacked(given: Path) -> Iterator[Path]:
+def _model_folder(given: Path) -> Iterator[Path]:
     """The folder with the model's files: ``given``, a folder in it, or an unpacked archive."""
     if given.is_dir():
         yield _inner(given)

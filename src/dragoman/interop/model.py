@@ -98,7 +98,7 @@ def write_run(
     run = Run(folder, _recipe(imported, languages, folder))
     run.forms = forms
     if tag is not None or len(forms.tags) == 1:
-        run = run.tagged(tag or forms.tags[0])
+        run = run.with_tag(tag or forms.tags[0])
     recipe = run.recipe
     expected = {
         name: tuple(value.shape)

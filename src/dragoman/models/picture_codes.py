@@ -62,7 +62,7 @@ class FiniteScalars:
         self.count = math.prod(self.levels)
         self._steps = tuple(math.prod(self.levels[:n]) for n in range(len(self.levels)))
 
-    def bound(self, z: Tensor) -> Tensor:
+    def limit(self, z: Tensor) -> Tensor:
         """Map any numbers (P, N) to numbers that round to one of their levels: f(z)."""
         levels = z.new_tensor(self.levels)
         half = (levels - 1) * (1 - _EPSILON) / 2
@@ -71,7 +71,7 @@ class FiniteScalars:
 
     def quantise(self, z: Tensor) -> Tensor:
         """Round numbers (P, N) to levels around 0, so that a gradient passes through."""
-        bounded = self.bound(z)
+        bounded = self.limit(z)
         return bounded + (bounded.round() - bounded).detach()
 
     def codes(self, quantised: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from dragoman.base.errors import RecipeError, RunError
 from dragoman.cluster.files import File, files_of
 from dragoman.cluster.kinds import KINDS, check_count, cut_together, kind_of
 from dragoman.cluster.plan import VERSION
-from dragoman.cluster.rows import Stretch, decoded, lines_of, place_of
+from dragoman.cluster.rows import Stretch, decode, lines_of, place_of
 from dragoman.data.files import corpora
 from dragoman.data.files.bilingual import jsonl_pairs, tsv_pairs
 from dragoman.data.files.corpora import format_of, read_pairs
@@ -193,4 +193,4 @@ def _lines(file: File, stretch: Stretch) -> Iterator[str]:
     for number, raw in enumerate(lines_of(file, stretch), start=stretch.first + 1):
         if raw.data is None:
             raise far_too_long(file.place, number, f"{raw.size:,}")
-        yield decoded(raw.data, first=number == 1)
+        yield decode(raw.data, first=number == 1)

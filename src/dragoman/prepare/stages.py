@@ -33,7 +33,7 @@ from dragoman.data.store_writer import SHARD_EXAMPLES, type_of
 from dragoman.forms.form import Form, Pair
 from dragoman.prepare.data_plan import DataPlan, check_versions
 from dragoman.runs.corpora import lines_of_text, moses_of, sides_of_vocabularies
-from dragoman.runs.prepared import TOKENS, summed
+from dragoman.runs.prepared import TOKENS, with_checksum
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.run import load_forms
 from dragoman.stores.store import BLOCK, Content, Store, StoreError
@@ -87,7 +87,7 @@ class PlanStage(Work):
         """The tools that a worker needs for all its parts."""
         return None
 
-    def begun(self) -> tuple[Any, Way, str]:
+    def begin(self) -> tuple[Any, Way, str]:
         check_versions(self.plan, self.to)
         return self.tools(), Way(), self.folder
 
@@ -137,10 +137,10 @@ class PartReading(PlanStage):
         name = self.plan.names[self.plan.parts[number].corpus]
         pairs = list(cleaner.some_pairs(self.plan.pairs(number), name))
         hashes = np.fromiter(map(pair_hash, pairs), np.uint64, len(pairs))
-        objects: dict[str, Content] = {object_name(READ, number, "pairs"): written(pairs)}
+        objects: dict[str, Content] = {object_name(READ, number, "pairs"): encode_pairs(pairs)}
         prepared = moses_of(recipe)
         if prepared is not None:
-            objects[object_name(READ, number, MOSES)] = written([*map(prepared, pairs)])
+            objects[object_name(READ, number, MOSES)] = encode_pairs([*map(prepared, pairs)])
         objects[object_name(READ, number, "json")] = json.dumps(cleaner.report.to_dict()).encode()
         objects[self.name(number)] = by_range(hashes, self.plan.partitions)
         return objects
@@ -172,24 +172,24 @@ class Duplicates(PlanStage):
         again[first] = False
         by_part = np.split(again, np.cumsum([*map(len, from_parts)])[:-1])
         places = [of_part["place"][some] for of_part, some in zip(from_parts, by_part, strict=True)]
-        return {self.name(number): joined(places)}
+        return {self.name(number): join_arrays(places)}
 
 
 def by_range(hashes: npt.NDArray[np.uint64], ranges: int) -> bytes:
     """Hashes grouped by range, each with its place."""
     table = np.empty(len(hashes), _HASH)
     table["hash"], table["place"] = hashes, np.arange(len(hashes))
-    return joined([table[hashes % np.uint64(ranges) == number] for number in range(ranges)])
+    return join_arrays([table[hashes % np.uint64(ranges) == number] for number in range(ranges)])
 
 
-def joined(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
+def join_arrays(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
     """Several arrays as bytes: the offsets of their ends, from 0, and then their values."""
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
     return offsets.tobytes() + b"".join(array.tobytes() for array in arrays)
 
 
 def one_of(store: Store, name: str, number: int, of: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Read one of the arrays that ``joined`` wrote. ``of``: their number."""
+    """Read one of the arrays that ``join_arrays`` wrote. ``of``: their number."""
     first, last = np.frombuffer(read_range(store, name, 8 * number, 16), np.int64).tolist()
     start = 8 * (of + 1) + kind.itemsize * first
     return np.frombuffer(read_range(store, name, start, kind.itemsize * (last - first)), kind)
@@ -216,14 +216,14 @@ def fingerprint_of(store: Store, corpus: int) -> str:
     return read(store, object_name(FINGERPRINTS, corpus, "txt")).decode()
 
 
-def written(pairs: list[Pair]) -> bytes:
+def encode_pairs(pairs: list[Pair]) -> bytes:
     """Encode pairs as JSON Lines, for ``read_examples``."""
     lines = [json.dumps(list(pair), ensure_ascii=False) for pair in pairs]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
 
 def read_examples(data: bytes) -> Iterator[Pair]:
-    """Yield the pairs that ``written`` encoded."""
+    """Yield the pairs that ``encode_pairs`` encoded."""
     for line in data.decode("utf-8", "surrogatepass").split("\n")[:-1]:
         yield Pair(*json.loads(line))
 
@@ -242,7 +242,7 @@ def examples(store: Store, part: int, ending: str = "pairs") -> list[Pair]:
     return list(read_examples(read(store, object_name(READ, part, ending))))
 
 
-def kept(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
+def dedupe(store: Store, plan: DataPlan, part: int) -> Iterator[tuple[Side, Pair, Pair]]:
     """The examples of a part without duplicates: the side of the split, the example as read, and
     the example as learned, which differs only if Moses prepares it."""
     again = set(duplicates_of(store, plan, part).tolist())
@@ -259,7 +259,7 @@ class Lines(PlanStage):
     folder = LINES
 
     def result(self, number: int, tools: None) -> Mapping[str, Content]:
-        pairs = [pair for side, _, pair in kept(self.store, self.plan, number) if side == "train"]
+        pairs = [pair for side, _, pair in dedupe(self.store, self.plan, number) if side == "train"]
         objects: dict[str, Content] = {}
         for name, sides in sides_of_vocabularies(self.plan.recipe).items():
             texts = (getattr(pair, side) for pair in pairs for side in sides)
@@ -281,7 +281,7 @@ class Encoding(PlanStage):
     def result(self, number: int, tools: Forms) -> Mapping[str, Content]:
         by_side: dict[str, list[Pair]] = {"train": [], "dev": [], "test": []}
         pairs: list[Pair] = []
-        for stands, pair, learned in kept(self.store, self.plan, number):
+        for stands, pair, learned in dedupe(self.store, self.plan, number):
             by_side[stands].append(pair)
             if stands == "train":
                 pairs.append(learned)
@@ -304,7 +304,7 @@ class Encoding(PlanStage):
             for what, content in contents.items():
                 objects[object_name(ENCODED, number, f"{side}.{what}")] = content
         for side in sides_as_text(self.plan.recipe):
-            objects[object_name(ENCODED, number, side)] = written(by_side[side])
+            objects[object_name(ENCODED, number, side)] = encode_pairs(by_side[side])
         counts = {side: len(of_side) for side, of_side in by_side.items()}
         objects[self.name(number)] = json.dumps(counts).encode()
         return objects
@@ -353,7 +353,7 @@ class Shards(PlanStage):
                 sizes = [np.frombuffer(read(self.store, item), stored) for item in names]
                 blocks = _values(self.store, side, values, width, spans, sizes)
                 for file, content in ((values, blocks), (offsets, [_offsets(spans, sizes)])):
-                    objects[f"{name}.{file}"] = summed(sums, f"{name}.{file}", content)
+                    objects[f"{name}.{file}"] = with_checksum(sums, f"{name}.{file}", content)
         # A generator, because the sums are known only after the other files were written.
         objects[self.name(number)] = (json.dumps(done).encode() for done in [sums])
         return objects
@@ -400,7 +400,7 @@ def _of(part: int, side: str, what: str) -> str:
     return object_name(ENCODED, part, f"{side}.{what}")
 
 
-def encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
+def read_encoded(store: Store, parts: int, ending: str) -> Iterator[bytes]:
     """One object of ``Encoding``, part by part: the lengths of a side (``source.lengths``), one of
     ``sides_as_text``, or the number of examples of each side of the split (``Encoding.last``)."""
     for part in range(parts):

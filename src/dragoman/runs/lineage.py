@@ -167,7 +167,7 @@ def record_learned(
     notes: dict[str, Any] = {}
     if start_from is not None:
         notes[BASES] = _take_over(start_from, take, folder)
-        for learned in learned_before(folder, notes[BASES]):
+        for learned in texts_of_bases(folder, notes[BASES]):
             for side, pairs in held.items():
                 count = sum(learned.has(pairs))
                 if pairs and (count or learned.unknown):
@@ -193,13 +193,13 @@ def _comparable(
     """The texts of examples that count as overlap. Shared labels do not, and neither does a number
     that is read from several recordings or pictures."""
 
-    def counted(pair: Pair) -> Pair:
+    def as_compared(pair: Pair) -> Pair:
         pair = recipe.spec.for_overlap(pair)
         if recipe.spec.reads_files and pair.source and not _LETTER.search(pair.target):
             return pair._replace(target=pair.source)
         return pair
 
-    return map(counted, train), {name: list(map(counted, held[name])) for name in held}
+    return map(as_compared, train), {name: list(map(as_compared, held[name])) for name in held}
 
 
 def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
@@ -214,26 +214,26 @@ def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str
         ],
     }
     known = notes.get(BASES, [])
-    before = zip(known, learned_before(base.folder, known), strict=True)
-    bases = [(own, learned_itself(base)), *before]
+    before = zip(known, texts_of_bases(base.folder, known), strict=True)
+    bases = [(own, texts_of_run(base)), *before]
     for number, (note, learned) in enumerate(bases, 1):
         note["unknown"] = learned.unknown
         _save(folder, number, learned.hashes)
     return [note for note, _ in bases]
 
 
-def learned_itself(run: Run) -> Learned:
+def texts_of_run(run: Run) -> Learned:
     """The texts from which a run itself has learned, without those of its bases."""
-    return _learned(run.folder, 0, {})
+    return _load_learned(run.folder, 0, {})
 
 
-def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
+def texts_of_bases(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
     """Yields the texts of each base of the run in ``folder``, by its notes."""
     for number, note in enumerate(bases, 1):
-        yield _learned(folder, number, note)
+        yield _load_learned(folder, number, note)
 
 
-def _learned(folder: Path, number: int, note: Mapping[str, Any]) -> Learned:
+def _load_learned(folder: Path, number: int, note: Mapping[str, Any]) -> Learned:
     """``number``: that of the hashes; ``note``: on the base, empty for the run itself."""
     hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
     try:
@@ -251,15 +251,15 @@ def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
     noun = run.recipe.source.raws.removesuffix("s")
     of = plural(len(pairs), f"test {noun}")
     pairs = list(texts_of(run.recipe, pairs))
-    before = learned_before(run.folder, run.notes().get(BASES, []))
+    before = texts_of_bases(run.folder, run.notes().get(BASES, []))
     kept = (run.folder / _FOLDER).is_dir()  # else compare says that it is not known
-    for learned in chain([learned_itself(run)] if kept else [], before):
+    for learned in chain([texts_of_run(run)] if kept else [], before):
         count = sum(learned.has(pairs))
         if count or learned.unknown:
             logger.warning("warning: %s", learned.summary(run.folder.name, count, of))
 
 
-def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
+def watch_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
     """``texts`` as they are, then what ``warn_of_learned`` says of them."""
     pairs = []
     for number, text in enumerate(texts, 1):

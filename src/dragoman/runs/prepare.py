@@ -78,9 +78,9 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     corpora = fingerprints(recipe)
     key = key_of(recipe, sides, corpora)
     store = _open_or_build_store(recipe, sides, key, run_folder, say)
-    dev, test = held_out(recipe, "dev"), held_out(recipe, "test")
+    dev, test = side_pairs(recipe, "dev"), side_pairs(recipe, "test")
     if (of_old_text := recipe.of_old_text) is not None:
-        dev += _as_many(held_out(of_old_text, "dev"), len(dev))
+        dev += _as_many(side_pairs(of_old_text, "dev"), len(dev))
     notes = {
         **store.notes,
         "corpora": [
@@ -303,7 +303,7 @@ def _moses_fingerprint(recipe: Recipe) -> list[str]:
     return parts
 
 
-def held_out(recipe: Recipe, side: str) -> list[Pair]:
+def side_pairs(recipe: Recipe, side: str) -> list[Pair]:
     """The pairs of "dev" or "test", prepared by Moses if the recipe says so."""
     return list(chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, side)))
 

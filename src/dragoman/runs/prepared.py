@@ -42,7 +42,7 @@ from dragoman.data.store_writer import alone
 from dragoman.forms.form import Pair
 from dragoman.runs.recipe.recipe import Recipe
 from dragoman.runs.user_cache import cache_folder
-from dragoman.stores.opened import is_remote, opened, whole_address
+from dragoman.stores.opened import is_remote, open_store, whole_address
 from dragoman.stores.store import Stat, Store
 
 logger = logging.getLogger("dragoman")
@@ -189,7 +189,7 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     if not is_remote(place):
         return Path(place)
     address = whole_address(str(place))
-    store = opened(address)
+    store = open_store(address)
     stat = store.stat(FILE)
     if stat is None:
         raise _not_prepared_error(place)
@@ -204,7 +204,7 @@ def local_folder(place: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+def with_checksum(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """The blocks of a file as they are; once all were taken, its checksum is in ``sums``."""
     digest = hashlib.sha256()
     for block in blocks:
@@ -213,7 +213,7 @@ def summed(sums: dict[str, str], name: str, blocks: Iterable[bytes]) -> Iterator
     sums[name] = digest.hexdigest()
 
 
-def listed(sums: dict[str, str]) -> bytes:
+def sums_file(sums: dict[str, str]) -> bytes:
     """The content of ``SHA256SUMS`` for these hashes."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
@@ -276,7 +276,7 @@ def _fetch_file(store: Store, path: Path, name: str, stat: Stat, expected: str) 
     sums: dict[str, str] = {}
     with replacing_file(path) as temporary:
         with temporary.open("wb") as file:
-            file.writelines(summed(sums, name, store.blocks(name, stat)))
+            file.writelines(with_checksum(sums, name, store.blocks(name, stat)))
         if sums[name] != expected:
             raise DataError(
                 f"{store.place(name)} is damaged: it has the SHA-256 {sums[name]} instead of "

@@ -134,7 +134,7 @@ class Run:
         verb, rest = self.task.verbs[0]
         return f"dragoman {verb} {self.quoted} {rest}"
 
-    def opened(self, settings: Any = None, ensemble: Sequence[Run] = ()) -> Any:
+    def open_predictor(self, settings: Any = None, ensemble: Sequence[Run] = ()) -> Any:
         """Ready to be asked, as ``catalogue.Run`` has it: see ``Runtime.open``."""
         raise NotImplementedError
 
@@ -327,14 +327,14 @@ class Run:
         """The forms of both sides. Errors: as ``source``."""
         return load_forms(self.recipe, self.folder)
 
-    def tagged(self, given: str | None) -> Self:
+    def with_tag(self, given: str | None) -> Self:
         """Return the run with another tag of a target language (``languages.tag``), which is given
         as it is or by the code of its language; the same run for None. Errors: ``RunError``."""
         if given is None:
             return self
         tag = self.forms.tag_meant(given)
         named = {"tag": tag, "target": shortest_code(tag)}
-        run = type(self)(self.folder, self.recipe.updated(languages=named))
+        run = type(self)(self.folder, self.recipe.override(languages=named))
         run.forms = self.forms.tagged(tag)
         return run
 

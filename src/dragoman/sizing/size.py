@@ -168,7 +168,7 @@ def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
     return made
 
 
-def learned_by(family: str, row: Size) -> Size:
+def size_for(family: str, row: Size) -> Size:
     """The row with the optimizer and the highest learning rate of a family."""
     rate = FAMILIES[family].rate
     if FAMILIES[family].by_adam and row.optimizer == "muon":

@@ -66,7 +66,7 @@ class ObjectStore(Store):
                 if self._scheme != "memory" else from_url(address)
             )  # fmt: skip
         except Unanswered as error:  # nobody was asked yet: a setting is missing
-            raise StoreError(self._denied(address, error.__cause__ or error)) from error
+            raise StoreError(self._denial(address, error.__cause__ or error)) from error
         self._whole: tuple[str, str, bytes] | None = None
 
     def stat(self, name: str) -> Stat | None:
@@ -176,7 +176,7 @@ class ObjectStore(Store):
         try:
             return request()
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise StoreError(self._denied(place, error)) from error
+            raise StoreError(self._denial(place, error)) from error
         except (InvalidPathError, UnknownConfigurationKeyError, ValueError) as error:
             raise StoreError(f"{place}: {_shorten(error)}") from error
         except NotSupportedError as error:
@@ -188,10 +188,10 @@ class ObjectStore(Store):
             if _NO_RANGES in text and "GET" not in text:
                 raise _not_supported(place, error) from error
             if _REFUSED.search(text) or _NO_CREDENTIALS.search(text.partition("Debug source")[0]):
-                raise StoreError(self._denied(place, error)) from error
+                raise StoreError(self._denial(place, error)) from error
             raise Unanswered(f"{place}: {_shorten(error)}") from error
 
-    def _denied(self, place: str, error: BaseException) -> str:
+    def _denial(self, place: str, error: BaseException) -> str:
         message = f"cannot use {place}: {_shorten(error)}"
         variables = _VARIABLES.get(self._scheme)
         if variables is None:

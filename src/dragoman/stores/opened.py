@@ -18,7 +18,7 @@ def is_remote(address: str | os.PathLike[str]) -> bool:
 
 def split_address(address: str) -> tuple[str, str]:
     """The store's own address, and the name in it: ``s3://bucket``, ``in/a.txt``. Of a file of this
-    machine the folder, absolute, and nothing; ``opened`` goes on from there.
+    machine the folder, absolute, and nothing; ``open_store`` goes on from there.
 
     Errors: ``StoreError`` for a scheme that nobody knows.
     """
@@ -39,7 +39,7 @@ def whole_address(address: str) -> str:
     return address.rstrip("/") if is_remote(address) else own
 
 
-def opened(address: str) -> Store:
+def open_store(address: str) -> Store:
     """The store of an address that ``split_address`` gave."""
     if is_remote(address):
         return ObjectStore(address)

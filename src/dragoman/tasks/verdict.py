@@ -84,7 +84,7 @@ def _advice(run: Run, training: TrainingSummary) -> str:
     if epochs >= _OFTEN and dev is not None and dev > training.nll + _BY_HEART:
         return (
             f"It has seen its {run.task.noun} {epochs:.0f} times and knows them by heart "
-            f"(loss {LOSS.written(training.nll)} on them, {LOSS.written(dev)} on dev): more of "
+            f"(loss {LOSS.text(training.nll)} on them, {LOSS.text(dev)} on dev): more of "
             "them would help, more minutes would not."
         )
     more = training.seconds

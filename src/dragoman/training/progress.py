@@ -71,7 +71,7 @@ class RecentLoss:
         nll = self._nll / tokens
         scores = {"loss": self._loss / tokens, "perplexity": perplexity(nll)}
         means = "  ".join(
-            f"{self._task.measure(name).called} {self._task.measure(name).written(value)}"
+            f"{self._task.measure(name).called} {self._task.measure(name).text(value)}"
             for name, value in scores.items()
             if name in self._task.metrics
         )
@@ -249,7 +249,7 @@ def describe(record: ValidationRecord, task: Task) -> str:
 def score_list(scores: Mapping[str, float], task: Task) -> str:
     """Return scores with their names, such as ``loss 2.413, BLEU 24.90``."""
     return ", ".join(
-        f"{task.measure(name).called} {task.measure(name).written(value)}"
+        f"{task.measure(name).called} {task.measure(name).text(value)}"
         for name, value in scores.items()
     )
 

@@ -84,7 +84,7 @@ def read_text(path: Path) -> str:
         raise RecipeError(f"recipe {path}: {error}") from error
 
 
-def shipped(name: str) -> str:
+def text_of_shipped(name: str) -> str:
     """Return the text of a recipe that comes with the program. Errors: ``RecipeError``."""
     names = shipped_recipes()
     if name not in names:
@@ -110,16 +110,16 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
     """Apply ``change`` to every path under ``data``, and to the run of ``painting``; no other
     section names files."""
 
-    def mapped(value: Any, key: str) -> Any:
+    def map_within(value: Any, key: str) -> Any:
         if isinstance(value, Mapping):
-            return {name: mapped(item, name) for name, item in value.items()}
+            return {name: map_within(item, name) for name, item in value.items()}
         if isinstance(value, list):
-            return [mapped(item, "") for item in value]
+            return [map_within(item, "") for item in value]
         is_path = key in _PATHS and isinstance(value, str)
         return change(value) if is_path and not (key == "prepared" and "://" in value) else value
 
     return {
-        name: mapped(section, name) if name in ("data", "painting") else section
+        name: map_within(section, name) if name in ("data", "painting") else section
         for name, section in values.items()
     }
 

@@ -113,7 +113,7 @@ class Writer(WritingPredictor[list[Written]]):
                 for one in found
             ]
 
-    def shown(self, text: str, prefix: str = "") -> Written:
+    def own_output(self, text: str, prefix: str = "") -> Written:
         """Return the text itself, with the end symbol. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("language models have no prefix. Put the beginning into the text")

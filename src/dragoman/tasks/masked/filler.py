@@ -167,7 +167,7 @@ class Filler(ReadingPredictor[Filled]):
         first, later = (1 + (pieces - 1) * max(best, 2 * BEST) for best in (best, 1))
         return read * (blanks * first + blanks * (blanks - 1) // 2 * later)
 
-    def shown(self, text: str, prefix: str = "") -> Filled:
+    def own_output(self, text: str, prefix: str = "") -> Filled:
         """Fill the blanks of the text; a text without blanks is returned as it is. Errors:
         ``DragomanError`` for a prefix."""
         if prefix:

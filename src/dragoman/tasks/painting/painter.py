@@ -156,7 +156,7 @@ class Painter(SearchingPredictor[list[PaintedPicture], list[PaintedPicture]]):
 
     # ---- looking
 
-    def shown(self, text: str, prefix: str = "") -> PaintedPicture:
+    def own_output(self, text: str, prefix: str = "") -> PaintedPicture:
         """Return the picture of the caption ``text``, for figures. Errors: ``DataError`` for a
         prefix."""
         if prefix:
@@ -257,7 +257,7 @@ class Judge:
             )
         self._labels = task.name == "classification"
         settings = TranslatorSettings.model_validate({"precision": precision})
-        self._reads = run.opened(None if self._labels else settings)
+        self._reads = run.open_predictor(None if self._labels else settings)
 
     def captions(self, pictures: Sequence[Bytes]) -> list[str]:
         """Return the caption that the judge gives each picture (H, W, C)."""

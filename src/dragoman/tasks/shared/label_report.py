@@ -55,7 +55,7 @@ class Mistake:
         """Describe the mistake in one line, with at most ``longest`` characters of the text."""
         return (
             f"line {self.line}: {self.true}, taken for {self.chosen} "
-            f"({SHARE.written(self.probability)} against {SHARE.written(self.of_true)}): "
+            f"({SHARE.text(self.probability)} against {SHARE.text(self.of_true)}): "
             f"{shorten(self.text, longest)}"
         )
 
@@ -180,7 +180,7 @@ class LabelRuntime(Runtime):
         header = (self.one_label, "precision", "recall", "F1", self.spec.counted)
         shares = ("precision", "recall", "f1")
         rows = [
-            (one["label"], *(SHARE.written(one[name]) for name in shares), one["texts"])
+            (one["label"], *(SHARE.text(one[name]) for name in shares), one["texts"])
             for one in labels
         ]
         return [Table(title, header, rows)]
@@ -191,8 +191,8 @@ class LabelRuntime(Runtime):
             return []
         about = ("line", self.one_label, "taken for", "probability", f"of the {self.one_label}")
         rows = [
-            (one["line"], one["true"], one["chosen"], SHARE.written(one["probability"]),
-             SHARE.written(one["of_true"]), one["text"][: self.quoted_length])
+            (one["line"], one["true"], one["chosen"], SHARE.text(one["probability"]),
+             SHARE.text(one["of_true"]), one["text"][: self.quoted_length])
             for one in worst
         ]  # fmt: skip
         return [Table("Surest mistakes", (*about, self.quoted), rows)]
@@ -217,8 +217,8 @@ def beside_guess(accuracy: float, answer: str, guessed: float) -> str:
     """Say that a run is no better than always giving the same ``answer``, with the accuracy of
     both."""
     return (
-        f"accuracy {SHARE.written(accuracy)}, and always answering {answer} gives "
-        f"{SHARE.written(guessed)}"
+        f"accuracy {SHARE.text(accuracy)}, and always answering {answer} gives "
+        f"{SHARE.text(guessed)}"
     )
 
 

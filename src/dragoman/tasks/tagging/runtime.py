@@ -87,7 +87,7 @@ class TaggingRuntime(LabelRuntime):
         if spans := scores.get("spans", {}):
             counts = {kind: Matches(**one) for kind, one in spans.items()}
             rows = [
-                (kind, *map(SHARE.written, (one.precision, one.recall, one.f1)), one.there)
+                (kind, *map(SHARE.text, (one.precision, one.recall, one.f1)), one.there)
                 for kind, one in counts.items()
             ]
             tables.append(Table("Spans", ("span", "precision", "recall", "F1", "spans"), rows))

@@ -94,7 +94,7 @@ def align(args: AlignArguments) -> None:
 
     log_to_stderr(args.quiet)
     # Mistakes in the arguments are reported before torch is imported.
-    opened = catalogue.Run.open(args.run).tagged(args.tag)
+    opened = catalogue.Run.open(args.run).with_tag(args.tag)
     if len(opened.recipe.spec.texts) < 2:
         raise DragomanError(f"{args.run} is a {opened.task.called}, which cannot align words")
     if (args.gold_dev is not None or args.oracle) and (

@@ -346,8 +346,8 @@ def _open(args: TranslateArguments, run: Run) -> tuple[Translator, InOrder]:
     from dragoman.tasks.translation.translator import Translator
 
     language_model = None if args.rerank is None else catalogue.Run.open(args.rerank)
-    run = run.tagged(args.tag)
-    others = [catalogue.Run.open(one).tagged(args.tag) for one in args.ensemble]
+    run = run.with_tag(args.tag)
+    others = [catalogue.Run.open(one).with_tag(args.tag) for one in args.ensemble]
     changes = list(args.set_)
     if args.temperature is not None:
         changes.append(f"sampling.temperature={args.temperature}")
